@@ -1,0 +1,7 @@
+"""Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
+
+from .svm import SubLBFGSLinearSVC
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["SubLBFGSLinearSVC"]

@@ -1,0 +1,191 @@
+"""The linear map from parameters to scores and its adjoint.
+
+The only file that knows dense from sparse, intercept columns, row blocks and threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .losses._base import Floats, Rows
+
+# A product with a subset of the rows first copies them; above this share of the rows
+# the product with all of them is cheaper.
+_SUBSET_SHARE = 0.3
+
+# Rows of float32 data are promoted to float64 in blocks of about this many bytes, small
+# enough to stay in a core's cache, so that sums are as accurate as for float64 data.
+_PROMOTED_BYTES = 1 << 18
+
+
+class Design:
+    """Linear map w -> z = X W + b of parameters to scores.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or CSR array of shape (n, d)
+        Data, float64 or float32. Never copied, except for the index arrays of a sparse
+        matrix where they are wider than its size needs.
+    fit_intercept : bool
+        Whether the parameters end with intercepts.
+    n_outputs : int or None
+        Number k of scores per row; ``None`` for one score per row in 1-D arrays.
+    n_threads : int
+        Number of threads, each with a contiguous part of the rows.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_params : int
+        n, d and q. The parameters w of shape (q,) hold W of shape (d, k) in C order,
+        then b of shape (k,).
+    n_coef : int
+        Number d * k of entries of w that are not intercepts.
+    passes : float
+        Products with X or its transpose so far; products with some of the rows count
+        by their share of the stored entries.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        fit_intercept: bool = True,
+        n_outputs: int | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.n_outputs = n_outputs
+        self.fit_intercept = fit_intercept
+        self.n_coef = self.n_features * (n_outputs or 1)
+        self.n_params = self.n_coef + (n_outputs or 1) * fit_intercept
+        self.passes = 0.0
+        self._X = _compact_csr(X) if sparse.issparse(X) else X
+        self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
+        self._promote = self._X.dtype != np.float64
+        n_threads = max(1, min(n_threads, self.n_rows))
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+        bounds = np.linspace(0, self.n_rows, n_threads + 1).astype(int)
+        self._parts = [
+            list(self._blocks(int(a), int(b)))
+            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays of X in bytes."""
+        if sparse.issparse(self._X):
+            return sum(a.nbytes for a in (self._X.data, *_index_arrays(self._X)))
+        return int(self._X.nbytes)
+
+    def forward(self, w: Floats) -> Floats:
+        """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
+        self.passes += 1.0
+        coef, intercept = self.split(w)
+        scores = np.empty((self.n_rows, *coef.shape[1:]))
+
+        def multiply(part: list[tuple[int, int, Any]]) -> None:
+            for start, stop, block in part:
+                scores[start:stop] = self._float64(block) @ coef
+
+        self._each(multiply)
+        if self.fit_intercept:
+            scores += intercept
+        return scores
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the q-vector of products of the columns with u of shape of the scores.
+
+        Rows in which u vanishes take no part.
+        """
+        nonzero = dual != 0.0
+        if dual.ndim == 2:
+            nonzero = nonzero.any(axis=1)
+        if np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows:
+            rows = np.flatnonzero(nonzero)
+            subset = self.rows(rows)
+            self.passes += subset._size / self._size
+            return subset._adjoint(dual[rows])
+        self.passes += 1.0
+        return self._adjoint(dual)
+
+    def rows(self, rows: Rows) -> Design:
+        """Return the design of some of the rows; its passes are counted by itself."""
+        return Design(
+            self._X[rows], fit_intercept=self.fit_intercept, n_outputs=self.n_outputs
+        )
+
+    def count(self, subset: Design, products: float = 1.0) -> None:
+        """Count ``products`` made with a design of some of the rows."""
+        self.passes += products * subset._size / self._size
+
+    def split(self, w: Floats) -> tuple[Floats, Floats | float]:
+        """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
+        coef, intercept = w[: self.n_coef], w[self.n_coef :]
+        if self.n_outputs is None:
+            return coef, float(intercept[0]) if self.fit_intercept else 0.0
+        shape = (self.n_features, self.n_outputs)
+        return coef.reshape(shape), intercept if self.fit_intercept else 0.0
+
+    def _adjoint(self, dual: Floats) -> Floats:
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            product = np.zeros((self.n_features, *dual.shape[1:]))
+            for start, stop, block in part:
+                product += self._float64(block).T @ dual[start:stop]
+            return product
+
+        v = np.empty(self.n_params)
+        v[: self.n_coef] = sum(self._each(multiply)).ravel()
+        if self.fit_intercept:
+            v[self.n_coef :] = dual.sum(axis=0)
+        return v
+
+    def _each(self, function: Callable[[list[tuple[int, int, Any]]], Any]) -> list[Any]:
+        if self._pool is None:
+            return [function(part) for part in self._parts]
+        return list(self._pool.map(function, self._parts))
+
+    def _blocks(self, start: int, stop: int) -> Iterable[tuple[int, int, Any]]:
+        """Yield (first row, last row, view) for the products of one thread."""
+        if not self._promote:
+            yield start, stop, _row_view(self._X, start, stop)
+            return
+        n_rows = max(1, int(_PROMOTED_BYTES / 8 / max(1, self._size / self.n_rows)))
+        for a in range(start, stop, n_rows):
+            b = min(a + n_rows, stop)
+            yield a, b, _row_view(self._X, a, b)
+
+    def _float64(self, block: Any) -> Any:
+        return block.astype(np.float64) if self._promote else block
+
+
+def _index_arrays(X: Any) -> tuple[Any, Any]:
+    return X.indices, X.indptr
+
+
+def _compact_csr(X: Any) -> Any:
+    """Return X as a CSR array whose two index arrays have one type, int32 if possible.
+
+    SciPy converts index arrays of unequal types at every product.
+    """
+    fits = max(X.nnz, *X.shape) <= np.iinfo(np.int32).max
+    dtype = np.int32 if fits else np.int64
+    indices, indptr = (a.astype(dtype, copy=False) for a in _index_arrays(X))
+    return sparse.csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def _row_view(X: Any, start: int, stop: int) -> Any:
+    """Return rows start to stop of X without copying its data."""
+    if not sparse.issparse(X):
+        return X[start:stop]
+    if (start, stop) == (0, X.shape[0]):
+        return X
+    first, last = X.indptr[start], X.indptr[stop]
+    return sparse.csr_array(
+        (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
+        shape=(stop - start, X.shape[1]),
+    )

@@ -1,0 +1,162 @@
+"""Step sizes along a line: exact for piecewise quadratic objectives, Wolfe for others."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .losses._base import PiecewiseQuadratic
+from .objective import Line, Point
+
+# Below this many kinks, sorting them is faster than halving their number once more.
+_FEW = 256
+
+
+class HasSlope(Protocol):
+    """A line of which only values and right-hand slopes are known."""
+
+    def value(self, step: float) -> float: ...
+
+    def slope(self, step: float) -> float: ...
+
+
+def exact(line: Line) -> float:
+    """Return the smallest minimizer of a piecewise quadratic objective on a line.
+
+    Raises nothing; an objective that falls for ever gives ``inf``.
+    """
+    return minimize_piecewise(line.restriction)
+
+
+def minimize_piecewise(f: PiecewiseQuadratic) -> float:
+    """Return the smallest eta >= 0 at which sup of the subdifferential of f is >= 0.
+
+    The exact line search of Yu 2009, Alg. 3.3, for any piecewise quadratic function.
+    The source sorts all kinks and walks through them. Here the kinks that can hold the
+    minimizer are first narrowed down, by doubling the step and then by halving at their
+    median, and only the few that remain are sorted: the same segment is found in O(n).
+    Equal kinks are passed together. If no kink is left the minimizer lies on the last
+    parabola, or nowhere: then ``inf`` is returned.
+    """
+    if f.slope >= 0.0:
+        return 0.0
+    # a + c * eta is the slope right of the last kink known to lie before the minimizer.
+    a, c = f.slope, f.curvature
+    kinks, da, dc = f.kinks, f.slope_jumps, f.curvature_jumps
+    end = 1.0
+    while kinks.size:
+        passed = kinks <= end
+        a_end, c_end = a + da[passed].sum(), c + dc[passed].sum()
+        reached = a_end + c_end * end >= 0.0
+        keep = passed if reached else ~passed
+        kinks, da, dc = kinks[keep], da[keep], dc[keep]
+        if reached:
+            break
+        a, c = a_end, c_end
+        end = max(4.0 * end, float(kinks.min())) if kinks.size else end
+    while kinks.size > _FEW:
+        middle = float(np.partition(kinks, kinks.size // 2)[kinks.size // 2])
+        passed = kinks <= middle
+        a_mid, c_mid = a + da[passed].sum(), c + dc[passed].sum()
+        reached = a_mid + c_mid * middle >= 0.0
+        if reached and passed.all():
+            break  # the rest are ties at one value, or the median is the largest
+        keep = passed if reached else ~passed
+        kinks, da, dc = kinks[keep], da[keep], dc[keep]
+        if not reached:
+            a, c = a_mid, c_mid
+    order = np.argsort(kinks)
+    kinks = kinks[order]
+    slopes = np.concatenate([[a], a + np.cumsum(da[order])])
+    curvatures = np.concatenate([[c], c + np.cumsum(dc[order])])
+    sup = slopes[1:] + curvatures[1:] * kinks
+    # Of equal kinks, only after the last one the slope is the supremum.
+    sup[:-1][kinks[1:] == kinks[:-1]] = -np.inf
+    segment = int(np.argmax(sup >= 0.0)) if np.any(sup >= 0.0) else kinks.size
+    if 0 < segment < kinks.size:
+        while segment > 0 and kinks[segment - 1] == kinks[segment]:
+            segment -= 1
+    a, c = float(slopes[segment]), float(curvatures[segment])
+    stationary = -a / c if c > 0.0 else np.inf
+    return float(
+        min(stationary, kinks[segment]) if segment < kinks.size else stationary
+    )
+
+
+def settle(point: Point) -> Point:
+    """Return the point with its free parameter minimized over, exactly.
+
+    No product with X is needed. The subgradient of the result vanishes in the free
+    parameter, so that its dual value is a lower bound and its cut is level: solvers
+    thereby minimize the reduced function min_b J(w, b), whose cuts are bounded.
+    """
+    if not point.objective.n_free:
+        return point
+    for sign in (1.0, -1.0):
+        line = point.along_free(0, sign)
+        step = exact(line)
+        if 0.0 < step < np.inf:
+            break
+    else:
+        step = 0.0
+    settled = line.point(step, level=True)
+    return settled
+
+
+def wolfe(
+    line: HasSlope,
+    first: float = 1.0,
+    *,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    max_iter: int = 60,
+) -> float:
+    """Return a step that obeys the subgradient Wolfe conditions (Yu 2009, 3.17-3.18).
+
+    For smooth objectives these are the Wolfe conditions (2.7-2.8). The bracket is
+    doubled until it holds acceptable steps, then halved: convexity makes the conditions
+    hold on an interval. On an ``Objective``'s line a trial costs O(n), since the
+    scores f and their change Δf are cached (end of section 3.3.2).
+
+    Returns ``inf`` where the objective falls without bound, and 0 where no step within
+    ``max_iter`` trials is acceptable.
+    """
+    start, slope = line.value(0.0), line.slope(0.0)
+    low, high = 0.0, np.inf
+    step = first
+    for _ in range(max_iter):
+        if not line.value(step) <= start + c1 * step * slope:
+            high = step
+        elif line.slope(step) < c2 * slope:
+            low = step
+        else:
+            return step
+        step = 0.5 * (low + high) if high < np.inf else 2.0 * step
+    return np.inf if high == np.inf else low
+
+
+def bisect(line: HasSlope, first: float = 1.0, max_doublings: int = 200) -> float:
+    """Return the minimizer on a line of which only right-hand slopes are known.
+
+    The step is doubled until the slope is non-negative, then the bracket is halved
+    until its ends are neighbouring numbers. Returns ``inf`` where no minimizer lies
+    within ``first * 2**max_doublings``.
+    """
+    if line.slope(0.0) >= 0.0:
+        return 0.0
+    low, high = 0.0, first
+    for _ in range(max_doublings):
+        if line.slope(high) >= 0.0:
+            break
+        low, high = high, 2.0 * high
+    else:
+        return np.inf
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return high
+        if line.slope(middle) >= 0.0:
+            high = middle
+        else:
+            low = middle

@@ -1,0 +1,148 @@
+"""What every loss offers, and the piecewise quadratic functions of a step size.
+
+A loss R is a convex function of scores z and targets; it never sees the parameters w
+or the data X. Scores have shape (r,) for losses of one score per row and (r, k) for
+losses of k scores per row. Weights are normalized by the caller: they are non-negative
+and sum to one, so that R is a weighted mean.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+#: Half-width, relative to max(1, |score|), of the band around a kink in which a row
+#: counts as lying on it. Oracle, line search and subgradient all use this one number.
+#: It must exceed the rounding error of scores that are updated along steps.
+TIE_TOLERANCE = 1e-10
+
+_NO_KINKS = np.empty(0)
+_NO_ROWS = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class PiecewiseQuadratic:
+    """A convex piecewise quadratic function f of a step size eta >= 0, by its slope.
+
+    Between kinks the slope is affine: f'(eta) = a + c * eta. Passing ``kinks[i]`` adds
+    ``slope_jumps[i]`` to a and ``curvature_jumps[i]`` to c. Piecewise linear functions
+    (hinge) have jumps of a only; differentiable ones (squared hinge) have jumps that
+    cancel at the kink, slope_jumps + curvature_jumps * kinks = 0.
+
+    Attributes
+    ----------
+    slope, curvature : float
+        a and c immediately to the right of eta = 0, so that ``slope`` is the
+        directional derivative at the starting point, sup of the subdifferential.
+    kinks : ndarray of shape (m,)
+        Positive step sizes at which a or c change, in no particular order.
+    slope_jumps, curvature_jumps : ndarray of shape (m,)
+        Changes of a and c there.
+    """
+
+    slope: float
+    curvature: float
+    kinks: Floats
+    slope_jumps: Floats
+    curvature_jumps: Floats
+
+    @classmethod
+    def smooth(cls, slope: float, curvature: float) -> PiecewiseQuadratic:
+        """Return a quadratic function: no kinks."""
+        return cls(slope, curvature, _NO_KINKS, _NO_KINKS, _NO_KINKS)
+
+    def __add__(self, other: PiecewiseQuadratic) -> PiecewiseQuadratic:
+        if not other.kinks.size:
+            mine = self
+        elif not self.kinks.size:
+            mine = other
+        else:
+            mine = PiecewiseQuadratic(
+                0.0,
+                0.0,
+                np.concatenate([self.kinks, other.kinks]),
+                np.concatenate([self.slope_jumps, other.slope_jumps]),
+                np.concatenate([self.curvature_jumps, other.curvature_jumps]),
+            )
+        return PiecewiseQuadratic(
+            self.slope + other.slope,
+            self.curvature + other.curvature,
+            mine.kinks,
+            mine.slope_jumps,
+            mine.curvature_jumps,
+        )
+
+    def scaled(self, factor: float) -> PiecewiseQuadratic:
+        """Return factor * f for a non-negative factor."""
+        return PiecewiseQuadratic(
+            factor * self.slope,
+            factor * self.curvature,
+            self.kinks,
+            factor * self.slope_jumps,
+            factor * self.curvature_jumps,
+        )
+
+    def slope_at(self, step: float) -> float:
+        """Return sup of the subdifferential at ``step`` (the right-hand slope)."""
+        passed = self.kinks <= step
+        return float(
+            self.slope
+            + self.slope_jumps[passed].sum()
+            + (self.curvature + self.curvature_jumps[passed].sum()) * step
+        )
+
+
+class Loss(ABC):
+    """A convex function R(z) = sum_i weights_i * loss_i(z_i) of scores z.
+
+    Attributes
+    ----------
+    smooth : bool
+        Whether R is differentiable everywhere.
+    piecewise : bool
+        Whether ``restrict`` is available: R is piecewise linear or quadratic, so that
+        a line search can be exact.
+    """
+
+    smooth: bool
+    piecewise: bool
+
+    @abstractmethod
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R(scores)."""
+
+    @abstractmethod
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return one u in the subdifferential of R at ``scores``, of their shape."""
+
+    @abstractmethod
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual`` of the shape of scores.
+
+        Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u).
+        """
+
+    def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
+        """Return the indices of rows on a kink, within ``TIE_TOLERANCE``."""
+        return _NO_ROWS
+
+    def argsup(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Floats:
+        """Return the u in the subdifferential at ``scores`` that maximizes <u, dscores>.
+
+        Only ever called with rows from ``kink_rows``.
+        """
+        return self.subgradient(scores, targets, weights)
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> PiecewiseQuadratic:
+        """Return R(scores + eta * dscores) as a function of the step size eta."""
+        raise TypeError(f"{type(self).__name__} is not piecewise quadratic.")

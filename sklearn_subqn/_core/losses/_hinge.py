@@ -1,0 +1,125 @@
+"""Binary hinge and squared hinge.
+
+Targets y are -1 or +1. With the margin violation m = 1 - y z, the rows fall into three
+sets (Yu 2009, section 3.3): in error, m > 0; on the margin, m = 0; well classified,
+m < 0. One tolerance decides which rows count as lying on the margin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import TIE_TOLERANCE, Floats, Loss, PiecewiseQuadratic, Rows
+
+
+def _violations(scores: Floats, targets: Floats) -> Floats:
+    """Return m = 1 - y z, exactly zero for rows on the margin."""
+    m = scores * targets
+    np.subtract(1.0, m, out=m)
+    # Near m = 0 the score is close to y, so that max(1, |score|) = 1.
+    m[np.abs(m) <= TIE_TOLERANCE] = 0.0
+    return m
+
+
+class Hinge(Loss):
+    """Binary hinge loss max(0, 1 - y z) (Yu 2009, eq. 1.2 and 3.27)."""
+
+    smooth = False
+    piecewise = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        m = scores * targets
+        np.subtract(1.0, m, out=m)
+        np.maximum(m, 0.0, out=m)
+        return float(weights @ m)
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return u_i = -beta_i s_i y_i, with beta = 1 in error and 0 elsewhere.
+
+        On the margin any beta in [0, 1] is a subgradient (3.27); zero is our
+        convention.
+        """
+        u = weights * targets
+        np.negative(u, out=u)
+        u[_violations(scores, targets) <= 0.0] = 0.0
+        return u
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) = <u, y>, finite where -y_i u_i lies in [0, s_i].
+
+        The duals that this class returns do; the caller answers for others.
+        """
+        return float(dual @ targets)
+
+    def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
+        return np.flatnonzero(_violations(scores, targets) == 0.0)
+
+    def argsup(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Floats:
+        """Return the oracle's choice (3.28): beta = 1 where y dz < 0, on the margin."""
+        beta = targets * dscores < 0.0
+        return np.where(beta, -weights * targets, 0.0)
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> PiecewiseQuadratic:
+        """Return the slope (3.31) with its jumps at the kinks (3.33).
+
+        A row on the margin at eta = 0 has left it at once: it is in error if its
+        violation grows, and has no kink ahead.
+        """
+        m = _violations(scores, targets)
+        dm = targets * dscores
+        np.negative(dm, out=dm)
+        in_error = (m > 0.0) | ((m == 0.0) & (dm > 0.0))
+        slopes = weights * dm
+        ahead = m * dm < 0.0
+        return PiecewiseQuadratic(
+            slope=float(slopes[in_error].sum()),
+            curvature=0.0,
+            kinks=-m[ahead] / dm[ahead],
+            slope_jumps=np.abs(slopes[ahead]),
+            curvature_jumps=np.zeros(np.count_nonzero(ahead)),
+        )
+
+
+class SquaredHinge(Loss):
+    """Binary squared hinge loss max(0, 1 - y z)^2: once differentiable."""
+
+    smooth = True
+    piecewise = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        m = np.maximum(1.0 - scores * targets, 0.0)
+        return float(weights @ (m * m))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the gradient u_i = -2 s_i y_i max(0, m_i)."""
+        m = np.maximum(1.0 - scores * targets, 0.0)
+        return -2.0 * weights * targets * m
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) = sum_i u_i y_i + u_i^2 / (4 s_i), finite where y_i u_i <= 0."""
+        positive = weights > 0.0
+        u = dual[positive]
+        return float(u @ targets[positive] + 0.25 * (u @ (u / weights[positive])))
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> PiecewiseQuadratic:
+        """Return the continuous slope: rows enter and leave at m + eta dm = 0."""
+        m = 1.0 - scores * targets
+        dm = -targets * dscores
+        curvatures = 2.0 * weights * dm * dm
+        slopes = 2.0 * weights * m * dm
+        in_error = (m > 0.0) | ((m == 0.0) & (dm > 0.0))
+        ahead = m * dm < 0.0
+        sign = np.where(in_error[ahead], -1.0, 1.0)
+        return PiecewiseQuadratic(
+            slope=float(slopes[in_error].sum()),
+            curvature=float(curvatures[in_error].sum()),
+            kinks=-m[ahead] / dm[ahead],
+            slope_jumps=sign * slopes[ahead],
+            curvature_jumps=sign * curvatures[ahead],
+        )

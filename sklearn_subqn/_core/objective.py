@@ -1,0 +1,309 @@
+"""The objective J(w) = alpha * Omega(w) + R(Xw), and its door for solvers.
+
+``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound),
+``Point.along(p)`` a ``Line`` through it: one product with X, after which slopes, kinks
+and further points at any step size touch X no more, but for the subgradient there.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from .design import Design
+from .losses._base import Floats, Loss, PiecewiseQuadratic, Rows
+from .regularizers import Regularizer
+
+# Gradients of the risk are updated by the rows whose dual variable changed; every so
+# often they are computed anew, so that rounding errors do not add up.
+_MAX_UPDATES = 30
+
+
+# A free parameter's entry of a cut that should vanish is a sum of dual variables, whose
+# absolute values sum to about one or less; rounding leaves less than this of it.
+_LEVEL_TOLERANCE = 1e-13
+
+
+class Cut(NamedTuple):
+    """A linear lower bound of the risk: R(w) >= <normal, w> + offset for every w."""
+
+    normal: Floats
+    offset: float
+
+    def is_level(self, n_penalized: int) -> bool:
+        """Whether the bound does not depend on the free parameters, up to rounding."""
+        return bool(np.all(np.abs(self.normal[n_penalized:]) <= _LEVEL_TOLERANCE))
+
+
+class Objective:
+    """J(w) = alpha * Omega(w) + R(Xw).
+
+    Parameters
+    ----------
+    design : Design
+        The map w -> Xw.
+    targets : ndarray of shape (n,) or as the loss asks
+    loss : Loss
+        The convex function R of scores.
+    regularizer : Regularizer
+        The convex function Omega of parameters.
+    alpha : float
+        Strength of the regularizer, positive.
+    weights : ndarray of shape (n,)
+        Non-negative row weights that sum to one.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        targets: Floats,
+        loss: Loss,
+        regularizer: Regularizer,
+        alpha: float,
+        weights: Floats,
+    ) -> None:
+        self.design = design
+        self.targets = targets
+        self.loss = loss
+        self.regularizer = regularizer
+        self.alpha = alpha
+        self.weights = weights
+
+    @property
+    def n_params(self) -> int:
+        """Number q of parameters."""
+        return self.design.n_params
+
+    @property
+    def n_free(self) -> int:
+        """Number of parameters that the regularizer leaves free, the last ones."""
+        return self.n_params - self.regularizer.n_penalized
+
+    @property
+    def passes(self) -> float:
+        """Products with X or its transpose so far."""
+        return self.design.passes
+
+    @property
+    def risk_infimum(self) -> float:
+        """The infimum of the risk over all scores, -R*(0)."""
+        zero = np.zeros_like(self.weights)
+        return -self.loss.conjugate(zero, self.targets, self.weights)
+
+    def at(self, w: Floats) -> Point:
+        """Return the point w, at the cost of one product with X."""
+        return Point(self, w, self.design.forward(w))
+
+    def dual_value(self, cut: Cut) -> float:
+        """Return min_w alpha * Omega(w) + <normal, w> + offset, a lower bound of J.
+
+        It is -inf unless the cut is level in the free parameters, up to rounding.
+        """
+        if not cut.is_level(self.regularizer.n_penalized):
+            return -np.inf
+        normal = cut.normal / -self.alpha
+        return -self.alpha * self.regularizer.conjugate(normal) + cut.offset
+
+
+class Point:
+    """A point w with its scores; everything else is computed when first asked for.
+
+    Parameters
+    ----------
+    objective : Objective
+    w : ndarray of shape (q,)
+    scores : ndarray of shape (n,) or (n, k)
+        Xw.
+    dual : ndarray of the shape of scores, optional
+        The subgradient of the risk at ``scores`` to use; default the loss' own choice.
+    origin : Point, optional
+        A point near by, whose risk gradient may be updated to that of this one.
+
+    Attributes
+    ----------
+    value : float
+        J(w).
+    kinks : ndarray of int
+        Rows in which the loss is not differentiable.
+    risk_gradient : ndarray of shape (q,)
+        Xᵀu for the dual u, a subgradient of w -> R(Xw).
+    gradient : ndarray of shape (q,)
+        The subgradient of J that belongs to u.
+    cut : Cut
+        The lower bound of the risk that touches it here.
+    lower_bound : float
+        The dual value of u: no J is smaller.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        w: Floats,
+        scores: Floats,
+        dual: Floats | None = None,
+        origin: Point | None = None,
+    ) -> None:
+        self.objective = objective
+        self.w = w
+        self.scores = scores
+        if dual is not None:
+            self.dual = dual
+        self._origin = origin
+        self._n_updates = 0
+
+    @cached_property
+    def value(self) -> float:
+        o = self.objective
+        risk = o.loss.value(self.scores, o.targets, o.weights)
+        return o.alpha * o.regularizer.value(self.w) + risk
+
+    @cached_property
+    def kinks(self) -> Rows:
+        return self.objective.loss.kink_rows(self.scores, self.objective.targets)
+
+    @cached_property
+    def dual(self) -> Floats:
+        o = self.objective
+        return o.loss.subgradient(self.scores, o.targets, o.weights)
+
+    @cached_property
+    def risk_gradient(self) -> Floats:
+        origin, self._origin = self._origin, None
+        design = self.objective.design
+        if origin is not None and origin._n_updates < _MAX_UPDATES:
+            change = self.dual - origin.dual
+            if np.count_nonzero(change) < np.count_nonzero(self.dual):
+                self._n_updates = origin._n_updates + 1
+                return origin.risk_gradient + design.adjoint(change)
+        return design.adjoint(self.dual)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        o = self.objective
+        gradient = o.regularizer.gradient(self.w)
+        gradient *= o.alpha
+        gradient += self.risk_gradient
+        return gradient
+
+    @cached_property
+    def cut(self) -> Cut:
+        o = self.objective
+        return Cut(
+            self.risk_gradient, -o.loss.conjugate(self.dual, o.targets, o.weights)
+        )
+
+    @cached_property
+    def lower_bound(self) -> float:
+        return self.objective.dual_value(self.cut)
+
+    def steepest(self, p: Floats) -> Floats:
+        """Return argsup <g, p> over the subdifferential of J, of shape (q,).
+
+        Only rows on a kink have a choice (Yu 2009, section 3.3.1), so that the cost is
+        two products with those.
+        """
+        rows = self.kinks
+        if not rows.size:
+            return self.gradient
+        o = self.objective
+        subset = self._kink_design
+        chosen = o.loss.argsup(
+            self.scores[rows], subset.forward(p), o.targets[rows], o.weights[rows]
+        )
+        o.design.count(subset, 2.0)
+        return self.gradient + subset.adjoint(chosen - self.dual[rows])
+
+    @cached_property
+    def _kink_design(self) -> Design:
+        return self.objective.design.rows(self.kinks)
+
+    def along(self, p: Floats) -> Line:
+        """Return the line w + eta * p, at the cost of one product with X."""
+        return Line(self, p, self.objective.design.forward(p))
+
+    def along_free(self, index: int, sign: float = 1.0) -> Line:
+        """Return the line that moves one free parameter only; X takes no part."""
+        o = self.objective
+        p = np.zeros(o.n_params)
+        p[o.regularizer.n_penalized + index] = sign
+        dscores = np.zeros_like(self.scores)
+        dscores[..., index if dscores.ndim == 2 else slice(None)] = sign
+        return Line(self, p, dscores)
+
+
+class Line:
+    """The half-line point + eta * p, eta >= 0.
+
+    Parameters
+    ----------
+    point : Point
+    p : ndarray of shape (q,)
+    dscores : ndarray of the shape of the scores
+        Xp.
+    """
+
+    def __init__(self, point: Point, p: Floats, dscores: Floats) -> None:
+        self.start = point
+        self.p = p
+        self.dscores = dscores
+
+    @cached_property
+    def restriction(self) -> PiecewiseQuadratic:
+        """J(w + eta * p) as a function of eta, up to a constant."""
+        o = self.start.objective
+        penalty = o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
+        risk = o.loss.restrict(self.start.scores, self.dscores, o.targets, o.weights)
+        return penalty + risk
+
+    def value(self, step: float) -> float:
+        """Return J(w + step * p)."""
+        return self._at(step).value
+
+    def slope(self, step: float) -> float:
+        """Return the directional derivative at ``step``, sup of the subdifferential."""
+        return self.restriction.slope_at(step)
+
+    def point(self, step: float, *, level: bool = False) -> Point:
+        """Return the point at ``step``.
+
+        Where rows lie on a kink its dual is the steepest along p (the argsup), so that
+        its gradient g has <g, p> equal to the slope to the right. With ``level``, at a
+        minimizer along p, it is the combination of both extremes with <g, p> = 0.
+        """
+        o = self.start.objective
+        point = self._at(step)
+        rows = point.kinks
+        if rows.size:
+            args = o.targets[rows], o.weights[rows]
+            scores, dscores = point.scores[rows], self.dscores[rows]
+            right = o.loss.argsup(scores, dscores, *args)
+            if level:
+                left = o.loss.argsup(scores, -dscores, *args)
+                jump = float(np.vdot(right - left, dscores))
+                slope = self._slope_without(point, rows)
+                slope += float(np.vdot(right, dscores))
+                share = min(max(slope / jump, 0.0), 1.0) if jump > 0.0 else 0.0
+                right = right + share * (left - right)
+            dual = o.loss.subgradient(point.scores, o.targets, o.weights)
+            dual[rows] = right
+            point.dual = dual
+        return point
+
+    def _slope_without(self, point: Point, rows: Rows) -> float:
+        """Return the slope at ``point`` along p without the part of ``rows``."""
+        o = self.start.objective
+        dual = o.loss.subgradient(point.scores, o.targets, o.weights)
+        dual[rows] = 0.0
+        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+        return penalty + float(np.vdot(dual, self.dscores))
+
+    def _at(self, step: float) -> Point:
+        start = self.start
+        return Point(
+            start.objective,
+            start.w + step * self.p,
+            start.scores + step * self.dscores,
+            origin=start,
+        )

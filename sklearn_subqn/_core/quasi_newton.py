@@ -1,0 +1,104 @@
+"""Estimates B of the inverse Hessian, dense and of limited memory.
+
+Both offer ``apply(v) = B v`` and ``update(dw, dg)`` with displacements dw of parameters
+and dg of gradients (s and y in the literature, where y is not the target).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from .losses._base import Floats
+
+
+class InverseHessian(Protocol):
+    """What solvers ask of an estimate B of the inverse Hessian."""
+
+    #: Whether B still is the initial multiple of the identity.
+    pristine: bool
+
+    def apply(self, v: Floats) -> Floats:
+        """Return B v for v of shape (q,)."""
+        ...
+
+    def update(self, dw: Floats, dg: Floats) -> None:
+        """Make B satisfy the secant equation B dg = dw (Yu 2009, eq. 2.14)."""
+        ...
+
+    def reset(self) -> None:
+        """Forget all curvature: B = identity."""
+        ...
+
+
+class DenseInverseHessian:
+    """Full B of shape (q, q), by the BFGS update (Yu 2009, Alg. 2.1 and eq. 2.24).
+
+    The first update scales the identity by <dw, dg> / <dg, dg> (line 10).
+    """
+
+    def __init__(self, n_params: int) -> None:
+        self._n_params = n_params
+        self.reset()
+
+    def reset(self) -> None:
+        self.pristine = True
+        self._B = np.eye(self._n_params)
+
+    def apply(self, v: Floats) -> Floats:
+        return self._B @ v
+
+    def update(self, dw: Floats, dg: Floats) -> None:
+        curvature = float(dw @ dg)
+        if self.pristine:
+            self._B *= curvature / float(dg @ dg)
+            self.pristine = False
+        rho = 1.0 / curvature
+        b_dg = self._B @ dg
+        # The product form (2.24), multiplied out.
+        cross = np.outer(dw, b_dg)
+        scale = rho * (1.0 + rho * float(dg @ b_dg))
+        self._B += scale * np.outer(dw, dw) - rho * (cross + cross.T)
+
+
+class LimitedMemoryInverseHessian:
+    """B from the last ``memory`` pairs, by the two-loop recursion (Yu 2009, Alg. 2.3).
+
+    The pairs are rows of two arrays of shape (memory, q), used as rings.
+    """
+
+    def __init__(self, n_params: int, memory: int) -> None:
+        self._dw = np.empty((memory, n_params))
+        self._dg = np.empty((memory, n_params))
+        self._curvature = np.empty(memory)
+        self.reset()
+
+    def reset(self) -> None:
+        self.pristine = True
+        self._n_updates = 0
+        self._scale = 1.0
+
+    def apply(self, v: Floats) -> Floats:
+        memory = len(self._curvature)
+        stored = range(max(0, self._n_updates - memory), self._n_updates)
+        p = v.copy()
+        coefficients = {}
+        for i in reversed(stored):
+            j = i % memory
+            coefficients[j] = float(self._dw[j] @ p) / self._curvature[j]
+            p -= coefficients[j] * self._dg[j]
+        p *= self._scale
+        for i in stored:
+            j = i % memory
+            beta = float(self._dg[j] @ p) / self._curvature[j]
+            p += (coefficients[j] - beta) * self._dw[j]
+        return p
+
+    def update(self, dw: Floats, dg: Floats) -> None:
+        j = self._n_updates % len(self._curvature)
+        self._dw[j], self._dg[j] = dw, dg
+        self._curvature[j] = float(dw @ dg)
+        self._scale = self._curvature[j] / float(dg @ dg)
+        self._n_updates += 1
+        self.pristine = False

@@ -1,0 +1,100 @@
+"""Optimization methods, one per file, and the driver that runs them.
+
+``SOLVERS`` lists the batch solvers by name. To add one: write its file, import it here
+and add an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..line_search import exact
+from ..losses._base import Floats
+from ..objective import Objective
+from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
+from .bfgs import bfgs
+from .run import History, Iterate, Result, Solver, run
+from .subbfgs import subbfgs
+
+__all__ = [
+    "SOLVERS",
+    "History",
+    "Iterate",
+    "Options",
+    "Result",
+    "Solver",
+    "bfgs",
+    "run",
+    "subbfgs",
+]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings that solvers read as far as they concern them.
+
+    Attributes
+    ----------
+    memory : int
+        Number of pairs of a limited-memory estimate of the inverse Hessian.
+    direction_tol, direction_max_iter : float, int
+        Tolerance and limit of the search for a descent direction.
+    """
+
+    memory: int = 15
+    direction_tol: float = 1e-5
+    direction_max_iter: int = 100
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """How to start a solver, and what it needs.
+
+    Attributes
+    ----------
+    start : callable
+        From objective, starting point and options to the generator of iterates.
+    smooth_only : bool
+        Whether the loss must be differentiable.
+    """
+
+    start: Callable[[Objective, Floats, Options], Solver]
+    smooth_only: bool = False
+
+
+def _sublbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+    return subbfgs(
+        objective,
+        w,
+        LimitedMemoryInverseHessian(objective.n_params, options.memory),
+        direction_tol=options.direction_tol,
+        direction_max_iter=options.direction_max_iter,
+    )
+
+
+def _subbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+    return subbfgs(
+        objective,
+        w,
+        DenseInverseHessian(objective.n_params),
+        direction_tol=options.direction_tol,
+        direction_max_iter=options.direction_max_iter,
+    )
+
+
+def _lbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+    hessian = LimitedMemoryInverseHessian(objective.n_params, options.memory)
+    return bfgs(objective, w, hessian, search=exact)
+
+
+def _bfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+    return bfgs(objective, w, DenseInverseHessian(objective.n_params), search=exact)
+
+
+SOLVERS: dict[str, SolverSpec] = {
+    "sublbfgs": SolverSpec(_sublbfgs),
+    "subbfgs": SolverSpec(_subbfgs),
+    "lbfgs": SolverSpec(_lbfgs, smooth_only=True),
+    "bfgs": SolverSpec(_bfgs, smooth_only=True),
+}

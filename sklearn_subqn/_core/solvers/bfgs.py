@@ -1,0 +1,71 @@
+"""Classical BFGS and limited-memory BFGS for smooth objectives (Yu 2009, ch. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..line_search import settle, wolfe
+from ..losses._base import Floats
+from ..quasi_newton import InverseHessian
+from .run import Iterate, Solver
+
+
+def bfgs(
+    objective: Any,
+    w: Floats,
+    hessian: InverseHessian,
+    *,
+    search: Callable[[Any], float] = wolfe,
+) -> Solver:
+    """Yield the iterates of BFGS (Alg. 2.1) or, with limited memory, L-BFGS (Alg. 2.2).
+
+    Parameters
+    ----------
+    objective : Objective
+        Differentiable; offers ``at(w)``.
+    w : ndarray of shape (q,)
+        Starting point.
+    hessian : InverseHessian
+        The estimate B of the inverse Hessian, full or of limited memory.
+    search : callable
+        Line search, from a line to a step size; its steps obey the curvature condition
+        (2.8), so that B stays positive definite.
+
+    Returns
+    -------
+    status : str
+        "stationary": the gradient vanishes. "no_descent": -B g is no descent direction,
+        as happens on nonsmooth objectives. "unbounded", "no_step": outcome of the line
+        search.
+    """
+    point = objective.at(w)
+    yield Iterate(point, point.cut, point.lower_bound, "bfgs")
+    while True:
+        p = -hessian.apply(point.gradient)
+        if not point.gradient.any():
+            return "stationary"
+        if not float(point.steepest(p) @ p) < 0.0:
+            if hessian.pristine:
+                return "no_descent"
+            hessian.reset()
+            continue
+        line = point.along(p)
+        step = search(line)
+        if step == float("inf"):
+            return "unbounded"
+        if not step > 0.0:
+            if hessian.pristine:
+                return "no_step"
+            hessian.reset()
+            continue
+        new = settle(line.point(step))
+        dw, dg = new.w - point.w, new.gradient - point.gradient
+        # Free parameters are minimized over after the search, so that (2.8) need not
+        # hold for dw; a pair without curvature is skipped.
+        if float(dw @ dg) > np.finfo(float).tiny:
+            hessian.update(dw, dg)
+        point = new
+        yield Iterate(point, point.cut, point.lower_bound, "bfgs")

@@ -1,0 +1,237 @@
+"""The driver of all batch solvers.
+
+A solver is a generator of ``Iterate``s. The driver owns what all have in common: the
+best point, lower bound and gap, tolerance, limits, history and progress reports.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..certificate import CutBundle
+from ..losses._base import Floats
+from ..objective import Cut
+
+# The quadratic program over the cuts is solved after 1, 2, 4, 8 and then at least every
+# so many iterations, which keeps its share of the time small.
+_BOUND_INTERVAL = 10
+
+# A run has stalled if over this many iterations neither the objective fell nor the
+# bound rose by a tenth of what the tolerance asks for.
+_STALL_WINDOW = 100
+
+
+class IteratePoint(Protocol):
+    """What the driver asks of a solver's points."""
+
+    w: Floats
+
+    @property
+    def value(self) -> float: ...
+
+
+class Iterate(NamedTuple):
+    """One iteration's outcome.
+
+    Attributes
+    ----------
+    point : Point
+        Where the solver is.
+    cut : Cut or None
+        A lower bound of the risk, for the driver's bundle.
+    lower_bound : float
+        A lower bound of the objective that the solver knows itself.
+    phase : str
+        Name of the method that produced it, for the history.
+    """
+
+    point: Any
+    cut: Cut | None = None
+    lower_bound: float = -np.inf
+    phase: str = ""
+
+
+#: A solver yields iterates and returns why it stopped by itself, if it does.
+Solver = Generator[Iterate, None, str]
+
+
+@dataclass
+class History:
+    """Record of a run, one entry an iteration, the starting point included.
+
+    Attributes
+    ----------
+    objective : list of float
+        Objective of the best point so far.
+    lower_bound : list of float
+        The best lower bound so far, -inf before there is one.
+    passes : list of float
+        Products with X or its transpose so far, products with some rows counted by
+        their share.
+    seconds : list of float
+        Wall-clock time since the start.
+    phase : list of str
+        The method at work.
+    """
+
+    objective: list[float] = field(default_factory=list)
+    lower_bound: list[float] = field(default_factory=list)
+    passes: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    phase: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.objective)
+
+    def __repr__(self) -> str:
+        return f"<History of {max(len(self) - 1, 0)} iterations>"
+
+
+@dataclass
+class Result:
+    """Outcome of a run.
+
+    Attributes
+    ----------
+    point : Point
+        The best point.
+    lower_bound : float
+        Proven lower bound of the objective, -inf where there is none.
+    n_iter : int
+        Number of iterations after the starting point.
+    status : str
+        "converged", "max_iter", "stalled", "callback", or the solver's own word.
+    history : History
+    """
+
+    point: Any
+    lower_bound: float
+    n_iter: int
+    status: str
+    history: History
+
+    @property
+    def gap(self) -> float:
+        """objective - lower_bound, at least zero."""
+        return float(max(self.point.value - self.lower_bound, 0.0))
+
+
+def run(
+    solver: Solver,
+    *,
+    tol: float,
+    max_iter: int,
+    bundle: CutBundle | None = None,
+    passes: Callable[[], float] = lambda: 0.0,
+    report: Callable[[Result], bool | None] | None = None,
+) -> Result:
+    """Run a solver until its relative gap is proven to be at most ``tol``.
+
+    Parameters
+    ----------
+    solver : generator of Iterate
+        The first iterate is the starting point.
+    tol : float
+        Stop when objective - lower bound <= tol * |objective|.
+    max_iter : int
+        Limit on the number of iterations.
+    bundle : CutBundle, optional
+        Turns the cuts of the iterates into a lower bound.
+    passes : callable, optional
+        Returns the number of passes over the data so far.
+    report : callable, optional
+        Called after every iteration with the ``Result`` so far; stops if it returns
+        True.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    FloatingPointError
+        If the objective is not finite at an iterate.
+    """
+    begin = time.perf_counter()
+    history = History()
+    result: Result | None = None
+    while True:
+        try:
+            iterate = next(solver)
+        except StopIteration as stop:
+            assert result is not None, "a solver yields its starting point"
+            result.status = stop.value or "stopped"
+            _improve_bound(result, bundle)
+            if _gap_reached(result, tol):
+                result.status = "converged"
+            _record_bound(result)
+            break
+        value = iterate.point.value
+        if not np.isfinite(value):
+            raise FloatingPointError(f"the objective became {value}")
+        if result is None:
+            result = Result(iterate.point, -np.inf, -1, "running", history)
+        result.n_iter += 1
+        if value < result.point.value:
+            result.point = iterate.point
+        result.lower_bound = max(result.lower_bound, iterate.lower_bound)
+        if bundle is not None and iterate.cut is not None:
+            bundle.add(iterate.cut)
+            if _is_time_for_bound(result.n_iter, bundle):
+                result.lower_bound = max(result.lower_bound, bundle.improve())
+        history.objective.append(result.point.value)
+        history.lower_bound.append(result.lower_bound)
+        history.passes.append(passes())
+        history.seconds.append(time.perf_counter() - begin)
+        history.phase.append(iterate.phase)
+        wants_stop = report is not None and report(result) is True
+        if _gap_reached(result, tol):
+            result.status = "converged"
+        elif wants_stop:
+            result.status = "callback"
+        elif result.n_iter >= max_iter:
+            result.status = "max_iter"
+        elif _has_stalled(history, tol):
+            result.status = "stalled"
+        else:
+            continue
+        _improve_bound(result, bundle)
+        if _gap_reached(result, tol):
+            result.status = "converged"
+        _record_bound(result)
+        solver.close()
+        break
+    return result
+
+
+def _is_time_for_bound(n_iter: int, bundle: CutBundle) -> bool:
+    interval = min(_BOUND_INTERVAL, bundle.size - 1)
+    return n_iter % interval == 0 or (n_iter < interval and n_iter.bit_count() == 1)
+
+
+def _improve_bound(result: Result, bundle: CutBundle | None) -> None:
+    if bundle is not None:
+        result.lower_bound = max(result.lower_bound, bundle.improve())
+
+
+def _record_bound(result: Result) -> None:
+    result.history.lower_bound[-1] = result.lower_bound
+
+
+def _gap_reached(result: Result, tol: float) -> bool:
+    value = result.point.value
+    return bool(value - result.lower_bound <= tol * abs(value))
+
+
+def _has_stalled(history: History, tol: float) -> bool:
+    if len(history) <= _STALL_WINDOW:
+        return False
+    fallen = history.objective[-1 - _STALL_WINDOW] - history.objective[-1]
+    before, now = history.lower_bound[-1 - _STALL_WINDOW], history.lower_bound[-1]
+    risen = now - before if np.isfinite(before) else np.inf
+    return fallen + risen <= 0.1 * tol * abs(history.objective[-1])

@@ -1,0 +1,92 @@
+"""Subgradient BFGS for nonsmooth convex objectives (Yu 2009, Alg. 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..direction import descent_direction
+from ..line_search import exact, settle
+from ..losses._base import Floats
+from ..quasi_newton import InverseHessian
+from .run import Iterate, Solver
+
+
+def subbfgs(
+    objective: Any,
+    w: Floats,
+    hessian: InverseHessian,
+    *,
+    direction_tol: float = 1e-5,
+    direction_max_iter: int = 100,
+    min_curvature_ratio: float = 1e-8,
+    search: Callable[[Any], float] = exact,
+) -> Solver:
+    """Yield the iterates of subBFGS or, with a limited-memory B, of subLBFGS (3.2.5).
+
+    Parameters
+    ----------
+    objective : Objective
+        Offers ``at(w)``.
+    w : ndarray of shape (q,)
+        Starting point.
+    hessian : InverseHessian
+        The estimate B of the inverse Hessian, full or of limited memory.
+    direction_tol, direction_max_iter : float, int
+        Tolerance epsilon and limit k_max of the search for a descent direction.
+        The tolerance is relative to the objective, which the source takes to be of
+        size one.
+    min_curvature_ratio : float
+        The safeguard h > 0 on <dw, dg> / <dg, dg> (line 14).
+    search : callable
+        Line search, from a line to a step size.
+
+    Returns
+    -------
+    status : str
+        "no_descent": the direction search failed even with B = I, as it does at an
+        optimum. "unbounded": the objective falls for ever along a line. "no_step": the
+        line search could not move.
+
+    Notes
+    -----
+    Line 12 of the algorithm asks for a subgradient g' at the new point with
+    <s, g' - g> > 0. The steepest one along p has <p, g'> >= 0 > <p, g>.
+
+    Where the source returns at a failed direction search (line 7), B is first set back
+    to the identity: near kinks B can be so ill-conditioned that k_max is the reason.
+    """
+    point = objective.at(w)
+    yield Iterate(point, point.cut, phase="subbfgs")
+    while True:
+        direction = descent_direction(
+            point, hessian, direction_tol * abs(point.value), direction_max_iter
+        )
+        if not direction.descends:
+            if hessian.pristine:
+                return "no_descent"
+            hessian.reset()
+            continue
+        line = point.along(direction.p)
+        step = search(line)
+        if step == float("inf"):
+            return "unbounded"
+        if not step > 0.0:
+            if hessian.pristine:
+                return "no_step"
+            hessian.reset()
+            continue
+        new = settle(line.point(step))
+        dw, dg = new.w - point.w, new.gradient - point.gradient
+        square = float(dg @ dg)
+        if square > 0.0:
+            shift = max(0.0, min_curvature_ratio - float(dw @ dg) / square)
+            if shift > 0.0:
+                dw += shift * dg
+        # Without any curvature, or where it underflows, there is nothing to learn.
+        if float(dw @ dg) > np.finfo(float).tiny:
+            hessian.update(dw, dg)
+        point = new
+        yield Iterate(point, point.cut, phase="subbfgs")

@@ -1,0 +1,238 @@
+"""What all linear estimators share: data in, objective out, driver, fitted attributes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._callbacks import CallbackSupportMixin, ProblemTask
+from ._core.certificate import CutBundle
+from ._core.objective import Objective
+from ._core.solvers import SOLVERS, History, Options, Result, run
+from ._validation import check_option, check_range, check_sparse_structure
+
+Floats = npt.NDArray[np.float64]
+
+#: Types of X that are kept as they are; everything else becomes float64.
+DTYPES = (np.float64, np.float32)
+
+# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X.
+_MAX_CUTS = 40
+_MIN_CUTS = 6
+
+
+class Progress(NamedTuple):
+    """What a ``callback`` is told after each iteration.
+
+    Attributes
+    ----------
+    n_iter : int
+        Number of the iteration; 0 is the starting point.
+    objective : float
+        The smallest objective so far.
+    dual_gap : float
+        Proven bound on its distance from the optimum, ``inf`` before there is one.
+    passes : float
+        Products with X or its transpose so far.
+    seconds : float
+        Wall-clock time so far.
+    """
+
+    n_iter: int
+    objective: float
+    dual_gap: float
+    passes: float
+    seconds: float
+
+
+@dataclass
+class Solution:
+    """Parameters, objective and certificate of one fitted problem."""
+
+    w: Floats
+    objective: float
+    dual_gap: float
+    n_iter: int
+    status: str
+    history: History
+
+
+class LinearEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
+
+    def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+        """Return X, or X and y, validated; corrupted sparse input is refused first."""
+        check_sparse_structure(X)
+        validated = validate_data(
+            self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset
+        )
+        check_range(validated[0] if isinstance(validated, tuple) else validated)
+        return validated
+
+    def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        return scores + self.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def check_solver(solver: str, loss: str, allowed: list[str]) -> None:
+    """Raise ValueError unless the solver is known and can minimize the loss."""
+    check_option("solver", solver, ["auto", *SOLVERS])
+    if solver not in allowed:
+        options = ", ".join(repr(option) for option in allowed)
+        raise ValueError(
+            f"solver={solver!r} does not support loss={loss!r}, which is not "
+            f"differentiable; solvers for it are {options}."
+        )
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def solve(
+    objective: Objective,
+    w: Floats,
+    solver: str,
+    options: Options,
+    *,
+    tol: float,
+    max_iter: int,
+    dtype: npt.DTypeLike,
+    label: str,
+    verbose: int,
+    callback: Callable[[Progress], Any] | None,
+    task: ProblemTask,
+    fitted: Callable[[Floats], dict[str, Any]],
+) -> Solution:
+    """Minimize the objective and evaluate it at the parameters as they are returned.
+
+    Parameters
+    ----------
+    objective, w, solver, options
+        The problem, its starting point, and a name from ``SOLVERS`` with settings.
+    tol, max_iter
+        As in ``run``.
+    dtype : dtype
+        Type in which coefficients will be stored.
+    label : str
+        Name of the problem, for ``verbose`` output and warnings.
+    verbose : int
+        Print a line at iterations 0, 1, 2, 4, ... if positive, at all if above 1.
+    callback, task, fitted
+        The user's progress hook; scikit-learn's callback task; what the latter may ask
+        for at a point w.
+
+    Raises
+    ------
+    ValueError
+        If the objective overflows.
+    """
+
+    def report(result: Result) -> bool:
+        history = result.history
+        progress = Progress(
+            result.n_iter,
+            result.point.value,
+            result.gap,
+            history.passes[-1],
+            history.seconds[-1],
+        )
+        if verbose > 1 or (verbose and progress.n_iter.bit_count() <= 1):
+            print(_describe(label, progress))
+        stop = task.iteration(lambda: fitted(result.point.w))
+        if callback is not None:
+            stop = bool(callback(progress)) or stop
+        return stop
+
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            result = run(
+                SOLVERS[solver].start(objective, w, options),
+                tol=tol,
+                max_iter=max_iter,
+                bundle=CutBundle(objective, _bundle_size(objective)),
+                passes=lambda: objective.passes,
+                report=report,
+            )
+            stored = result.point.w.astype(dtype).astype(np.float64)
+            value = objective.at(stored).value
+    except FloatingPointError as error:
+        raise ValueError(
+            f"Fitting {label} broke down numerically ({error}). Values of X or of "
+            "alpha are too extreme; scale the features, for example by "
+            "sklearn.preprocessing.MaxAbsScaler."
+        ) from error
+    if not np.isfinite(value) or not np.all(np.isfinite(stored)):
+        raise ValueError(
+            f"Fitting {label} gave coefficients that are not finite as "
+            f"{np.dtype(dtype).name}. Scale the features or increase alpha."
+        )
+    gap = max(value - result.lower_bound, 0.0)
+    if verbose:
+        print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
+    if result.status not in ("converged", "callback"):
+        _warn(label, result, gap, value, tol, max_iter)
+    return Solution(stored, value, gap, result.n_iter, result.status, result.history)
+
+
+def _bundle_size(objective: Objective) -> int:
+    affordable = objective.design.nbytes // (16 * objective.n_params)
+    return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
+
+
+def _relative(gap: float, value: float) -> float:
+    return gap / abs(value) if value else (0.0 if gap == 0.0 else np.inf)
+
+
+def _describe(label: str, progress: Progress) -> str:
+    return (
+        f"{label}: iteration {progress.n_iter:4d}  objective {progress.objective:.8g}  "
+        f"relative gap {_relative(progress.dual_gap, progress.objective):.1e}  "
+        f"passes {progress.passes:.1f}  {progress.seconds:.2f} s"
+    )
+
+
+def _warn(
+    label: str, result: Result, gap: float, value: float, tol: float, max_iter: int
+) -> None:
+    reasons = {
+        "max_iter": (f"reached max_iter={max_iter}", "Increase max_iter or tol"),
+        "stalled": (
+            "stopped because it no longer made progress",
+            "Increase tol, choose another solver, scale the features, or increase "
+            "alpha",
+        ),
+    }
+    reason, advice = reasons.get(
+        result.status,
+        (
+            f"stopped where it found no better point ({result.status})",
+            "Increase tol, choose another solver, or scale the features",
+        ),
+    )
+    warnings.warn(
+        f"Fitting {label} {reason} after {result.n_iter} iterations. Its objective "
+        f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative gap "
+        f"of {_relative(gap, value):.1e}; tol={tol:g} was asked for. {advice}.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
