@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["CallbackSupportMixin", "FitTask", "ProblemTask", "with_callbacks"]
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:

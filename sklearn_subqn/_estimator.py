@@ -1,4 +1,4 @@
-"""What all linear estimators share: data in, objective out, driver, fitted attributes."""
+"""What all linear estimators share: from data to fitted attributes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Solution:
     history: History
 
 
-class LinearEstimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
 
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:

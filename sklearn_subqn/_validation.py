@@ -67,7 +67,7 @@ def check_sparse_structure(X: Any) -> None:
         if X.format in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
         elif X.format == "coo":
-            for axis, indices in enumerate(X.coords):
+            for axis, indices in enumerate((X.row, X.col)):
                 outside = len(indices) and (
                     indices.min() < 0 or indices.max() >= X.shape[axis]
                 )

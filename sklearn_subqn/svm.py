@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -129,6 +131,10 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
     >>> clf.score(X, y)
     0.97
     """
+
+    classes_: npt.NDArray[Any]
+    coef_: npt.NDArray[Any]
+    intercept_: npt.NDArray[Any]
 
     def __init__(
         self,
@@ -260,7 +266,7 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
                 verbose=self.verbose,
                 callback=self.callback,
                 task=problem,
-                fitted=lambda w, index=index: fitted(index, w),
+                fitted=partial(fitted, index),
             )
             problem.end()
             attributes = fitted(index, solution.w)

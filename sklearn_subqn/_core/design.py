@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,10 +71,7 @@ class Design:
         n_threads = max(1, min(n_threads, self.n_rows))
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
         bounds = np.linspace(0, self.n_rows, n_threads + 1).astype(int)
-        self._parts = [
-            list(self._blocks(int(a), int(b)))
-            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-        ]
+        self._parts = [list(self._blocks(int(a), int(b))) for a, b in pairwise(bounds)]
 
     @property
     def nbytes(self) -> int:
@@ -154,7 +152,8 @@ class Design:
         if not self._promote:
             yield start, stop, _row_view(self._X, start, stop)
             return
-        n_rows = max(1, int(_PROMOTED_BYTES / 8 / max(1, self._size / self.n_rows)))
+        row_size = max(1, self._size // max(1, self.n_rows))
+        n_rows = max(1, _PROMOTED_BYTES // 8 // row_size)
         for a in range(start, stop, n_rows):
             b = min(a + n_rows, stop)
             yield a, b, _row_view(self._X, a, b)

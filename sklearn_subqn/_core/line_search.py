@@ -1,4 +1,4 @@
-"""Step sizes along a line: exact for piecewise quadratic objectives, Wolfe for others."""
+"""Step sizes along a line: exact for piecewise quadratics, Wolfe for the rest."""
 
 from __future__ import annotations
 

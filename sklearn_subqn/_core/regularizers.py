@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-import numpy as np
-
 from .losses._base import Floats, PiecewiseQuadratic
 
 

@@ -40,7 +40,7 @@ def minimize_on_simplex(
     size = float(np.max(np.diag(Q))) if m else 0.0
     ridge = 1e-14 * size
     scale = max(size, float(np.max(np.abs(c))), np.finfo(float).tiny)
-    support = list(np.flatnonzero(x > 0.0))
+    support = [int(j) for j in np.flatnonzero(x > 0.0)]
     for _ in range(10 * m + 20):
         target = _minimize_on_support(Q, c, support, ridge)
         step = target - x[support]

@@ -135,7 +135,7 @@ class Loss(ABC):
     def argsup(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Floats:
-        """Return the u in the subdifferential at ``scores`` that maximizes <u, dscores>.
+        """Return the subgradient u at ``scores`` that maximizes <u, dscores>.
 
         Only ever called with rows from ``kink_rows``.
         """

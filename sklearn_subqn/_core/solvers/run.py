@@ -117,7 +117,7 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """objective - lower_bound, at least zero."""
+        """Objective - lower_bound, at least zero."""
         return float(max(self.point.value - self.lower_bound, 0.0))
 
 
