@@ -1,7 +1,8 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
+from .display import ConvergenceDisplay
 from .svm import SubLBFGSLinearSVC
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["SubLBFGSLinearSVC"]
+__all__ = ["ConvergenceDisplay", "SubLBFGSLinearSVC"]

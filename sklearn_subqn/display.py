@@ -1,0 +1,299 @@
+"""Pictures of how a fit converged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from ._core.solvers import History
+from ._validation import check_option
+
+Floats = npt.NDArray[np.float64]
+
+_X_LABELS = {
+    "passes": "Passes over the data",
+    "seconds": "Seconds",
+    "iterations": "Iterations",
+}
+_Y_LABELS = {"objective": "Objective", "gap": "Relative gap"}
+
+# Above this many changes of phase only the first of each name is labelled.
+_MAX_PHASE_LABELS = 8
+
+
+class ConvergenceDisplay:
+    """Objective and proven lower bound, or the gap between them, during a fit.
+
+    It is recommended to use :meth:`from_estimator` to create a display. All parameters
+    are stored as attributes.
+
+    Parameters
+    ----------
+    histories : list of History
+        One record per binary problem, as in ``history_`` of an estimator.
+    estimator_name : str, default=None
+        Name of the estimator, for the legend.
+    problem_names : list of str, default=None
+        Names of the problems, for the legend where there are several.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the plot.
+    figure_ : matplotlib Figure
+        Figure that contains it.
+    lines_ : list of matplotlib Line2D
+        For each problem the objective, or the relative gap.
+    bound_lines_ : list of matplotlib Line2D
+        For each problem the lower bound; empty where the gap is plotted.
+    gap_areas_ : list of matplotlib PolyCollection
+        For each problem the area between objective and lower bound; empty where the
+        gap is plotted.
+    phase_lines_ : list of matplotlib Line2D
+        Vertical lines at which the method at work changes; with a single problem they
+        bear its name.
+
+    See Also
+    --------
+    SubLBFGSLinearSVC : Linear support vector classifier with a ``history_``.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import ConvergenceDisplay, SubLBFGSLinearSVC
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = SubLBFGSLinearSVC(alpha=1e-2, tol=1e-2).fit(X, y)
+    >>> display = ConvergenceDisplay.from_estimator(clf, kind="gap")
+    >>> display.ax_.get_yscale()
+    'log'
+    >>> plt.show()
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+    bound_lines_: list[Any]
+    gap_areas_: list[Any]
+    phase_lines_: list[Any]
+
+    def __init__(
+        self,
+        *,
+        histories: Sequence[History],
+        estimator_name: str | None = None,
+        problem_names: Sequence[str] | None = None,
+    ) -> None:
+        self.histories = histories
+        self.estimator_name = estimator_name
+        self.problem_names = problem_names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        x: str = "passes",
+        kind: str = "objective",
+        ax: Any = None,
+        name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        bound_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+    ) -> ConvergenceDisplay:
+        """Plot the ``history_`` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted; for a pipeline pass its last step.
+        x : {"passes", "seconds", "iterations"}, default="passes"
+            What to plot against. A pass is one product with all of X or its transpose.
+        kind : {"objective", "gap"}, default="objective"
+            Plot the objective of the best point so far, the best lower bound so far
+            and the area between them; or their difference relative to the objective,
+            on a logarithmic scale.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
+        name : str, default=None
+            Name for the legend; the class of the estimator if None.
+        line_kw, bound_kw, fill_kw : dict, default=None
+            Keyword arguments for ``Axes.plot`` of the objective or gap, for
+            ``Axes.plot`` of the lower bound, and for ``Axes.fill_between``.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError
+            If the estimator has no ``history_``.
+        ValueError
+            If ``x`` or ``kind`` is not one of the accepted strings.
+        """
+        check_is_fitted(estimator, "history_")
+        histories = estimator.history_
+        classes = getattr(estimator, "classes_", ())
+        names = None
+        if len(histories) == len(classes):
+            names = [f"class {label}" for label in classes]
+        display = cls(
+            histories=histories,
+            estimator_name=type(estimator).__name__ if name is None else name,
+            problem_names=names,
+        )
+        return display.plot(
+            x, kind, ax=ax, line_kw=line_kw, bound_kw=bound_kw, fill_kw=fill_kw
+        )
+
+    def plot(
+        self,
+        x: str = "passes",
+        kind: str = "objective",
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        bound_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+    ) -> ConvergenceDisplay:
+        """Plot the histories.
+
+        Parameters
+        ----------
+        x, kind, ax, line_kw, bound_kw, fill_kw
+            As in :meth:`from_estimator`.
+        name : str, default=None
+            Name for the legend; ``estimator_name`` if None.
+
+        Returns
+        -------
+        self : ConvergenceDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If ``x`` or ``kind`` is not one of the accepted strings.
+        """
+        check_option("x", x, list(_X_LABELS))
+        check_option("kind", kind, list(_Y_LABELS))
+        if ax is None:
+            _, ax = _pyplot().subplots()
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_, self.bound_lines_ = [], []
+        self.gap_areas_, self.phase_lines_ = [], []
+        for index, history in enumerate(self.histories):
+            positions = _positions(history, x)
+            label = self._label(index, name)
+            if kind == "gap":
+                style = {"drawstyle": "steps-post", "label": label} | (line_kw or {})
+                self.lines_ += ax.plot(positions, _relative_gap(history), **style)
+            else:
+                self._plot_objective(
+                    positions, history, label, line_kw, bound_kw, fill_kw
+                )
+            self._mark_phases(positions, history, self.lines_[-1].get_color())
+        if kind == "gap":
+            ax.set_yscale("log")
+        ax.set(xlabel=_X_LABELS[x], ylabel=_Y_LABELS[kind])
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend()
+        return self
+
+    def _label(self, index: int, name: str | None) -> str | None:
+        name = self.estimator_name if name is None else name
+        if len(self.histories) == 1:
+            return name
+        names = self.problem_names
+        problem = f"problem {index}" if names is None else names[index]
+        return f"{name}, {problem}" if name else problem
+
+    def _plot_objective(
+        self,
+        positions: Floats,
+        history: History,
+        label: str | None,
+        line_kw: dict[str, Any] | None,
+        bound_kw: dict[str, Any] | None,
+        fill_kw: dict[str, Any] | None,
+    ) -> None:
+        objective = np.asarray(history.objective)
+        bound = np.asarray(history.lower_bound)
+        bound = np.where(np.isfinite(bound), bound, np.nan)
+        style = {"drawstyle": "steps-post", "label": label} | (line_kw or {})
+        (line,) = self.ax_.plot(positions, objective, **style)
+        color = line.get_color()
+        style = {"drawstyle": "steps-post", "linestyle": "--", "color": color}
+        if label is not None:
+            style["label"] = f"{label}, lower bound"
+        self.lines_.append(line)
+        self.bound_lines_ += self.ax_.plot(positions, bound, **style | (bound_kw or {}))
+        style = {"step": "post", "alpha": 0.2, "color": color, "linewidth": 0.0}
+        area = self.ax_.fill_between(
+            positions, bound, objective, **style | (fill_kw or {})
+        )
+        self.gap_areas_.append(area)
+
+    def _mark_phases(self, positions: Floats, history: History, color: Any) -> None:
+        phases = history.phase
+        changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
+        if not changes:
+            return
+        labelled: set[str] = set()
+        for i in (0, *changes):
+            # The method that led to iterate i set out from the one before.
+            start = positions[max(i - 1, 0)]
+            if i:
+                style = {"color": color, "linestyle": ":", "linewidth": 1.0}
+                self.phase_lines_.append(self.ax_.axvline(start, **style))
+            crowded = len(changes) > _MAX_PHASE_LABELS and phases[i] in labelled
+            if crowded or len(self.histories) > 1:
+                continue
+            labelled.add(phases[i])
+            self.ax_.annotate(
+                phases[i],
+                (start, 1.0),
+                xycoords=("data", "axes fraction"),
+                xytext=(2, -2),
+                textcoords="offset points",
+                rotation=90,
+                verticalalignment="top",
+                fontsize="small",
+                color=color,
+            )
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "ConvergenceDisplay needs matplotlib. Install it with "
+            "`pip install matplotlib`."
+        ) from error
+    return plt
+
+
+def _positions(history: History, x: str) -> Floats:
+    if x == "iterations":
+        return np.arange(len(history), dtype=np.float64)
+    return np.asarray(getattr(history, x), dtype=np.float64)
+
+
+def _relative_gap(history: History) -> Floats:
+    """Return (objective - lower bound) / |objective|, NaN where infinite or zero."""
+    objective = np.asarray(history.objective)
+    gap = objective - np.asarray(history.lower_bound)
+    shown = np.isfinite(gap) & (gap > 0.0) & (objective != 0.0)
+    relative = np.full(len(history), np.nan)
+    relative[shown] = gap[shown] / np.abs(objective[shown])
+    return relative

@@ -1,0 +1,157 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+
+from sklearn_subqn import ConvergenceDisplay, SubLBFGSLinearSVC
+from sklearn_subqn._core.solvers import History
+
+pytest.importorskip("matplotlib").use("Agg")
+
+
+@pytest.fixture
+def plt():
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
+
+
+def fitted(n_classes):
+    X, y = make_classification(
+        n_samples=200, n_informative=6, n_classes=n_classes, random_state=0
+    )
+    return SubLBFGSLinearSVC(alpha=0.1, tol=1e-2).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def binary():
+    return fitted(2)
+
+
+@pytest.fixture(scope="module")
+def multiclass():
+    return fitted(3)
+
+
+@pytest.fixture
+def two_phases():
+    return History(
+        objective=[2.0, 1.5, 1.25, 1.0],
+        lower_bound=[-np.inf, 0.5, 0.75, 1.0],
+        passes=[1.0, 3.0, 4.5, 6.0],
+        seconds=[0.1, 0.2, 0.3, 0.4],
+        phase=["first", "first", "second", "second"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "label"),
+    [
+        ("passes", "Passes over the data"),
+        ("seconds", "Seconds"),
+        ("iterations", "Iterations"),
+    ],
+)
+def test_objective_and_bound_against_each_x(plt, binary, x, label):
+    display = ConvergenceDisplay.from_estimator(binary, x=x)
+    (history,) = binary.history_
+    (line,), (bound,), (_,) = display.lines_, display.bound_lines_, display.gap_areas_
+    positions = range(len(history)) if x == "iterations" else getattr(history, x)
+    np.testing.assert_allclose(line.get_xdata(), positions)
+    np.testing.assert_allclose(line.get_ydata(), history.objective)
+    finite = np.isfinite(history.lower_bound)
+    np.testing.assert_allclose(
+        bound.get_ydata()[finite], np.array(history.lower_bound)[finite]
+    )
+    assert display.ax_.get_xlabel() == label
+    assert display.ax_.get_ylabel() == "Objective"
+    assert display.figure_ is display.ax_.figure
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["SubLBFGSLinearSVC", "SubLBFGSLinearSVC, lower bound"]
+
+
+def test_gap_is_relative_and_on_a_logarithmic_scale(plt, two_phases):
+    display = ConvergenceDisplay(histories=[two_phases]).plot(kind="gap")
+    assert display.ax_.get_yscale() == "log"
+    (line,) = display.lines_
+    # Infinite and zero gaps have no place on the scale.
+    np.testing.assert_allclose(line.get_ydata(), [np.nan, 2 / 3, 0.4, np.nan])
+    assert display.bound_lines_ == display.gap_areas_ == []
+    assert display.ax_.get_legend() is None
+
+
+def test_last_gap_is_the_estimators(plt, binary):
+    display = ConvergenceDisplay.from_estimator(binary, kind="gap")
+    expected = binary.dual_gap_ / binary.objective_
+    np.testing.assert_allclose(display.lines_[0].get_ydata()[-1], expected, rtol=1e-6)
+
+
+def test_phase_is_marked_where_the_next_method_sets_out(plt, two_phases):
+    display = ConvergenceDisplay(histories=[two_phases]).plot("seconds")
+    (line,) = display.phase_lines_
+    np.testing.assert_allclose(line.get_xdata(), 0.2)
+    assert [text.get_text() for text in display.ax_.texts] == ["first", "second"]
+
+
+def test_many_phases_are_marked_but_named_once(plt, two_phases):
+    two_phases.phase = ["a", "b"] * 10
+    for name in ("objective", "lower_bound", "passes", "seconds"):
+        setattr(two_phases, name, np.linspace(1.0, 2.0, 20))
+    display = ConvergenceDisplay(histories=[two_phases]).plot()
+    assert len(display.phase_lines_) == 19
+    assert [text.get_text() for text in display.ax_.texts] == ["a", "b"]
+
+
+def test_one_line_per_class(plt, multiclass):
+    display = ConvergenceDisplay.from_estimator(multiclass, kind="gap", name="SVM")
+    assert [line.get_label() for line in display.lines_] == [
+        "SVM, class 0",
+        "SVM, class 1",
+        "SVM, class 2",
+    ]
+    display.plot(kind="objective")
+    assert len(display.lines_) == len(display.bound_lines_) == 3
+    assert len({line.get_color() for line in display.lines_}) == 3
+
+
+def test_uses_the_axes_and_styles_given(plt, binary):
+    _, ax = plt.subplots()
+    display = ConvergenceDisplay.from_estimator(
+        binary,
+        ax=ax,
+        name="mine",
+        line_kw={"color": "red", "label": "objective"},
+        bound_kw={"linestyle": ":"},
+        fill_kw={"alpha": 0.5},
+    )
+    assert display.ax_ is ax
+    assert display.lines_[0].get_color() == "red"
+    assert display.lines_[0].get_label() == "objective"
+    assert display.bound_lines_[0].get_linestyle() == ":"
+    assert display.gap_areas_[0].get_alpha() == 0.5
+
+
+@pytest.mark.parametrize("option", ["x", "kind"])
+def test_unknown_options_name_the_accepted_ones(binary, option):
+    with pytest.raises(ValueError, match=f"{option} must be one of '"):
+        ConvergenceDisplay.from_estimator(binary, **{option: "time"})
+
+
+def test_unfitted_estimator_is_refused():
+    with pytest.raises(NotFittedError):
+        ConvergenceDisplay.from_estimator(SubLBFGSLinearSVC())
+
+
+def test_missing_matplotlib_is_named(binary, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="needs matplotlib"):
+        ConvergenceDisplay.from_estimator(binary)
+
+
+def test_package_is_imported_without_matplotlib():
+    code = "import sys, sklearn_subqn; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
