@@ -1,0 +1,160 @@
+"""The import rule and the file list of docs/architecture.md."""
+
+import ast
+import re
+import subprocess
+import sys
+from fnmatch import fnmatchcase
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "sklearn_subqn"
+
+# Lowest first. A file imports from lower levels and from its own; the last pattern that
+# matches decides.
+LEVELS = [
+    ["_core.losses._base"],
+    ["_core.losses._*"],
+    ["_core.losses", "_core.regularizers", "_core.design"],
+    ["_core.objective"],
+    ["_core.*"],
+    ["_core.solvers.run"],
+    ["_core.solvers.*"],
+    ["_core.solvers", "_core"],
+    ["_callbacks", "_validation"],
+    ["_estimator"],
+    ["*"],
+    [""],
+]
+
+# What files may import of the package beyond the order of levels; the first pattern
+# that matches decides.
+ALLOWED = [
+    ("_core.losses._base", []),
+    ("_core.losses._*", ["_core.losses._*"]),
+    ("_core.losses", ["_core.losses._*"]),
+    ("_core.regularizers", ["_core.losses._base"]),
+    ("_core.design", ["_core.losses._base"]),
+    ("_core.objective", ["_core.design", "_core.losses._base", "_core.regularizers"]),
+]
+
+# Of these only files that match a pattern may import.
+RESERVED = {
+    "sklearn": ["_estimator", "_validation", "_callbacks", "[a-z]*"],
+    "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
+    "matplotlib": ["display"],
+    "_core.losses": ["[a-z]*"],
+    "_core.design": ["_core.objective", "_estimator", "[a-z]*"],
+}
+
+
+def matches(name, patterns):
+    """Whether a pattern matches; ``*`` stays within one level of packages."""
+    return any(
+        name.count(".") == pattern.count(".") and fnmatchcase(name, pattern)
+        for pattern in patterns
+    )
+
+
+def module_name(path):
+    """Return the dotted name below the package; "" for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+# Files of losses, but for the types that all may import.
+for loss in FILES:
+    if matches(loss, ["_core.losses._*"]) and loss != "_core.losses._base":
+        RESERVED[loss] = ["_core.losses", "_core.losses._*"]
+
+
+def level(name):
+    found = [i for i, patterns in enumerate(LEVELS) if matches(name, patterns)]
+    exact = [i for i in found if name in LEVELS[i]]
+    return (exact or found)[-1]
+
+
+def imports(name):
+    """Return the imported modules: our own by their name below the package."""
+    path = FILES[name]
+    package = [PACKAGE.name, *name.split(".")] if name else [PACKAGE.name]
+    if path.name != "__init__.py":
+        package = package[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *filter(None, [node.module])])
+            for alias in node.names:
+                found.add(f"{origin}.{alias.name}")
+    ours, others = set(), set()
+    for full in found:
+        head, _, rest = full.partition(".")
+        if head != PACKAGE.name:
+            others.add(full)
+            continue
+        while rest not in FILES:
+            rest = rest.rpartition(".")[0]
+        ours.add(rest)
+    return ours, others
+
+
+def test_the_package_has_files():
+    assert len(FILES) > 20
+
+
+def test_parsing_of_imports():
+    assert imports("_core.solvers.subbfgs")[0] >= {
+        "_core.direction",
+        "_core.losses._base",
+        "_core.solvers.run",
+    }
+    assert "scipy.sparse" in imports("_core.design")[1]
+    assert "_core.losses" in imports("svm")[0]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_imports_go_downward(name):
+    ours, _ = imports(name)
+    upward = sorted(other for other in ours if level(other) > level(name))
+    assert not upward, f"{name} imports from higher levels: {upward}"
+    for pattern, allowed in ALLOWED:
+        if matches(name, [pattern]):
+            forbidden = sorted(o for o in ours if not matches(o, allowed))
+            assert not forbidden, f"{name} may not import {forbidden}"
+            break
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_reserved_imports(name):
+    ours, others = imports(name)
+    for reserved, importers in RESERVED.items():
+        if reserved.startswith("_core"):
+            used = any(matches(other, [reserved]) for other in ours)
+        else:
+            used = any(f"{other}.".startswith(f"{reserved}.") for other in others)
+        assert not used or matches(name, importers), f"{name} imports {reserved}"
+
+
+def test_imports_have_no_cycle():
+    TopologicalSorter({name: imports(name)[0] - {name} for name in FILES}).prepare()
+
+
+def test_every_file_has_one_line_in_the_architecture():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([\w/]+\.py)` \|", text, flags=re.MULTILINE)
+    files = [path.relative_to(PACKAGE).as_posix() for path in FILES.values()]
+    assert sorted(listed) == sorted(files)
+
+
+def test_import_of_the_package_does_not_import_matplotlib():
+    code = "import sys, sklearn_subqn; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
