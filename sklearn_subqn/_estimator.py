@@ -17,9 +17,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
+from ._core.losses import Loss
 from ._core.objective import Objective
 from ._core.solvers import SOLVERS, History, Options, Result, run
-from ._validation import check_option, check_range, check_sparse_structure
+from ._validation import (
+    check_labels,
+    check_option,
+    check_range,
+    check_sparse_structure,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,6 +35,15 @@ DTYPES = (np.float64, np.float32)
 # Cuts kept for the lower bound, at most; fewer where q-vectors are large against X.
 _MAX_CUTS = 40
 _MIN_CUTS = 6
+
+# With solver="auto", problems of at most this many entries are solved to this gap
+# whatever tol is: they take milliseconds, and the result does not depend on the order
+# or repetition of rows.
+_SMALL = 20_000
+_EXACT = 1e-13
+
+# More threads than this are surely a mistake, and could exhaust the system.
+_MAX_THREADS = 256
 
 
 class Progress(NamedTuple):
@@ -73,6 +88,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
         """Return X, or X and y, validated; corrupted sparse input is refused first."""
         check_sparse_structure(X)
+        check_labels(y)
         validated = validate_data(
             self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset
         )
@@ -92,20 +108,20 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-def check_solver(solver: str, loss: str, allowed: list[str]) -> None:
-    """Raise ValueError unless the solver is known and can minimize the loss."""
-    check_option("solver", solver, ["auto", *SOLVERS])
-    if solver not in allowed:
-        options = ", ".join(repr(option) for option in allowed)
+def check_solver(solver: str, name: str, loss: Loss) -> None:
+    """Raise ValueError unless the solver is known and can minimize the named loss."""
+    check_option("solver", solver, list(SOLVERS))
+    if not SOLVERS[solver].supports(loss):
+        options = ", ".join(repr(k) for k, v in SOLVERS.items() if v.supports(loss))
         raise ValueError(
-            f"solver={solver!r} does not support loss={loss!r}, which is not "
-            f"differentiable; solvers for it are {options}."
+            f"solver={solver!r} does not support loss={name!r}; solvers that do are "
+            f"{options}."
         )
 
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
-    return int(joblib.effective_n_jobs(n_jobs))
+    return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
 
 
 def solve(
@@ -163,14 +179,16 @@ def solve(
             stop = bool(callback(progress)) or stop
         return stop
 
+    small = objective.design.n_rows * objective.n_params <= _SMALL
+    passes = objective.passes
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
             result = run(
                 SOLVERS[solver].start(objective, w, options),
-                tol=tol,
+                tol=min(tol, _EXACT) if small and solver == "auto" else tol,
                 max_iter=max_iter,
                 bundle=CutBundle(objective, _bundle_size(objective)),
-                passes=lambda: objective.passes,
+                passes=lambda: objective.passes - passes,
                 report=report,
             )
             stored = result.point.w.astype(dtype).astype(np.float64)
@@ -189,7 +207,7 @@ def solve(
     gap = max(value - result.lower_bound, 0.0)
     if verbose:
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
-    if result.status not in ("converged", "callback"):
+    if result.gap > tol * abs(result.point.value) and result.status != "callback":
         _warn(label, result, gap, value, tol, max_iter)
     return Solution(stored, value, gap, result.n_iter, result.status, result.history)
 

@@ -16,11 +16,15 @@ from ._core.design import Design
 from ._core.losses import Hinge, Loss, SquaredHinge
 from ._core.objective import Objective
 from ._core.regularizers import L2
-from ._core.solvers import SOLVERS, Options
+from ._core.solvers import Options
 from ._estimator import LinearEstimator, Progress, check_solver, n_threads, solve
 from ._validation import (
+    check_callback,
+    check_flag,
+    check_n_jobs,
     check_number,
     check_option,
+    check_verbose,
     check_weights,
     unchanged_on_failure,
 )
@@ -42,12 +46,21 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
-    solver : {"auto", "sublbfgs", "subbfgs", "lbfgs", "bfgs"}, default="auto"
-        Optimization method. ``"sublbfgs"`` is limited-memory subgradient BFGS,
-        ``"subbfgs"`` the same with a full matrix of n_features² entries, for few
-        features. ``"lbfgs"`` and ``"bfgs"`` are their classical counterparts, for the
-        squared hinge only. ``"auto"`` takes ``"sublbfgs"`` for the hinge and
-        ``"lbfgs"`` for the squared hinge.
+    solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg"}, \
+            default="auto"
+        Optimization method.
+
+        - "auto": for the hinge, "sublbfgs" while its progress is fast, then "alm"; for
+          the squared hinge, "newton-cg". Problems small enough for it to take
+          milliseconds are solved to nearly machine precision, whatever ``tol`` is.
+        - "sublbfgs": limited-memory subgradient BFGS.
+        - "subbfgs": the same with a full matrix of n_features² entries, for few
+          features.
+        - "alm", hinge only: proximal method of multipliers on the dual, that is, a
+          semismooth Newton method on smooth envelopes of the hinge.
+        - "lbfgs", "bfgs", squared hinge only: the classical methods.
+        - "newton-cg", squared hinge only: Newton's method, by a factorization where
+          there are few features and by conjugate gradients elsewhere.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
@@ -200,12 +213,13 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
         """
-        solver = self._check_parameters()
+        self._check_parameters()
         previous = (
             (self.classes_, self.coef_, self.intercept_)
             if self.warm_start and hasattr(self, "coef_")
             else None
         )
+        names = getattr(self, "feature_names_in_", None)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
@@ -218,6 +232,7 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
             previous is not None
             and np.array_equal(previous[0], classes)
             and previous[1].shape == coef.shape
+            and np.array_equal(names, getattr(self, "feature_names_in_", None))
         ):
             coef[:] = previous[1]
             if self.fit_intercept:
@@ -236,7 +251,9 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
         design = Design(
             X, fit_intercept=self.fit_intercept, n_threads=n_threads(self.n_jobs)
         )
-        options = Options(self.memory, self.direction_tol, self.direction_max_iter)
+        # More pairs than iterations would only take memory.
+        memory = min(self.memory, self.max_iter)
+        options = Options(memory, self.direction_tol, self.direction_max_iter)
         task = FitTask(self, len(positives), self.max_iter, raw_X, raw_y, sample_weight)
         solutions = []
         for index, positive in enumerate(positives):
@@ -252,12 +269,12 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
                 coef[index], intercept[index : index + self.fit_intercept]
             )
             name = type(self).__name__
-            label = name if len(positives) == 1 else f"{name}, class {positive!r}"
+            label = name if len(positives) == 1 else f"{name}, class {positive}"
             problem = task.problem(label)
             solution = solve(
                 objective,
                 start.astype(np.float64),
-                solver,
+                self.solver,
                 options,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -316,18 +333,18 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
             return self.classes_[(scores > 0.0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
 
-    def _check_parameters(self) -> str:
-        """Check the parameters; return the name of the solver to use."""
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
         check_number("alpha", self.alpha, low=0.0, low_included=False)
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=1, integer=True)
         check_number("memory", self.memory, low=1, integer=True)
         check_number("direction_tol", self.direction_tol, low=0.0)
         check_number("direction_max_iter", self.direction_max_iter, low=1, integer=True)
+        for name in ("fit_intercept", "warm_start"):
+            check_flag(name, getattr(self, name))
+        check_n_jobs(self.n_jobs)
+        check_callback(self.callback)
+        check_verbose(self.verbose)
         check_option("loss", self.loss, list(_LOSSES))
-        smooth = _LOSSES[self.loss].smooth
-        allowed = [name for name, spec in SOLVERS.items() if smooth >= spec.smooth_only]
-        check_solver(self.solver, self.loss, ["auto", *allowed])
-        if self.solver == "auto":
-            return "lbfgs" if smooth else "sublbfgs"
-        return self.solver
+        check_solver(self.solver, self.loss, _LOSSES[self.loss])

@@ -24,6 +24,10 @@ _SUBSET_SHARE = 0.3
 _PROMOTED_BYTES = 1 << 18
 
 
+# Dense copies of some rows, for products of matrices, are of about this many bytes.
+_DENSE_BYTES = 1 << 24
+
+
 class Design:
     """Linear map w -> z = X W + b of parameters to scores.
 
@@ -74,6 +78,11 @@ class Design:
         self._parts = [list(self._blocks(int(a), int(b))) for a, b in pairwise(bounds)]
 
     @property
+    def row_size(self) -> float:
+        """Mean number of stored entries in a row."""
+        return self._size / max(self.n_rows, 1)
+
+    @property
     def nbytes(self) -> int:
         """Size of the arrays of X in bytes."""
         if sparse.issparse(self._X):
@@ -121,6 +130,46 @@ class Design:
         """Count ``products`` made with a design of some of the rows."""
         self.passes += products * subset._size / self._size
 
+    def gram(self, weights: Floats) -> Floats:
+        """Return the q x q matrix Xᵀ diag(weights) X, intercept column included.
+
+        For one score per row only. Counts as one pass.
+        """
+        self.passes += 1.0
+        d, q = self.n_features, self.n_params
+        roots = np.sqrt(weights)
+        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            gram = np.zeros((q, q))
+            for start, stop, block in part:
+                for a in range(0, stop - start, n_rows):
+                    b = min(a + n_rows, stop - start)
+                    rows = _dense(block[a:b])
+                    root = roots[start + a : start + b, np.newaxis]
+                    scaled = rows * root
+                    gram[:d, :d] += scaled.T @ scaled
+                    if self.fit_intercept:
+                        gram[:d, d] += scaled.T @ root[:, 0]
+                        gram[d, d] += float(root[:, 0] @ root[:, 0])
+            gram[d:, :d] = gram[:d, d:].T
+            return gram
+
+        return sum(self._each(multiply))
+
+    def squared_adjoint(self, weights: Floats) -> Floats:
+        """Return the diagonal of ``gram(weights)``, of shape (q,)."""
+        self.passes += 1.0
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            diagonal = np.zeros(self.n_features)
+            for start, stop, block in part:
+                diagonal += _squared(self._float64(block)).T @ weights[start:stop]
+            return diagonal
+
+        diagonal = sum(self._each(multiply))
+        return np.append(diagonal, weights.sum()) if self.fit_intercept else diagonal
+
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
         coef, intercept = w[: self.n_coef], w[self.n_coef :]
@@ -160,6 +209,15 @@ class Design:
 
     def _float64(self, block: Any) -> Any:
         return block.astype(np.float64) if self._promote else block
+
+
+def _dense(rows: Any) -> Floats:
+    dense = rows.toarray() if sparse.issparse(rows) else rows
+    return np.asarray(dense, dtype=np.float64)
+
+
+def _squared(rows: Any) -> Any:
+    return rows.multiply(rows) if sparse.issparse(rows) else rows * rows
 
 
 def _index_arrays(X: Any) -> tuple[Any, Any]:

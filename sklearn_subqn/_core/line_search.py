@@ -12,6 +12,9 @@ from .objective import Line, Point
 # Below this many kinks, sorting them is faster than halving their number once more.
 _FEW = 256
 
+# Slopes and curvatures beyond all kinks below this share of their parts are rounding.
+_FLAT_TOLERANCE = 1e-12
+
 
 class HasSlope(Protocol):
     """A line of which only values and right-hand slopes are known."""
@@ -37,7 +40,8 @@ def minimize_piecewise(f: PiecewiseQuadratic) -> float:
     minimizer are first narrowed down, by doubling the step and then by halving at their
     median, and only the few that remain are sorted: the same segment is found in O(n).
     Equal kinks are passed together. If no kink is left the minimizer lies on the last
-    parabola, or nowhere: then ``inf`` is returned.
+    parabola, or nowhere: then ``inf`` is returned. A function that ends flat has its
+    minimizer at the last kink, even where rounding leaves it a slope.
     """
     if f.slope >= 0.0:
         return 0.0
@@ -78,10 +82,21 @@ def minimize_piecewise(f: PiecewiseQuadratic) -> float:
         while segment > 0 and kinks[segment - 1] == kinks[segment]:
             segment -= 1
     a, c = float(slopes[segment]), float(curvatures[segment])
-    stationary = -a / c if c > 0.0 else np.inf
-    return float(
-        min(stationary, kinks[segment]) if segment < kinks.size else stationary
-    )
+    if segment < kinks.size:
+        return min(-a / c, float(kinks[segment])) if c > 0.0 else float(kinks[segment])
+    if f.kinks.size and _ends_flat(f, c):
+        return float(f.kinks.max())
+    return -a / c if c > 0.0 else np.inf
+
+
+def _ends_flat(f: PiecewiseQuadratic, c: float) -> bool:
+    """Whether slope and curvature c beyond the last kink are zero up to rounding."""
+    curvatures = abs(f.curvature) + float(np.abs(f.curvature_jumps).sum())
+    if c > _FLAT_TOLERANCE * curvatures:
+        return False
+    last = float(f.kinks.max())
+    slopes = abs(f.slope) + float(np.abs(f.slope_jumps).sum()) + last * curvatures
+    return f.slope_at(last) >= -_FLAT_TOLERANCE * slopes
 
 
 def settle(point: Point) -> Point:
@@ -119,8 +134,9 @@ def wolfe(
     hold on an interval. On an ``Objective``'s line a trial costs O(n), since the
     scores f and their change Δf are cached (end of section 3.3.2).
 
-    Returns ``inf`` where the objective falls without bound, and 0 where no step within
-    ``max_iter`` trials is acceptable.
+    Returns ``inf`` where all of ``max_iter`` doublings decrease the objective enough.
+    Where the bracket holds but no trial obeys both conditions, the largest one that
+    obeys (3.17) is returned, 0 if there is none.
     """
     start, slope = line.value(0.0), line.slope(0.0)
     low, high = 0.0, np.inf

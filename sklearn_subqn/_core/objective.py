@@ -20,6 +20,10 @@ from .regularizers import Regularizer
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
+# Second derivatives that vanish in more than the rest of the rows are kept by copying
+# the rows in which they do not.
+_COPY_SHARE = 0.6
+
 
 # A free parameter's entry of a cut that should vanish is a sum of dual variables, whose
 # absolute values sum to about one or less; rounding leaves less than this of it.
@@ -91,6 +95,17 @@ class Objective:
         """The infimum of the risk over all scores, -R*(0)."""
         zero = np.zeros_like(self.weights)
         return -self.loss.conjugate(zero, self.targets, self.weights)
+
+    def with_loss(self, loss: Loss) -> Objective:
+        """Return the objective of another loss on the same data."""
+        return Objective(
+            self.design,
+            self.targets,
+            loss,
+            self.regularizer,
+            self.alpha,
+            self.weights,
+        )
 
     def at(self, w: Floats) -> Point:
         """Return the point w, at the cost of one product with X."""
@@ -171,6 +186,10 @@ class Point:
     @cached_property
     def risk_gradient(self) -> Floats:
         origin, self._origin = self._origin, None
+        # Points passed through, whose gradients nobody asked for, are not worth a
+        # product; and only computed ones know the number of their updates.
+        while origin is not None and "risk_gradient" not in vars(origin):
+            origin = origin._origin
         design = self.objective.design
         if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = self.dual - origin.dual
@@ -214,6 +233,19 @@ class Point:
         )
         o.design.count(subset, 2.0)
         return self.gradient + subset.adjoint(chosen - self.dual[rows])
+
+    def under(self, objective: Objective) -> Point:
+        """Return the same w as a point of an objective with the same data."""
+        return Point(objective, self.w, self.scores, origin=self._evaluated())
+
+    def _evaluated(self) -> Point | None:
+        """Return the nearest point whose risk gradient has been computed."""
+        return self if "risk_gradient" in vars(self) else self._origin
+
+    @property
+    def hessian(self) -> Hessian:
+        """The generalized Hessian of J here, for losses that have one."""
+        return Hessian(self)
 
     @cached_property
     def _kink_design(self) -> Design:
@@ -305,5 +337,58 @@ class Line:
             start.objective,
             start.w + step * self.p,
             start.scores + step * self.dscores,
-            origin=start,
+            origin=start._evaluated(),
         )
+
+
+class Hessian:
+    """alpha * Omega'' + Xᵀ diag(h) X at a point, by the rows in which h > 0.
+
+    Parameters
+    ----------
+    point : Point
+
+    Attributes
+    ----------
+    share : float
+        Share of the data in those rows.
+    n_rows : int
+        Their number.
+    """
+
+    def __init__(self, point: Point) -> None:
+        o = point.objective
+        h = o.loss.curvature(point.scores, o.targets, o.weights)
+        rows = np.flatnonzero(h)
+        self._whole = o.design
+        # A copy of most rows would gain nothing.
+        self._subset = o.design
+        if rows.size <= _COPY_SHARE * h.size:
+            h = h[rows]
+            self._subset = o.design.rows(rows)
+        self.n_rows = rows.size
+        self._h = h
+        self._penalty = o.alpha * o.regularizer.curvature(point.w)
+
+    def apply(self, v: Floats) -> Floats:
+        """Return the product with v of shape (q,)."""
+        product = self._subset.adjoint(self._h * self._subset.forward(v))
+        self._count(2.0)
+        return self._penalty * v + product
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal, of shape (q,)."""
+        diagonal = self._penalty + self._subset.squared_adjoint(self._h)
+        self._count(1.0)
+        return diagonal
+
+    def matrix(self) -> Floats:
+        """Return the whole matrix, of shape (q, q)."""
+        matrix = self._subset.gram(self._h)
+        self._count(1.0)
+        matrix[np.diag_indices_from(matrix)] += self._penalty
+        return matrix
+
+    def _count(self, products: float) -> None:
+        if self._subset is not self._whole:
+            self._whole.count(self._subset, products)

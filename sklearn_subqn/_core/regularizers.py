@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from .losses._base import Floats, PiecewiseQuadratic
 
 
@@ -33,6 +35,10 @@ class Regularizer(ABC):
         """
 
     @abstractmethod
+    def curvature(self, w: Floats) -> Floats:
+        """Return the diagonal of the Hessian of Omega, zero for free parameters."""
+
+    @abstractmethod
     def restrict(self, w: Floats, p: Floats) -> PiecewiseQuadratic:
         """Return Omega(w + eta * p) as a function of the step size eta."""
 
@@ -51,6 +57,9 @@ class L2(Regularizer):
 
     def conjugate(self, v: Floats) -> float:
         return self.value(v)
+
+    def curvature(self, w: Floats) -> Floats:
+        return (np.arange(len(w)) < self.n_penalized).astype(np.float64)
 
     def restrict(self, w: Floats, p: Floats) -> PiecewiseQuadratic:
         n = self.n_penalized

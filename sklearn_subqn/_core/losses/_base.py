@@ -141,6 +141,18 @@ class Loss(ABC):
         """
         return self.subgradient(scores, targets, weights)
 
+    def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the variables, free of weights and signs, that stand for a dual u."""
+        raise TypeError(f"{type(self).__name__} has no smooth envelope.")
+
+    def envelope(self, centre: Floats, width: float) -> Loss:
+        """Return the smooth envelope around such variables (see ``_envelope.py``)."""
+        raise TypeError(f"{type(self).__name__} has no smooth envelope.")
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return generalized second derivatives h >= 0 of shape (n,), row by row."""
+        raise TypeError(f"{type(self).__name__} has no second derivatives.")
+
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> PiecewiseQuadratic:

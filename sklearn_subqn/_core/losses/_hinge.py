@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._base import TIE_TOLERANCE, Floats, Loss, PiecewiseQuadratic, Rows
+from ._envelope import HingeEnvelope
 
 
 def _violations(scores: Floats, targets: Floats) -> Floats:
@@ -61,6 +62,16 @@ class Hinge(Loss):
         beta = targets * dscores < 0.0
         return np.where(beta, -weights * targets, 0.0)
 
+    def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return beta in [0, 1], u_i = -beta_i s_i y_i; zero for rows of no weight."""
+        beta = np.zeros_like(dual)
+        np.divide(-targets * dual, weights, out=beta, where=weights > 0.0)
+        return np.clip(beta, 0.0, 1.0, out=beta)
+
+    def envelope(self, centre: Floats, width: float) -> HingeEnvelope:
+        """Return the smooth envelope around dual variables of shape (n,)."""
+        return HingeEnvelope(centre, width)
+
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> PiecewiseQuadratic:
@@ -104,6 +115,10 @@ class SquaredHinge(Loss):
         positive = weights > 0.0
         u = dual[positive]
         return float(u @ targets[positive] + 0.25 * (u @ (u / weights[positive])))
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return 2 s_i for rows in error, else zero."""
+        return np.where(scores * targets < 1.0, 2.0 * weights, 0.0)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..line_search import exact
-from ..losses._base import Floats
+from ..losses._base import Floats, Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
+from .alm import alm
+from .auto import auto
 from .bfgs import bfgs
+from .newton import newton
 from .run import History, Iterate, Result, Solver, run
 from .subbfgs import subbfgs
 
@@ -24,7 +27,10 @@ __all__ = [
     "Options",
     "Result",
     "Solver",
+    "alm",
+    "auto",
     "bfgs",
+    "newton",
     "run",
     "subbfgs",
 ]
@@ -55,12 +61,16 @@ class SolverSpec:
     ----------
     start : callable
         From objective, starting point and options to the generator of iterates.
-    smooth_only : bool
-        Whether the loss must be differentiable.
+    smooth : bool or None
+        Whether the loss must be differentiable, or must not be; None for any loss.
     """
 
     start: Callable[[Objective, Floats, Options], Solver]
-    smooth_only: bool = False
+    smooth: bool | None = None
+
+    def supports(self, loss: Loss) -> bool:
+        """Return whether the solver can minimize objectives with this loss."""
+        return self.smooth is None or self.smooth == loss.smooth
 
 
 def _sublbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
@@ -92,9 +102,26 @@ def _bfgs(objective: Objective, w: Floats, options: Options) -> Solver:
     return bfgs(objective, w, DenseInverseHessian(objective.n_params), search=exact)
 
 
+def _auto(objective: Objective, w: Floats, options: Options) -> Solver:
+    if objective.loss.smooth:
+        return newton(objective, w)
+    return auto(objective, w)
+
+
+def _alm(objective: Objective, w: Floats, options: Options) -> Solver:
+    return alm(objective, objective.at(w))
+
+
+def _newton(objective: Objective, w: Floats, options: Options) -> Solver:
+    return newton(objective, w)
+
+
 SOLVERS: dict[str, SolverSpec] = {
+    "auto": SolverSpec(_auto),
     "sublbfgs": SolverSpec(_sublbfgs),
     "subbfgs": SolverSpec(_subbfgs),
-    "lbfgs": SolverSpec(_lbfgs, smooth_only=True),
-    "bfgs": SolverSpec(_bfgs, smooth_only=True),
+    "alm": SolverSpec(_alm, smooth=False),
+    "lbfgs": SolverSpec(_lbfgs, smooth=True),
+    "bfgs": SolverSpec(_bfgs, smooth=True),
+    "newton-cg": SolverSpec(_newton, smooth=True),
 }

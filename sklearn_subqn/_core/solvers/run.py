@@ -233,5 +233,5 @@ def _has_stalled(history: History, tol: float) -> bool:
         return False
     fallen = history.objective[-1 - _STALL_WINDOW] - history.objective[-1]
     before, now = history.lower_bound[-1 - _STALL_WINDOW], history.lower_bound[-1]
-    risen = now - before if np.isfinite(before) else np.inf
+    risen = 0.0 if now == before else now - before
     return fallen + risen <= 0.1 * tol * abs(history.objective[-1])

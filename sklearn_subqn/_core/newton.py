@@ -1,0 +1,87 @@
+"""Newton directions, by factorization or by conjugate gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from .losses._base import Floats
+from .objective import Hessian, Objective, Point
+
+# The matrix is factorized where it is not much larger than what conjugate gradients
+# would have to read of a row again and again: products of matrices run at the speed of
+# BLAS, products with sparse rows at that of memory.
+_MATRIX_SHARE = 1500.0
+_MAX_DENSE = 2000
+
+
+def is_factorized(objective: Objective) -> bool:
+    """Whether Newton directions are found by factorizing the matrix."""
+    q = objective.n_params
+    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE * objective.design.row_size
+
+
+def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
+    """Return an approximate solution p of H p = -g at a point of a smooth objective.
+
+    Parameters
+    ----------
+    point : Point
+        Offers ``gradient`` and ``hessian``.
+    rtol, max_iter : float, int
+        Tolerance on the residual and limit on the iterations of conjugate gradients,
+        where the matrix is not factorized.
+    """
+    hessian = point.hessian
+    if is_factorized(point.objective):
+        return _cholesky(hessian, -point.gradient)
+    return conjugate_gradients(hessian, -point.gradient, rtol=rtol, max_iter=max_iter)
+
+
+def _cholesky(hessian: Hessian, rhs: Floats) -> Floats:
+    matrix = hessian.matrix()
+    # Without rows of curvature a free parameter has a zero row; and far below the
+    # largest entry, rounding may make the matrix indefinite.
+    diagonal = np.einsum("ii->i", matrix)
+    diagonal[diagonal == 0.0] = 1.0
+    shift = 0.0
+    for _ in range(8):
+        try:
+            factor = linalg.cho_factor(matrix, check_finite=False)
+            return linalg.cho_solve(factor, rhs, check_finite=False)
+        except linalg.LinAlgError:
+            shift = 10.0 * shift or 1e-15 * float(diagonal.max())
+            diagonal += shift
+    return rhs / diagonal
+
+
+def conjugate_gradients(
+    hessian: Hessian, rhs: Floats, *, rtol: float, max_iter: int
+) -> Floats:
+    """Solve H p = rhs by conjugate gradients, preconditioned by the diagonal of H.
+
+    Stops when the residual has fallen by ``rtol`` in the norm of the preconditioner.
+    Every iterate is a descent direction of the quadratic model.
+    """
+    diagonal = hessian.diagonal()
+    diagonal[diagonal == 0.0] = 1.0
+    p = np.zeros_like(rhs)
+    residual = rhs.copy()
+    scaled = residual / diagonal
+    search = scaled.copy()
+    square = first = float(residual @ scaled)
+    for _ in range(max_iter):
+        if not square > rtol * rtol * first:
+            break
+        product = hessian.apply(search)
+        curvature = float(search @ product)
+        if not curvature > 0.0:
+            break
+        step = square / curvature
+        p += step * search
+        residual -= step * product
+        scaled = residual / diagonal
+        previous, square = square, float(residual @ scaled)
+        search *= square / previous
+        search += scaled
+    return p

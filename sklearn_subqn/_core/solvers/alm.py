@@ -1,0 +1,97 @@
+"""Proximal method of multipliers on the dual: a smooth path to a certified optimum.
+
+The nonsmooth loss is replaced by its smooth envelope around a dual centre. A semismooth
+Newton method minimizes the regularized envelope until the gradient is small against the
+gap; the gradient's dual variables then become the centre, and the envelope narrows. At
+every iterate these variables are feasible for the dual of the original problem, and
+their dual value comes with the gradient, so that the gap is certified at no cost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import exact, settle
+from ..losses._base import Floats
+from ..newton import is_factorized, newton_direction
+from ..objective import Cut, Objective, Point
+from .run import Iterate, Solver
+
+# The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
+# below this share of the outer gap.
+_INNER_SHARE = 0.1
+
+
+def alm(
+    objective: Objective,
+    start: Point,
+    *,
+    centre: Floats | None = None,
+    width: float | None = None,
+    shrink: float = 0.7,
+    max_inner: int = 20,
+    cg_rtol: float = 0.1,
+    cg_max_iter: int = 50,
+) -> Solver:
+    """Yield the iterates of the proximal method of multipliers.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss offers ``envelope`` and ``dual_variables``.
+    start : Point
+        Starting point.
+    centre : ndarray, optional
+        Dual variables to start from; default those of the subgradient at ``start``.
+    width, shrink : float
+        Width of the first envelope in units of scores, and the factor by which it
+        shrinks at a change of centre. The default width is 1 where Newton's matrix is
+        factorized, and 3 where conjugate gradients profit from better conditioning.
+    max_inner : int
+        Limit on the Newton steps between two changes of centre.
+    cg_rtol, cg_max_iter
+        Accuracy of Newton directions by conjugate gradients.
+
+    Returns
+    -------
+    status : str
+        "exact": the gap is zero up to rounding.
+    """
+    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    if centre is None:
+        centre = loss.dual_variables(start.dual, targets, weights)
+    if width is None:
+        width = 1.0 if is_factorized(objective) else 3.0
+    best, bound = start.value, -np.inf
+    point = start
+    n_stuck = 0
+    while True:
+        smooth = objective.with_loss(loss.envelope(centre, width))
+        point = settle(point.under(smooth))
+        n_inner = 0
+        before = best - bound
+        while True:
+            dual = point.dual
+            cut = Cut(point.risk_gradient, -loss.conjugate(dual, targets, weights))
+            lower = objective.dual_value(cut)
+            primal = Point(objective, point.w, point.scores)
+            best, bound = min(best, primal.value), max(bound, lower)
+            yield Iterate(primal, None, lower, "alm")
+            g = point.gradient
+            square = float(g @ g) / (2.0 * objective.alpha)
+            if n_inner and square <= _INNER_SHARE * (best - bound):
+                break
+            if n_inner >= max_inner:
+                break
+            p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
+            line = point.along(p)
+            step = exact(line)
+            if not 0.0 < step < np.inf:
+                break
+            point = settle(line.point(step))
+            n_inner += 1
+        n_stuck = n_stuck + 1 if best - bound >= before else 0
+        if n_stuck > 5:
+            return "exact"
+        centre = loss.dual_variables(point.dual, targets, weights)
+        width *= shrink

@@ -1,0 +1,45 @@
+"""Line-searched Newton method for smooth losses (Aggarwal, ch. 5.4-5.7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import exact, settle
+from ..losses._base import Floats
+from ..newton import newton_direction
+from ..objective import Objective
+from .run import Iterate, Solver
+
+
+def newton(
+    objective: Objective, w: Floats, *, cg_rtol: float = 0.1, cg_max_iter: int = 100
+) -> Solver:
+    """Yield the iterates of Newton's method with an exact line search.
+
+    Once differentiable, piecewise quadratic losses have a generalized Hessian; where
+    the rows in error no longer change, one step is exact.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is smooth and has second derivatives, or generalized ones.
+    w : ndarray of shape (q,)
+        Starting point.
+    cg_rtol, cg_max_iter : float, int
+        Accuracy of directions by conjugate gradients, where the matrix is not
+        factorized.
+
+    Returns
+    -------
+    status : str
+        "no_step": no direction leads further down, as happens at an optimum.
+    """
+    point = settle(objective.at(w))
+    while True:
+        yield Iterate(point, point.cut, point.lower_bound, "newton")
+        p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
+        line = point.along(p)
+        step = exact(line)
+        if not 0.0 < step < np.inf:
+            return "no_step"
+        point = settle(line.point(step))
