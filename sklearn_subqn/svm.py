@@ -142,7 +142,7 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
     >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
     True
     >>> clf.score(X, y)
-    0.97
+    0.96
     """
 
     classes_: npt.NDArray[Any]
@@ -219,7 +219,7 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
             if self.warm_start and hasattr(self, "coef_")
             else None
         )
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "feature_names_in_", ())
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
@@ -232,7 +232,7 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
             previous is not None
             and np.array_equal(previous[0], classes)
             and previous[1].shape == coef.shape
-            and np.array_equal(names, getattr(self, "feature_names_in_", None))
+            and np.array_equal(names, getattr(self, "feature_names_in_", ()))
         ):
             coef[:] = previous[1]
             if self.fit_intercept:
