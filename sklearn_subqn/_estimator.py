@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
@@ -182,7 +184,10 @@ def solve(
     small = objective.design.n_rows * objective.n_params <= _SMALL
     passes = objective.passes
     try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
+        with (
+            _threadpools().limit(limits=1, user_api="blas"),
+            np.errstate(over="raise", invalid="raise", divide="raise"),
+        ):
             result = run(
                 SOLVERS[solver].start(objective, w, options),
                 tol=min(tol, _EXACT) if small and solver == "auto" else tol,
@@ -210,6 +215,16 @@ def solve(
     if result.gap > tol * abs(result.point.value) and result.status != "callback":
         _warn(label, result, gap, value, tol, max_iter)
     return Solution(stored, value, gap, result.n_iter, result.status, result.history)
+
+
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    """Return the controller of the process' thread pools; to find them takes time.
+
+    Parallelism comes from row blocks. Threads of BLAS on top of them would contend for
+    the cores, and their vectors are too short to gain anything.
+    """
+    return ThreadpoolController()
 
 
 def _bundle_size(objective: Objective) -> int:
