@@ -46,7 +46,7 @@ RESERVED = {
     "sklearn": ["_estimator", "_validation", "_callbacks", "[a-z]*"],
     "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
     "matplotlib": ["display"],
-    "_core.losses": ["[a-z]*"],
+    "_core.losses": ["_estimator", "[a-z]*"],
     "_core.design": ["_core.objective", "_estimator", "[a-z]*"],
 }
 

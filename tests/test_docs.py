@@ -1,0 +1,64 @@
+"""Examples in docstrings and documents run, and links of documents lead somewhere."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import sklearn_subqn
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [
+    path.relative_to(ROOT).as_posix()
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+]
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(sklearn_subqn.__path__, "sklearn_subqn.")
+]
+
+
+@pytest.fixture(autouse=True)
+def scratch_folder(tmp_path, monkeypatch):
+    """Examples may write files, and draw without a screen."""
+    monkeypatch.chdir(tmp_path)
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
+
+
+def run(test):
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    report = []
+    runner.run(test, out=report.append)
+    assert not runner.failures, "".join(report)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        run(test)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    # The fence that ends a block is no output of its last line.
+    text = re.sub(r"^```.*$", "", text, flags=re.MULTILINE)
+    run(doctest.DocTestParser().get_doctest(text, {}, name, name, 0))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        if "://" not in link and not link.startswith("#"):
+            target = (ROOT / name).parent / link.partition("#")[0]
+            assert target.exists(), f"{name} links to {link}"
