@@ -10,13 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # Squared sums over a row of this size still are finite.
 _LARGEST_VALUE = 1e140
+
+# Kinds of dtypes that count as numbers: bool, integers, floats, complex. The last are
+# refused by scikit-learn's check.
+_NUMERIC = "biufc"
 
 
 def check_number(
@@ -42,10 +46,54 @@ def check_number(
         raise TypeError(
             f"{name} must be {expected}, got {value!r} of type {type(value).__name__}."
         )
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        # Integers may exceed every float.
+        number = float(np.iinfo(np.int64).max) if integer else np.inf
     if not (number >= low if low_included else number > low) or number == np.inf:
         bound = f">= {low:g}" if low_included else f"> {low:g}"
         raise ValueError(f"{name} must be finite and {bound}, got {value!r}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise TypeError unless ``value`` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"{name} must be True or False, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+
+
+def check_verbose(value: Any) -> None:
+    """Raise unless ``value`` is an integer >= 0, or True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_number("verbose", value, low=0, integer=True)
+
+
+def check_n_jobs(value: Any) -> None:
+    """Raise unless ``value`` is None or an integer other than 0."""
+    if value is None:
+        return
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(
+            f"n_jobs must be None or an integer, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+    if value == 0:
+        raise ValueError(
+            "n_jobs must be None, a positive number of threads, or negative to count "
+            "from the number of processors; got 0."
+        )
+
+
+def check_callback(value: Any) -> None:
+    """Raise TypeError unless ``value`` is None or can be called."""
+    if value is not None and not callable(value):
+        raise TypeError(
+            f"callback must be callable or None, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
 
 
 def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
@@ -56,46 +104,202 @@ def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
 
 
 def check_sparse_structure(X: Any) -> None:
-    """Raise ValueError if the index arrays of a sparse X point outside of it.
+    """Raise ValueError if a sparse X is not two-dimensional or inconsistent in itself.
 
-    SciPy's compiled routines trust those arrays: converting or multiplying a corrupted
-    matrix can crash the interpreter, so this comes before anything else.
+    SciPy's compiled routines trust index arrays: converting or multiplying a corrupted
+    matrix can crash the interpreter, so this comes before anything else. X is not
+    changed, unlike by SciPy's own ``check_format``, which also lets pass what crashes
+    later.
     """
     if not sparse.issparse(X):
         return
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D input, got a sparse array of shape {X.shape}.")
     try:
-        if X.format in ("csr", "csc", "bsr"):
-            X.check_format(full_check=True)
-        elif X.format == "coo":
-            for axis, indices in enumerate((X.row, X.col)):
-                outside = len(indices) and (
-                    indices.min() < 0 or indices.max() >= X.shape[axis]
-                )
-                if outside or len(indices) != len(X.data):
-                    raise ValueError(f"coordinates of axis {axis} are out of bounds")
-        elif X.format == "lil":
-            for columns, values in zip(X.rows, X.data, strict=True):
-                outside = columns and not 0 <= min(columns) <= max(columns) < X.shape[1]
-                if outside or len(columns) != len(values):
-                    raise ValueError("column indices are out of bounds")
-        elif X.format == "dia" and X.data.shape[0] != len(X.offsets):
-            raise ValueError("the number of diagonals and of offsets differ")
-    except (ValueError, IndexError, TypeError) as error:
+        fault = _FAULTS[X.format](X) if X.format in _FAULTS else None
+    except Exception as error:  # a corrupted attribute can be anything
+        fault = f"{type(error).__name__}: {error}"
+    if fault:
         raise ValueError(
-            f"X is a corrupted sparse matrix of format {X.format!r}: {error}. Build it "
-            "anew from valid index arrays."
-        ) from error
+            f"X is a corrupted sparse matrix of format {X.format!r}: {fault}. Build it "
+            "anew from valid values and index arrays."
+        )
+
+
+def _fault_of_indices(name: str, indices: Any, length: int, bound: int) -> str | None:
+    """Return what is wrong with index arrays that must lie in [0, bound)."""
+    if fault := _fault_of_integers(name, indices):
+        return fault
+    if len(indices) != length:
+        return f"{name} has {len(indices)} entries where {length} are needed"
+    if length and not 0 <= indices.min() <= indices.max() < bound:
+        return (
+            f"{name} must lie between 0 and {bound - 1}, got values from "
+            f"{indices.min()} to {indices.max()}"
+        )
+    return None
+
+
+def _fault_of_integers(name: str, array: Any) -> str | None:
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != "i":
+        return f"{name} must be a one-dimensional array of signed integers"
+    return None
+
+
+def _fault_of_values(values: Any, ndim: int) -> str | None:
+    if not isinstance(values, np.ndarray) or values.ndim != ndim:
+        return f"data must be an array of {ndim} dimension{'s' if ndim > 1 else ''}"
+    if values.dtype.kind not in _NUMERIC:
+        return f"data must be numeric, got values of type {values.dtype}"
+    return None
+
+
+def _fault_of_compressed(X: Any, n_major: int, n_minor: int) -> str | None:
+    """Return what is wrong with the index arrays of CSR, CSC and BSR."""
+    indices, indptr = X.indices, X.indptr
+    fault = _fault_of_indices("indices", indices, len(X.data), n_minor)
+    fault = fault or _fault_of_integers("indptr", indptr)
+    if fault:
+        return fault
+    if len(indptr) != n_major + 1:
+        return f"indptr has {len(indptr)} entries where {n_major + 1} are needed"
+    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
+        return f"indptr must rise from 0 to at most the number {len(indices)} of values"
+    return None
+
+
+def _fault_of_csr(X: Any) -> str | None:
+    return _fault_of_values(X.data, 1) or _fault_of_compressed(X, *X.shape)
+
+
+def _fault_of_csc(X: Any) -> str | None:
+    return _fault_of_values(X.data, 1) or _fault_of_compressed(X, *X.shape[::-1])
+
+
+def _fault_of_bsr(X: Any) -> str | None:
+    if fault := _fault_of_values(X.data, 3):
+        return fault
+    n_blocks = []
+    for size, block in zip(X.shape, X.data.shape[1:], strict=True):
+        if block == 0 or size % block:
+            return f"blocks of shape {X.data.shape[1:]} do not tile shape {X.shape}"
+        n_blocks.append(size // block)
+    return _fault_of_compressed(X, *n_blocks)
+
+
+def _fault_of_coo(X: Any) -> str | None:
+    if fault := _fault_of_values(X.data, 1):
+        return fault
+    coords = X.coords if hasattr(X, "coords") else (X.row, X.col)
+    if len(coords) != 2:
+        return f"there must be coordinates of 2 axes, got {len(coords)}"
+    for axis, (name, indices) in enumerate(zip(("row", "col"), coords, strict=True)):
+        if fault := _fault_of_indices(name, indices, len(X.data), X.shape[axis]):
+            return fault
+    return None
+
+
+def _fault_of_dia(X: Any) -> str | None:
+    offsets = X.offsets
+    if fault := _fault_of_values(X.data, 2) or _fault_of_integers("offsets", offsets):
+        return fault
+    if len(offsets) != len(X.data):
+        return f"there are {len(X.data)} diagonals, but {len(offsets)} offsets"
+    n, d = X.shape
+    if len(offsets) and not -n < offsets.min() <= offsets.max() < d:
+        return f"offsets must lie between {1 - n} and {d - 1}"
+    if len(np.unique(offsets)) < len(offsets):
+        return "offsets must differ"
+    return None
+
+
+def _fault_of_lil(X: Any) -> str | None:
+    n, d = X.shape
+    for name, lists in (("rows", X.rows), ("data", X.data)):
+        if not isinstance(lists, np.ndarray) or lists.shape != (n,):
+            return f"{name} must be an array of {n} lists"
+    for row, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            return f"rows[{row}] and data[{row}] must be lists"
+        # An empty list would become an array of floats.
+        indices = np.array(columns) if columns else np.empty(0, dtype=int)
+        if fault := _fault_of_indices(f"rows[{row}]", indices, len(values), d):
+            return fault
+        if values and not _can_hold(X, np.array(values)):
+            return f"data[{row}] must be numeric"
+    return None
+
+
+def _fault_of_dok(X: Any) -> str | None:
+    stored = list(X.keys())
+    if not stored:
+        return None
+    pairs = all(isinstance(key, tuple) and len(key) == 2 for key in stored)
+    keys = np.array(stored if pairs else [])
+    if keys.ndim != 2 or keys.dtype.kind != "i":
+        return "keys must be pairs of integers"
+    if np.any(keys < 0) or np.any(keys >= np.array(X.shape)):
+        return f"keys must lie within shape {X.shape}"
+    if not _can_hold(X, np.array(list(X.values()))):
+        return "values must be numeric"
+    return None
+
+
+def _can_hold(X: Any, values: npt.NDArray[Any]) -> bool:
+    """Return whether X of its dtype can hold the values."""
+    kind = values.dtype.kind
+    return kind in _NUMERIC and (kind != "c" or X.dtype.kind == "c")
+
+
+_FAULTS: dict[str, Callable[[Any], str | None]] = {
+    "csr": _fault_of_csr,
+    "csc": _fault_of_csc,
+    "bsr": _fault_of_bsr,
+    "coo": _fault_of_coo,
+    "dia": _fault_of_dia,
+    "lil": _fault_of_lil,
+    "dok": _fault_of_dok,
+}
 
 
 def check_range(X: Any) -> None:
     """Raise ValueError if products of values of X can overflow."""
     values = X.data if sparse.issparse(X) else X
-    if values.size and max(values.max(), -values.min()) > _LARGEST_VALUE:
+    if values.size and max(float(values.max()), -float(values.min())) > _LARGEST_VALUE:
         raise ValueError(
             f"X contains values beyond {_LARGEST_VALUE:g} in magnitude, whose products "
             "overflow. Scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler."
         )
+
+
+def check_labels(y: Any) -> None:
+    """Raise ValueError if y has missing entries that are not numbers.
+
+    scikit-learn finds NaN among numbers, but turns it into the label "nan" among
+    strings, and fails with other errors at None and at NA of pandas.
+    """
+    if hasattr(y, "isna"):  # pandas
+        missing = bool(np.any(y.isna()))
+    elif hasattr(y, "is_null"):  # polars, pyarrow
+        missing = bool(np.any(np.asarray(y.is_null())))
+    else:
+        is_object = getattr(y, "dtype", None) == np.dtype(object)
+        missing = (is_object or isinstance(y, (list, tuple))) and any(
+            map(_is_missing, np.ravel(y) if is_object else y)
+        )
+    if missing:
+        raise ValueError(
+            "Input y contains NaN, None or NA. Leave samples without a label out."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    return (
+        label is None
+        or (isinstance(label, (float, np.floating)) and bool(label != label))
+        or type(label).__name__ in ("NAType", "NaTType")
+    )
 
 
 def check_weights(
@@ -128,21 +332,7 @@ def check_weights(
         If weights are negative, not finite, all zero, of the wrong shape, or leave
         fewer than two classes.
     """
-    n = X.shape[0]
-    if sample_weight is None or isinstance(sample_weight, numbers.Number):
-        weights = np.full(n, 1.0 if sample_weight is None else sample_weight, float)
-    else:
-        weights = check_array(
-            sample_weight,
-            ensure_2d=False,
-            dtype=np.float64,
-            input_name="sample_weight",
-        )
-        if weights.ndim != 1:
-            raise ValueError(
-                f"Sample weights must be 1D array or scalar, got {weights.ndim}D array."
-            )
-        check_consistent_length(X, weights)
+    weights = _sample_weights(sample_weight, X.shape[0])
     if not np.all(np.isfinite(weights)):
         raise ValueError("sample_weight must be finite.")
     if np.any(weights < 0.0):
@@ -151,33 +341,71 @@ def check_weights(
         raise ValueError(
             "Sample weights must contain at least one non-zero number; all are zero."
         )
+    # Dividing by the largest one first keeps the sum from overflow or underflow.
     weights = weights / weights.max()
     weights /= weights.sum()
-    classes = np.unique(y[weights > 0.0])
+    used = weights > 0.0
+    classes = np.unique(y[used])
     if len(classes) < 2:
         raise ValueError(
             "This classifier needs samples of at least 2 classes in the data, but the "
-            f"data contains only one class with positive weight: {classes[0]!r}."
+            f"data contains only one class with positive weight: {classes[0]}."
         )
     if class_weight is not None:
-        used = weights > 0.0
+        _check_class_weight(class_weight)
         per_class = compute_class_weight(
             class_weight, classes=classes, y=y[used], sample_weight=weights[used]
         )
-        if not np.all(np.isfinite(per_class)) or np.any(per_class < 0.0):
-            raise ValueError(
-                f"class_weight must be non-negative and finite, got {class_weight!r}."
-            )
-        factors = np.zeros(n)
-        factors[used] = per_class[np.searchsorted(classes, y[used])]
-        weights = weights * factors
         if np.count_nonzero(per_class) < 2:
             raise ValueError(
                 "class_weight leaves fewer than 2 classes with positive weight: "
                 f"{class_weight!r}."
             )
+        per_class = per_class / per_class.max()
+        weights[used] *= per_class[np.searchsorted(classes, y[used])]
         weights /= weights.sum()
+        classes = classes[per_class > 0.0]
     return weights, classes
+
+
+def _sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return ``sample_weight`` as a new array of shape (n,)."""
+    if sample_weight is None or isinstance(sample_weight, numbers.Real):
+        return np.full(n, 1.0 if sample_weight is None else sample_weight, float)
+    try:
+        weights = check_array(
+            sample_weight,
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="sample_weight",
+        )
+    except (TypeError, ValueError) as error:
+        if "sample_weight" in str(error):
+            raise
+        raise type(error)(f"sample_weight is not acceptable: {error}") from error
+    if weights.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weights.ndim}D array."
+        )
+    if len(weights) != n:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}.")
+    return np.array(weights, dtype=float)
+
+
+def _check_class_weight(class_weight: Any) -> None:
+    if not isinstance(class_weight, dict):
+        if not isinstance(class_weight, str) or class_weight != "balanced":
+            raise ValueError(
+                "class_weight must be a dict from labels to weights, 'balanced' or "
+                f"None, got {class_weight!r}."
+            )
+        return
+    for weight in class_weight.values():
+        if not isinstance(weight, numbers.Real) or not 0.0 <= float(weight) < np.inf:
+            raise ValueError(
+                "class_weight must map labels to non-negative finite numbers, got "
+                f"{class_weight!r}."
+            )
 
 
 def unchanged_on_failure(method: _Method) -> _Method:
