@@ -122,8 +122,13 @@ class Design:
 
     def rows(self, rows: Rows) -> Design:
         """Return the design of some of the rows; its passes are counted by itself."""
+        if sparse.issparse(self._X):
+            subset = self._X[rows]
+        else:
+            # Several times faster than indexing, which checks each index first.
+            subset = self._X.take(rows, axis=0, mode="clip")
         return Design(
-            self._X[rows], fit_intercept=self.fit_intercept, n_outputs=self.n_outputs
+            subset, fit_intercept=self.fit_intercept, n_outputs=self.n_outputs
         )
 
     def count(self, subset: Design, products: float = 1.0) -> None:

@@ -6,11 +6,14 @@ from typing import Protocol
 
 import numpy as np
 
-from .losses._base import PiecewiseQuadratic
+from .losses._base import Derivatives, PiecewiseQuadratic
 from .objective import Line, Point
 
 # Below this many kinks, sorting them is faster than halving their number once more.
 _FEW = 256
+
+# A slope this small against that at the start is zero.
+_ROUNDING = 1e-14
 
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
 _FLAT_TOLERANCE = 1e-12
@@ -25,11 +28,54 @@ class HasSlope(Protocol):
 
 
 def exact(line: Line) -> float:
-    """Return the smallest minimizer of a piecewise quadratic objective on a line.
+    """Return the smallest minimizer of the objective on a line, ``inf`` if none.
 
-    Raises nothing; an objective that falls for ever gives ``inf``.
+    Piecewise linear losses: by their kinks. Smooth ones: by Newton's method in one
+    dimension, which is finite where the loss is piecewise quadratic.
     """
+    if line.smooth:
+        return minimize_smooth(line.derivatives)
     return minimize_piecewise(line.restriction)
+
+
+def minimize_smooth(derivatives: Derivatives, first: float = 1.0) -> float:
+    """Return a zero of an increasing slope by safeguarded Newton steps.
+
+    Parameters
+    ----------
+    derivatives : callable
+        From a step size to slope and curvature.
+    first : float
+        First trial, positive.
+
+    Returns
+    -------
+    step : float
+        Where the slope vanishes up to rounding; 0 if it is non-negative at 0, ``inf``
+        if it stays negative.
+    """
+    slope, curvature = derivatives(0.0)
+    if slope >= 0.0:
+        return 0.0
+    flat = _ROUNDING * -slope
+    low, high, step = 0.0, np.inf, first
+    for _ in range(120):
+        slope, curvature = derivatives(step)
+        if abs(slope) <= flat:
+            return step
+        if slope < 0.0:
+            low = step
+        else:
+            high = step
+        newton = step - slope / curvature if curvature > 0.0 else np.inf
+        if low < newton < high:
+            trial = newton
+        else:
+            trial = 0.5 * (low + high) if high < np.inf else 4.0 * step
+        if trial == step or not low < trial < high:
+            return step
+        step = trial
+    return np.inf if high == np.inf else step
 
 
 def minimize_piecewise(f: PiecewiseQuadratic) -> float:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .design import Design
-from .losses._base import Floats, Loss, PiecewiseQuadratic, Rows
+from .losses._base import Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
 from .regularizers import Regularizer
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
@@ -186,10 +186,6 @@ class Point:
     @cached_property
     def risk_gradient(self) -> Floats:
         origin, self._origin = self._origin, None
-        # Points passed through, whose gradients nobody asked for, are not worth a
-        # product; and only computed ones know the number of their updates.
-        while origin is not None and "risk_gradient" not in vars(origin):
-            origin = origin._origin
         design = self.objective.design
         if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = self.dual - origin.dual
@@ -289,13 +285,38 @@ class Line:
         risk = o.loss.restrict(self.start.scores, self.dscores, o.targets, o.weights)
         return penalty + risk
 
+    @cached_property
+    def derivatives(self) -> Derivatives:
+        """The function eta -> (slope, curvature) of J(w + eta * p), for smooth J."""
+        o = self.start.objective
+        penalty = o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
+        risk = o.loss.derivatives(self.start.scores, self.dscores, o.targets, o.weights)
+
+        def at(step: float) -> tuple[float, float]:
+            slope, curvature = risk(step)
+            return (
+                penalty.slope_at(step) + slope,
+                penalty.curvature + curvature,
+            )
+
+        return at
+
+    @property
+    def smooth(self) -> bool:
+        """Whether J is differentiable."""
+        return self.start.objective.loss.smooth
+
     def value(self, step: float) -> float:
         """Return J(w + step * p)."""
         return self._at(step).value
 
     def slope(self, step: float) -> float:
         """Return the directional derivative at ``step``, sup of the subdifferential."""
-        return self.restriction.slope_at(step)
+        return (
+            self.derivatives(step)[0]
+            if self.smooth
+            else self.restriction.slope_at(step)
+        )
 
     def point(self, step: float, *, level: bool = False) -> Point:
         """Return the point at ``step``.

@@ -9,6 +9,7 @@ and sum to one, so that R is a weighted mean.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+
+#: Slope and curvature of a function of a step size.
+Derivatives = Callable[[float], tuple[float, float]]
 
 #: Half-width, relative to max(1, |score|), of the band around a kink in which a row
 #: counts as lying on it. Oracle, line search and subgradient all use this one number.
@@ -104,14 +108,11 @@ class Loss(ABC):
     Attributes
     ----------
     smooth : bool
-        Whether R is differentiable everywhere.
-    piecewise : bool
-        Whether ``restrict`` is available: R is piecewise linear or quadratic, so that
-        a line search can be exact.
+        Whether R is differentiable everywhere. Smooth losses offer ``curvature`` and
+        ``derivatives``, piecewise linear ones ``restrict``.
     """
 
     smooth: bool
-    piecewise: bool
 
     @abstractmethod
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -157,4 +158,13 @@ class Loss(ABC):
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> PiecewiseQuadratic:
         """Return R(scores + eta * dscores) as a function of the step size eta."""
-        raise TypeError(f"{type(self).__name__} is not piecewise quadratic.")
+        raise TypeError(f"{type(self).__name__} is not piecewise linear.")
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        """Return eta -> (slope, curvature) of R(scores + eta * dscores).
+
+        Where the slope has a kink, the curvature is that of either side.
+        """
+        raise TypeError(f"{type(self).__name__} is not differentiable.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Floats, Loss, PiecewiseQuadratic
+from ._base import Derivatives, Floats, Loss
 
 # Rows this near to an edge of the band, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -29,7 +29,6 @@ class HingeEnvelope(Loss):
     """
 
     smooth = True
-    piecewise = True
 
     def __init__(self, centre: Floats, width: float) -> None:
         self.centre = centre
@@ -81,36 +80,22 @@ class HingeEnvelope(Loss):
         inside = (t >= -_EDGE) & (t <= 1.0 + _EDGE)
         return np.where(inside, weights / self.width, 0.0)
 
-    def restrict(
+    def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
-    ) -> PiecewiseQuadratic:
-        """Return the continuous slope, with a kink where a row enters or leaves a band.
-
-        In terms of t = centre + m / width the row's slope along the line is
-        s dm clip(t, 0, 1), so that kinks are where t passes 0 or 1.
-        """
+    ) -> Derivatives:
         t = self._unclipped(scores, targets)
-        dm = targets * dscores
-        np.negative(dm, out=dm)
-        slopes = weights * dm
-        dt = dm / self.width
-        # Immediately after eta = 0, a row at t = 0 or 1 is in the band if it moves in.
-        inside = ((t > 0.0) & (t < 1.0)) | ((t == 0.0) & (dt > 0.0))
-        inside |= (t == 1.0) & (dt < 0.0)
-        above = ~inside & (t >= 1.0)
-        steps, slope_jumps, curvature_jumps = [], [], []
-        for edge, sign in ((0.0, 1.0), (1.0, -1.0)):
-            # Upwards through 0 the band begins, through 1 it ends; downwards reversed.
-            ahead = (edge - t) * dt > 0.0
-            direction = sign * np.sign(dt[ahead])
-            start, rate = t[ahead] - edge, dt[ahead]
-            steps.append(-start / rate)
-            slope_jumps.append(direction * slopes[ahead] * start)
-            curvature_jumps.append(direction * slopes[ahead] * rate)
-        return PiecewiseQuadratic(
-            slope=float(slopes[above].sum() + slopes[inside] @ t[inside]),
-            curvature=float(slopes[inside] @ dt[inside]),
-            kinks=np.concatenate(steps),
-            slope_jumps=np.concatenate(slope_jumps),
-            curvature_jumps=np.concatenate(curvature_jumps),
-        )
+        dt = targets * dscores
+        dt /= -self.width
+        slopes = weights * dt
+        slopes *= self.width
+        buffer, clipped = np.empty_like(t), np.empty_like(t)
+
+        def at(step: float) -> tuple[float, float]:
+            np.multiply(dt, step, out=buffer)
+            np.add(buffer, t, out=buffer)
+            np.clip(buffer, 0.0, 1.0, out=clipped)
+            inside = buffer == clipped
+            np.multiply(dt, inside, out=buffer)
+            return float(slopes @ clipped), float(slopes @ buffer)
+
+        return at

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import TIE_TOLERANCE, Floats, Loss, PiecewiseQuadratic, Rows
+from ._base import TIE_TOLERANCE, Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
 from ._envelope import HingeEnvelope
 
 
@@ -26,7 +26,6 @@ class Hinge(Loss):
     """Binary hinge loss max(0, 1 - y z) (Yu 2009, eq. 1.2 and 3.27)."""
 
     smooth = False
-    piecewise = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         m = scores * targets
@@ -99,7 +98,6 @@ class SquaredHinge(Loss):
     """Binary squared hinge loss max(0, 1 - y z)^2: once differentiable."""
 
     smooth = True
-    piecewise = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         m = np.maximum(1.0 - scores * targets, 0.0)
@@ -120,21 +118,21 @@ class SquaredHinge(Loss):
         """Return 2 s_i for rows in error, else zero."""
         return np.where(scores * targets < 1.0, 2.0 * weights, 0.0)
 
-    def restrict(
+    def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
-    ) -> PiecewiseQuadratic:
-        """Return the continuous slope: rows enter and leave at m + eta dm = 0."""
+    ) -> Derivatives:
         m = 1.0 - scores * targets
         dm = -targets * dscores
-        curvatures = 2.0 * weights * dm * dm
-        slopes = 2.0 * weights * m * dm
-        in_error = (m > 0.0) | ((m == 0.0) & (dm > 0.0))
-        ahead = m * dm < 0.0
-        sign = np.where(in_error[ahead], -1.0, 1.0)
-        return PiecewiseQuadratic(
-            slope=float(slopes[in_error].sum()),
-            curvature=float(curvatures[in_error].sum()),
-            kinks=-m[ahead] / dm[ahead],
-            slope_jumps=sign * slopes[ahead],
-            curvature_jumps=sign * curvatures[ahead],
-        )
+        twice = 2.0 * weights * dm
+        buffer = np.empty_like(m)
+
+        def at(step: float) -> tuple[float, float]:
+            np.multiply(dm, step, out=buffer)
+            np.add(buffer, m, out=buffer)
+            in_error = buffer > 0.0
+            np.maximum(buffer, 0.0, out=buffer)
+            slope = float(twice @ buffer)
+            np.multiply(dm, in_error, out=buffer)
+            return slope, float(twice @ buffer)
+
+        return at
