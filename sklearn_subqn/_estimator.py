@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
 from ._core.losses import Loss
 from ._core.objective import Objective
-from ._core.solvers import SOLVERS, History, Options, Result, run
+from ._core.solvers import SOLVERS, History, Options, Result, Start, run
 from ._validation import (
     check_labels,
     check_option,
@@ -80,8 +80,13 @@ class Solution:
     objective: float
     dual_gap: float
     n_iter: int
-    status: str
     history: History
+    dual: Floats | None
+
+    @property
+    def start(self) -> Start:
+        """Where a fit of a similar problem may start."""
+        return Start(self.w, self.dual)
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
@@ -128,7 +133,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 def solve(
     objective: Objective,
-    w: Floats,
+    start: Start,
     solver: str,
     options: Options,
     *,
@@ -145,7 +150,7 @@ def solve(
 
     Parameters
     ----------
-    objective, w, solver, options
+    objective, start, solver, options
         The problem, its starting point, and a name from ``SOLVERS`` with settings.
     tol, max_iter
         As in ``run``.
@@ -185,11 +190,11 @@ def solve(
     passes = objective.passes
     try:
         with (
-            _threadpools().limit(limits=1, user_api="blas"),
+            _ONE_BLAS_THREAD,
             np.errstate(over="raise", invalid="raise", divide="raise"),
         ):
             result = run(
-                SOLVERS[solver].start(objective, w, options),
+                SOLVERS[solver].start(objective, start, options),
                 tol=min(tol, _EXACT) if small and solver == "auto" else tol,
                 max_iter=max_iter,
                 bundle=CutBundle(objective, _bundle_size(objective)),
@@ -214,17 +219,38 @@ def solve(
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
     if result.gap > tol * abs(result.point.value) and result.status != "callback":
         _warn(label, result, gap, value, tol, max_iter)
-    return Solution(stored, value, gap, result.n_iter, result.status, result.history)
+    return Solution(stored, value, gap, result.n_iter, result.history, result.dual)
 
 
-@functools.cache
-def _threadpools() -> ThreadpoolController:
-    """Return the controller of the process' thread pools; to find them takes time.
+class _OneBlasThread:
+    """Context in which BLAS uses one thread; may be entered by several threads.
 
     Parallelism comes from row blocks. Threads of BLAS on top of them would contend for
-    the cores, and their vectors are too short to gain anything.
+    the cores, and their vectors are too short to gain anything. The limit is one of
+    the process: the first fit to begin sets it and the last to end lifts it.
     """
-    return ThreadpoolController()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_entered = 0
+        self._controller: ThreadpoolController | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_entered == 0:
+                # Finding the libraries takes milliseconds, hence only once.
+                self._controller = self._controller or ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._n_entered += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_entered -= 1
+            if self._n_entered == 0:
+                self._limit.restore_original_limits()
+
+
+_ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def _bundle_size(objective: Objective) -> int:

@@ -16,8 +16,15 @@ from ._core.design import Design
 from ._core.losses import Hinge, Loss, SquaredHinge
 from ._core.objective import Objective
 from ._core.regularizers import L2
-from ._core.solvers import Options
-from ._estimator import LinearEstimator, Progress, check_solver, n_threads, solve
+from ._core.solvers import Options, Start
+from ._estimator import (
+    LinearEstimator,
+    Progress,
+    Solution,
+    check_solver,
+    n_threads,
+    solve,
+)
 from ._validation import (
     check_callback,
     check_flag,
@@ -32,7 +39,188 @@ from ._validation import (
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 
 
-class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
+class _BinaryProblems:
+    """The binary problems of one data set: one, or one class against the rest.
+
+    They may be solved for one ``alpha`` after the other; each starts where the last one
+    ended.
+
+    Parameters
+    ----------
+    estimator : _BaseLinearSVC
+        Gives the parameters.
+    X : {ndarray, CSR matrix} of shape (n, d)
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    classes : ndarray
+        For two classes, one problem with the second as the positive class.
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        estimator: _BaseLinearSVC,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        classes: npt.NDArray[Any],
+        n_threads: int,
+    ) -> None:
+        self.classes = classes
+        self._positives = classes[1:] if len(classes) == 2 else classes
+        self._estimator = estimator
+        self._y = y
+        self._weights = weights
+        self._dtype = X.dtype
+        self._design = Design(
+            X, fit_intercept=estimator.fit_intercept, n_threads=n_threads
+        )
+        # More pairs than iterations would only take memory.
+        self._options = Options(
+            min(estimator.memory, estimator.max_iter),
+            estimator.direction_tol,
+            estimator.direction_max_iter,
+        )
+        self.starts = [Start(np.zeros(self._design.n_params)) for _ in self._positives]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of problems."""
+        return len(self._positives)
+
+    def start_from(
+        self,
+        coef: npt.NDArray[Any],
+        intercept: npt.NDArray[Any],
+        duals: list[npt.NDArray[np.float64] | None] | None,
+    ) -> None:
+        """Start from a previous solution, and its dual points if rows are as many."""
+        for index in range(self.n_outputs):
+            w = np.append(coef[index], intercept[index])[: self._design.n_params]
+            dual = duals[index] if duals is not None else None
+            if dual is not None and dual.shape != self._y.shape:
+                dual = None
+            self.starts[index] = Start(w.astype(np.float64), dual)
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve all problems, each from where it stands."""
+        estimator = self._estimator
+        solutions = []
+        for index, positive in enumerate(self._positives):
+            objective = Objective(
+                self._design,
+                np.where(self._y == positive, 1.0, -1.0),
+                _LOSSES[estimator.loss],
+                L2(self._design.n_features),
+                alpha,
+                self._weights,
+            )
+            name = type(estimator).__name__
+            label = name if self.n_outputs == 1 else f"{name}, class {positive}"
+            problem = task.problem(label)
+            solution = solve(
+                objective,
+                self.starts[index],
+                estimator.solver,
+                self._options,
+                tol=estimator.tol,
+                max_iter=estimator.max_iter,
+                dtype=self._dtype,
+                label=label,
+                verbose=estimator.verbose,
+                callback=estimator.callback,
+                task=problem,
+                fitted=partial(self._fitted, index),
+            )
+            problem.end()
+            self.starts[index] = solution.start
+            solutions.append(solution)
+        return solutions
+
+    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return ``coef_`` and ``intercept_`` where the problems stand."""
+        d = self._design.n_features
+        coef = np.stack([start.w[:d] for start in self.starts])
+        intercept = np.zeros(self.n_outputs)
+        if self._design.fit_intercept:
+            intercept[:] = [start.w[d] for start in self.starts]
+        return coef.astype(self._dtype), intercept.astype(self._dtype)
+
+    def _fitted(self, index: int, w: npt.NDArray[np.float64]) -> dict[str, Any]:
+        """Return what a callback needs of an estimator as fitted so far."""
+        self.starts[index] = self.starts[index]._replace(w=w)
+        coef, intercept = self.coefficients()
+        return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
+
+
+class _BaseLinearSVC(ClassifierMixin, LinearEstimator):
+    """What the classifiers of this module share."""
+
+    classes_: npt.NDArray[Any]
+    coef_: npt.NDArray[Any]
+    intercept_: npt.NDArray[Any]
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the signed scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``.
+        """
+        scores = self._raw_scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0.0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _store(self, problems: _BinaryProblems, solutions: list[Solution]) -> None:
+        """Set the fitted attributes."""
+        self.classes_ = problems.classes
+        self.coef_, self.intercept_ = problems.coefficients()
+        objectives = np.array([solution.objective for solution in solutions])
+        gaps = np.array([solution.dual_gap for solution in solutions])
+        binary = len(solutions) == 1
+        self.objective_ = float(objectives[0]) if binary else objectives
+        self.dual_gap_ = float(gaps[0]) if binary else gaps
+        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
+        self.history_ = [solution.history for solution in solutions]
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        check_number("tol", self.tol, low=0.0)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_number("memory", self.memory, low=1, integer=True)
+        check_number("direction_tol", self.direction_tol, low=0.0)
+        check_number("direction_max_iter", self.direction_max_iter, low=1, integer=True)
+        for name in ("fit_intercept", "warm_start"):
+            check_flag(name, getattr(self, name))
+        check_n_jobs(self.n_jobs)
+        check_callback(self.callback)
+        check_verbose(self.verbose)
+        check_option("loss", self.loss, list(_LOSSES))
+        check_solver(self.solver, self.loss, _LOSSES[self.loss])
+
+
+class SubLBFGSLinearSVC(_BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i loss_i / sum_i s_i`` with the hinge or
@@ -145,10 +333,6 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
     0.96
     """
 
-    classes_: npt.NDArray[Any]
-    coef_: npt.NDArray[Any]
-    intercept_: npt.NDArray[Any]
-
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -214,137 +398,37 @@ class SubLBFGSLinearSVC(ClassifierMixin, LinearEstimator):
             If ``tol`` was not reached; states the gap that was.
         """
         self._check_parameters()
-        previous = (
-            (self.classes_, self.coef_, self.intercept_)
-            if self.warm_start and hasattr(self, "coef_")
-            else None
-        )
-        names = getattr(self, "feature_names_in_", ())
+        check_number("alpha", self.alpha, low=0.0, low_included=False)
+        previous = vars(self).copy() if self.warm_start else {}
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        positives = classes[1:] if len(classes) == 2 else classes
-
-        coef = np.zeros((len(positives), X.shape[1]), dtype=X.dtype)
-        intercept = np.zeros(len(positives), dtype=X.dtype)
-        if (
-            previous is not None
-            and np.array_equal(previous[0], classes)
-            and previous[1].shape == coef.shape
-            and np.array_equal(names, getattr(self, "feature_names_in_", ()))
-        ):
-            coef[:] = previous[1]
-            if self.fit_intercept:
-                intercept[:] = previous[2]
-
-        def fitted(index: int, w: Any) -> dict[str, Any]:
-            coef[index] = w[: X.shape[1]]
-            if self.fit_intercept:
-                intercept[index] = w[-1]
-            return {
-                "classes_": classes,
-                "coef_": coef.copy(),
-                "intercept_": intercept.copy(),
-            }
-
-        design = Design(
-            X, fit_intercept=self.fit_intercept, n_threads=n_threads(self.n_jobs)
+        threads = n_threads(self.n_jobs)
+        problems = _BinaryProblems(self, X, y, weights, classes, threads)
+        if self._continues(previous, problems):
+            problems.start_from(
+                previous["coef_"], previous["intercept_"], previous["_duals"]
+            )
+        task = FitTask(
+            self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
         )
-        # More pairs than iterations would only take memory.
-        memory = min(self.memory, self.max_iter)
-        options = Options(memory, self.direction_tol, self.direction_max_iter)
-        task = FitTask(self, len(positives), self.max_iter, raw_X, raw_y, sample_weight)
-        solutions = []
-        for index, positive in enumerate(positives):
-            objective = Objective(
-                design,
-                np.where(y == positive, 1.0, -1.0),
-                _LOSSES[self.loss],
-                L2(X.shape[1]),
-                float(self.alpha),
-                weights,
-            )
-            start = np.append(
-                coef[index], intercept[index : index + self.fit_intercept]
-            )
-            name = type(self).__name__
-            label = name if len(positives) == 1 else f"{name}, class {positive}"
-            problem = task.problem(label)
-            solution = solve(
-                objective,
-                start.astype(np.float64),
-                self.solver,
-                options,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                dtype=X.dtype,
-                label=label,
-                verbose=self.verbose,
-                callback=self.callback,
-                task=problem,
-                fitted=partial(fitted, index),
-            )
-            problem.end()
-            attributes = fitted(index, solution.w)
-            solutions.append(solution)
-
-        self.classes_ = classes
-        self.coef_ = attributes["coef_"]
-        self.intercept_ = attributes["intercept_"]
-        objectives = np.array([solution.objective for solution in solutions])
-        gaps = np.array([solution.dual_gap for solution in solutions])
-        binary = len(solutions) == 1
-        self.objective_ = float(objectives[0]) if binary else objectives
-        self.dual_gap_ = float(gaps[0]) if binary else gaps
-        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
-        self.history_ = [solution.history for solution in solutions]
+        self._store(problems, problems.solve(float(self.alpha), task))
+        # Dual points are only worth their memory to a fit that starts from them.
+        self._duals = (
+            [start.dual for start in problems.starts] if self.warm_start else None
+        )
         task.end()
         return self
 
-    def decision_function(self, X: Any) -> Any:
-        """Return the signed scores of samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive scores mean ``classes_[1]``.
-        """
-        scores = self._raw_scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Any:
-        """Return the predicted class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0.0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]
-
-    def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
-        check_number("alpha", self.alpha, low=0.0, low_included=False)
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number("memory", self.memory, low=1, integer=True)
-        check_number("direction_tol", self.direction_tol, low=0.0)
-        check_number("direction_max_iter", self.direction_max_iter, low=1, integer=True)
-        for name in ("fit_intercept", "warm_start"):
-            check_flag(name, getattr(self, name))
-        check_n_jobs(self.n_jobs)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
-        check_option("loss", self.loss, list(_LOSSES))
-        check_solver(self.solver, self.loss, _LOSSES[self.loss])
+    def _continues(self, previous: dict[str, Any], problems: _BinaryProblems) -> bool:
+        """Whether a previous fit was of the same classes and features."""
+        return (
+            "coef_" in previous
+            and np.array_equal(previous["classes_"], problems.classes)
+            and previous["coef_"].shape[1] == self.n_features_in_
+            and np.array_equal(
+                previous.get("feature_names_in_", ()),
+                getattr(self, "feature_names_in_", ()),
+            )
+        )

@@ -43,6 +43,7 @@ class FunctionPoint:
     """A point w of a ``FunctionObjective``; no lower bound is known there."""
 
     cut = None
+    dual = None
     lower_bound = float("-inf")
 
     def __init__(

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..line_search import exact
-from ..losses._base import Floats, Loss
+from ..losses._base import Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
 from .alm import alm
 from .auto import auto
 from .bfgs import bfgs
 from .newton import newton
-from .run import History, Iterate, Result, Solver, run
+from .run import History, Iterate, Result, Solver, Start, run
 from .subbfgs import subbfgs
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "Options",
     "Result",
     "Solver",
+    "Start",
     "alm",
     "auto",
     "bfgs",
@@ -65,7 +66,7 @@ class SolverSpec:
         Whether the loss must be differentiable, or must not be; None for any loss.
     """
 
-    start: Callable[[Objective, Floats, Options], Solver]
+    start: Callable[[Objective, Start, Options], Solver]
     smooth: bool | None = None
 
     def supports(self, loss: Loss) -> bool:
@@ -73,47 +74,49 @@ class SolverSpec:
         return self.smooth is None or self.smooth == loss.smooth
 
 
-def _sublbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+def _sublbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     return subbfgs(
         objective,
-        w,
+        start.w,
         LimitedMemoryInverseHessian(objective.n_params, options.memory),
         direction_tol=options.direction_tol,
         direction_max_iter=options.direction_max_iter,
     )
 
 
-def _subbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+def _subbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     return subbfgs(
         objective,
-        w,
+        start.w,
         DenseInverseHessian(objective.n_params),
         direction_tol=options.direction_tol,
         direction_max_iter=options.direction_max_iter,
     )
 
 
-def _lbfgs(objective: Objective, w: Floats, options: Options) -> Solver:
+def _lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = LimitedMemoryInverseHessian(objective.n_params, options.memory)
-    return bfgs(objective, w, hessian, search=exact)
+    return bfgs(objective, start.w, hessian, search=exact)
 
 
-def _bfgs(objective: Objective, w: Floats, options: Options) -> Solver:
-    return bfgs(objective, w, DenseInverseHessian(objective.n_params), search=exact)
+def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
+    return bfgs(
+        objective, start.w, DenseInverseHessian(objective.n_params), search=exact
+    )
 
 
-def _auto(objective: Objective, w: Floats, options: Options) -> Solver:
+def _auto(objective: Objective, start: Start, options: Options) -> Solver:
     if objective.loss.smooth:
-        return newton(objective, w)
-    return auto(objective, w)
+        return newton(objective, start.w)
+    return auto(objective, start, memory=min(options.memory, 10))
 
 
-def _alm(objective: Objective, w: Floats, options: Options) -> Solver:
-    return alm(objective, objective.at(w))
+def _alm(objective: Objective, start: Start, options: Options) -> Solver:
+    return alm(objective, objective.at(start.w), dual=start.dual)
 
 
-def _newton(objective: Objective, w: Floats, options: Options) -> Solver:
-    return newton(objective, w)
+def _newton(objective: Objective, start: Start, options: Options) -> Solver:
+    return newton(objective, start.w)
 
 
 SOLVERS: dict[str, SolverSpec] = {

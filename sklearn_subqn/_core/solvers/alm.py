@@ -26,7 +26,7 @@ def alm(
     objective: Objective,
     start: Point,
     *,
-    centre: Floats | None = None,
+    dual: Floats | None = None,
     width: float | None = None,
     shrink: float = 0.7,
     max_inner: int = 20,
@@ -41,8 +41,9 @@ def alm(
         Its loss offers ``envelope`` and ``dual_variables``.
     start : Point
         Starting point.
-    centre : ndarray, optional
-        Dual variables to start from; default those of the subgradient at ``start``.
+    dual : ndarray, optional
+        Dual point for the first centre; default the subgradient of the loss at
+        ``start``.
     width, shrink : float
         Width of the first envelope in units of scores, and the factor by which it
         shrinks at a change of centre. The default width is 1 where Newton's matrix is
@@ -58,8 +59,9 @@ def alm(
         "exact": the gap is zero up to rounding.
     """
     loss, targets, weights = objective.loss, objective.targets, objective.weights
-    if centre is None:
-        centre = loss.dual_variables(start.dual, targets, weights)
+    if dual is None:
+        dual = start.dual
+    centre = loss.dual_variables(dual, targets, weights)
     if width is None:
         width = 1.0 if is_factorized(objective) else 3.0
     best, bound = start.value, -np.inf
@@ -76,7 +78,7 @@ def alm(
             lower = objective.dual_value(cut)
             primal = Point(objective, point.w, point.scores)
             best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, lower, "alm")
+            yield Iterate(primal, None, lower, "alm", dual)
             g = point.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             if n_inner and square <= _INNER_SHARE * (best - bound):

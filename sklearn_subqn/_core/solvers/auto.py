@@ -16,7 +16,7 @@ from ..losses._base import Floats
 from ..objective import Objective
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
-from .run import Solver
+from .run import Solver, Start
 from .subbfgs import subbfgs
 
 # Hand over when the objective fell by less than this share of itself over so many
@@ -25,14 +25,16 @@ _FADING = 0.1
 _WINDOW = 3
 
 
-def auto(objective: Objective, w: Floats, *, memory: int = 10) -> Solver:
+def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     """Yield the iterates of subLBFGS, then those of ``alm``.
+
+    A start with a dual point is close to the end already: ``alm`` goes on from there.
 
     Parameters
     ----------
     objective : Objective
         Its loss is piecewise linear and has an envelope.
-    w : ndarray of shape (q,)
+    start : Start
         Starting point.
     memory : int
         Number of pairs that subLBFGS keeps.
@@ -42,10 +44,12 @@ def auto(objective: Objective, w: Floats, *, memory: int = 10) -> Solver:
     status : str
         That of the method at work at the end.
     """
+    if start.dual is not None:
+        return (yield from alm(objective, objective.at(start.w), dual=start.dual))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
-    quasi_newton = subbfgs(objective, w, hessian)
+    quasi_newton = subbfgs(objective, start.w, hessian)
     for iterate in quasi_newton:
         yield iterate
         point = iterate.point
@@ -54,6 +58,4 @@ def auto(objective: Objective, w: Floats, *, memory: int = 10) -> Solver:
         if len(values) > _WINDOW and values[0] - values[-1] < _FADING * values[-1]:
             break
     quasi_newton.close()
-    mean = np.mean(duals, axis=0)
-    centre = objective.loss.dual_variables(mean, objective.targets, objective.weights)
-    return (yield from alm(objective, point, centre=centre))
+    return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))

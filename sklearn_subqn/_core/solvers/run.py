@@ -48,12 +48,30 @@ class Iterate(NamedTuple):
         A lower bound of the objective that the solver knows itself.
     phase : str
         Name of the method that produced it, for the history.
+    dual : ndarray or None
+        A subgradient of the risk, from which a run on a similar problem may start.
     """
 
     point: Any
     cut: Cut | None = None
     lower_bound: float = -np.inf
     phase: str = ""
+    dual: Floats | None = None
+
+
+class Start(NamedTuple):
+    """Where a run begins.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        Parameters.
+    dual : ndarray or None
+        A dual point of a similar problem, of the shape of the scores.
+    """
+
+    w: Floats
+    dual: Floats | None = None
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.
@@ -107,6 +125,8 @@ class Result:
     status : str
         "converged", "max_iter", "stalled", "callback", or the solver's own word.
     history : History
+    dual : ndarray or None
+        The last dual point that the solver gave.
     """
 
     point: Any
@@ -114,6 +134,7 @@ class Result:
     n_iter: int
     status: str
     history: History
+    dual: Floats | None = None
 
     @property
     def gap(self) -> float:
@@ -177,6 +198,7 @@ def run(
         if result is None:
             result = Result(iterate.point, -np.inf, -1, "running", history)
         result.n_iter += 1
+        result.dual = iterate.dual
         if value < result.point.value:
             result.point = iterate.point
         result.lower_bound = max(result.lower_bound, iterate.lower_bound)

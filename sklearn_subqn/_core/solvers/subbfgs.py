@@ -59,7 +59,7 @@ def subbfgs(
     to the identity: near kinks B can be so ill-conditioned that k_max is the reason.
     """
     point = objective.at(w)
-    yield Iterate(point, point.cut, phase="subbfgs")
+    yield Iterate(point, point.cut, phase="subbfgs", dual=point.dual)
     while True:
         direction = descent_direction(
             point, hessian, direction_tol * abs(point.value), direction_max_iter
@@ -89,4 +89,4 @@ def subbfgs(
         if float(dw @ dg) > np.finfo(float).tiny:
             hessian.update(dw, dg)
         point = new
-        yield Iterate(point, point.cut, phase="subbfgs")
+        yield Iterate(point, point.cut, phase="subbfgs", dual=point.dual)
