@@ -13,13 +13,13 @@ import numpy as np
 
 from ..line_search import exact, settle
 from ..losses._base import Floats
-from ..newton import is_factorized, newton_direction
+from ..newton import newton_direction
 from ..objective import Cut, Objective, Point
 from .run import Iterate, Solver
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
 # below this share of the outer gap.
-_INNER_SHARE = 0.1
+_INNER_SHARE = 0.2
 
 
 def alm(
@@ -28,10 +28,9 @@ def alm(
     *,
     dual: Floats | None = None,
     width: float | None = None,
-    shrink: float = 0.7,
     max_inner: int = 20,
-    cg_rtol: float = 0.1,
-    cg_max_iter: int = 50,
+    cg_rtol: float = 0.3,
+    cg_max_iter: int = 30,
 ) -> Solver:
     """Yield the iterates of the proximal method of multipliers.
 
@@ -44,10 +43,10 @@ def alm(
     dual : ndarray, optional
         Dual point for the first centre; default the subgradient of the loss at
         ``start``.
-    width, shrink : float
-        Width of the first envelope in units of scores, and the factor by which it
-        shrinks at a change of centre. The default width is 1 where Newton's matrix is
-        factorized, and 3 where conjugate gradients profit from better conditioning.
+    width : float, optional
+        Width of the first envelope in units of scores. The default is 0.3, and 3 where
+        features outnumber rows: there conjugate gradients profit from a smoother
+        problem.
     max_inner : int
         Limit on the Newton steps between two changes of centre.
     cg_rtol, cg_max_iter
@@ -63,7 +62,7 @@ def alm(
         dual = start.dual
     centre = loss.dual_variables(dual, targets, weights)
     if width is None:
-        width = 1.0 if is_factorized(objective) else 3.0
+        width = 0.3 if objective.n_params <= objective.design.n_rows else 3.0
     best, bound = start.value, -np.inf
     point = start
     n_stuck = 0
@@ -96,4 +95,16 @@ def alm(
         if n_stuck > 5:
             return "exact"
         centre = loss.dual_variables(point.dual, targets, weights)
-        width *= shrink
+        width *= _change_of_width(n_inner)
+
+
+def _change_of_width(n_inner: int) -> float:
+    """Return the factor for the width after so many Newton steps around one centre.
+
+    A narrower envelope brings the centre forward faster but is harder to minimize.
+    """
+    if n_inner <= 1:
+        return 0.5
+    if n_inner <= 3:
+        return 0.7
+    return 0.9 if n_inner <= 8 else 2.0
