@@ -30,20 +30,23 @@ def minimize_on_simplex(
     Notes
     -----
     The support grows by the index of the most negative reduced cost; on a support the
-    minimizer solves a linear system, and where that leaves the simplex the step stops
-    at the boundary and the index that blocked it is dropped. A multiple of the identity
-    far below the size of Q keeps the systems regular where cuts repeat.
+    step to the minimizer solves a linear system, and where that leaves the simplex the
+    step stops at the boundary and the index that blocked it is dropped. A multiple of
+    the identity far below the size of Q keeps the systems regular where cuts repeat;
+    as it damps steps, not x, it does not move the minimizer.
     """
     m = len(c)
     x = np.maximum(start, 0.0)
     x /= x.sum()
-    size = float(np.max(np.diag(Q))) if m else 0.0
-    ridge = 1e-14 * size
-    scale = max(size, float(np.max(np.abs(c))), np.finfo(float).tiny)
+    scale = max(float(np.max(np.diag(Q))), float(np.max(np.abs(c))))
+    if not scale > 0.0:
+        return x
+    Q, c = Q / scale, c / scale
+    # Where Q vanishes against c, a linear program remains.
+    ridge = max(1e-14 * float(np.max(np.diag(Q))), 1e-20)
     support = [int(j) for j in np.flatnonzero(x > 0.0)]
     for _ in range(10 * m + 20):
-        target = _minimize_on_support(Q, c, support, ridge)
-        step = target - x[support]
+        step = _step_on_support(Q, Q @ x - c, support, ridge)
         blocked = step < 0.0
         limits = np.where(blocked, -x[support] / np.where(blocked, step, -1.0), np.inf)
         first = int(np.argmin(limits))
@@ -52,31 +55,32 @@ def minimize_on_simplex(
             x[support[first]] = 0.0
             del support[first]
             continue
-        x[support] = target
+        x[support] += step
         costs = Q @ x - c
         price = float(costs @ x)
+        costs[support] = np.inf
         entering = int(np.argmin(costs))
-        if costs[entering] >= price - tol * scale or entering in support:
+        if costs[entering] >= price - tol:
             break
         support.append(entering)
     x = np.maximum(x, 0.0)
     return x / x.sum()
 
 
-def _minimize_on_support(
-    Q: Floats, c: Floats, support: list[int], ridge: float
+def _step_on_support(
+    Q: Floats, costs: Floats, support: list[int], ridge: float
 ) -> Floats:
-    """Return the minimizer over sum(x) = 1 with all other entries zero."""
+    """Return the step to the minimizer on a support, with sum zero."""
     n = len(support)
     kkt = np.zeros((n + 1, n + 1))
     kkt[:n, :n] = Q[np.ix_(support, support)]
     # The border is scaled like Q, for the sake of the system's condition.
-    border = max(float(np.max(np.diag(kkt)[:n])), ridge, np.finfo(float).tiny)
-    kkt[np.arange(n), np.arange(n)] += max(ridge, 1e-300)
+    border = max(float(np.max(np.diag(kkt))), ridge)
+    kkt[np.arange(n), np.arange(n)] += ridge
     kkt[:n, n] = kkt[n, :n] = border
-    rhs = np.append(c[support], border)
+    rhs = np.append(np.mean(costs[support]) - costs[support], 0.0)
     try:
-        solution = np.linalg.solve(kkt, rhs)[:n]
+        step = np.linalg.solve(kkt, rhs)[:n]
     except np.linalg.LinAlgError:
-        solution = np.linalg.lstsq(kkt, rhs, rcond=None)[0][:n]
-    return solution
+        step = np.linalg.lstsq(kkt, rhs, rcond=None)[0][:n]
+    return step

@@ -1,0 +1,229 @@
+"""The linear map from parameters to scores: one result for every container."""
+
+import numpy as np
+import pytest
+from _problems import EXPLORE
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from sklearn_subqn._core import design as design_module
+from sklearn_subqn._core.design import Design
+
+
+def sparse_data(seed=0, n=23, d=7):
+    """Matrix with empty rows and columns, of numbers that float32 holds exactly."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-8, 9, size=(n, d)) / 4.0
+    X[rng.random((n, d)) < 0.6] = 0.0
+    X[3], X[:, 2] = 0.0, 0.0
+    return X
+
+
+def wide_indices(X):
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def mixed_indices(X):
+    X = sparse.csr_array(X)
+    X.indptr = X.indptr.astype(np.int64)
+    return X
+
+
+def unsorted_duplicates(X):
+    """CSR that stores each entry as two halves, in descending order of columns."""
+    csr = sparse.csr_array(X)
+    indices, data = [], []
+    for start, stop in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
+        indices += [np.repeat(csr.indices[start:stop][::-1], 2)]
+        data += [np.repeat(csr.data[start:stop][::-1] / 2.0, 2)]
+    arrays = np.concatenate(data), np.concatenate(indices), 2 * csr.indptr
+    return sparse.csr_array(arrays, shape=X.shape)
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+CONTAINERS = {
+    "C order": np.ascontiguousarray,
+    "Fortran order": np.asfortranarray,
+    "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "read-only": read_only,
+    "float32": lambda X: X.astype(np.float32),
+    "float32 Fortran": lambda X: np.asfortranarray(X, dtype=np.float32),
+    "csr_matrix": sparse.csr_matrix,
+    "csr_array": sparse.csr_array,
+    "float32 CSR": lambda X: sparse.csr_array(X.astype(np.float32)),
+    "int64 indices": wide_indices,
+    "mixed indices": mixed_indices,
+    "unsorted duplicates": unsorted_duplicates,
+}
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_outputs", [None, 1, 3])
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_products_are_those_of_the_dense_matrix(
+    container, n_threads, n_outputs, fit_intercept
+):
+    X = sparse_data()
+    design = Design(
+        CONTAINERS[container](X),
+        fit_intercept=fit_intercept,
+        n_outputs=n_outputs,
+        n_threads=n_threads,
+    )
+    k = n_outputs or 1
+    assert design.n_coef == 7 * k
+    assert design.n_params == (7 + fit_intercept) * k
+    rng = np.random.default_rng(1)
+    w = rng.normal(size=design.n_params)
+    shape = (23,) if n_outputs is None else (23, k)
+    u = rng.normal(size=shape)
+    columns = np.column_stack([X, np.ones(23)]) if fit_intercept else X
+    W = w.reshape(-1, k)
+    assert_allclose(design.forward(w), (columns @ W).reshape(shape), atol=1e-14)
+    expected = (columns.T @ u.reshape(-1, k)).ravel()
+    assert_allclose(design.adjoint(u), expected, atol=1e-14)
+    u[rng.permutation(23)[:19]] = 0.0
+    expected = (columns.T @ u.reshape(-1, k)).ravel()
+    assert_allclose(design.adjoint(u), expected, atol=1e-14)
+
+
+@EXPLORE
+@given(
+    n=st.integers(1, 12),
+    d=st.integers(1, 5),
+    n_outputs=st.sampled_from([None, 1, 2, 3]),
+    fit_intercept=st.booleans(),
+    n_threads=st.integers(1, 3),
+    container=st.sampled_from(sorted(CONTAINERS)),
+    share=st.sampled_from([0.0, 0.2, 1.0]),
+)
+def test_adjoint(n, d, n_outputs, fit_intercept, n_threads, container, share):
+    rng = np.random.default_rng(n + 100 * d)
+    X = CONTAINERS[container](rng.integers(-8, 9, size=(n, d)) / 4.0)
+    design = Design(
+        X, fit_intercept=fit_intercept, n_outputs=n_outputs, n_threads=n_threads
+    )
+    w = rng.normal(size=design.n_params)
+    z = design.forward(w)
+    u = rng.normal(size=z.shape) * (rng.random(n) <= share).reshape(
+        -1, *[1] * (z.ndim - 1)
+    )
+    assert np.vdot(z, u) == pytest.approx(design.adjoint(u) @ w, abs=1e-12)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_weighted_products_of_columns(container, n_threads, fit_intercept, monkeypatch):
+    # Blocks of a few rows.
+    monkeypatch.setattr(design_module, "_DENSE_BYTES", 300)
+    X = sparse_data()
+    design = Design(
+        CONTAINERS[container](X), fit_intercept=fit_intercept, n_threads=n_threads
+    )
+    weights = np.random.default_rng(4).random(23)
+    columns = np.column_stack([X, np.ones(23)]) if fit_intercept else X
+    expected = columns.T @ (weights[:, np.newaxis] * columns)
+    assert_allclose(design.gram(weights), expected, atol=1e-13)
+    assert_allclose(design.squared_adjoint(weights), np.diag(expected), atol=1e-13)
+    assert design.passes == 2.0
+
+
+def test_sums_of_float32_data_are_those_of_float64():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(5000, 20)).astype(np.float32)
+    w, u = rng.normal(size=20), rng.normal(size=5000)
+    for convert in (np.asarray, sparse.csr_array):
+        design = Design(convert(X), fit_intercept=False)
+        assert_allclose(design.forward(w), X.astype(float) @ w, rtol=1e-12, atol=1e-12)
+        assert_allclose(design.adjoint(u), X.astype(float).T @ u, rtol=1e-11)
+
+
+def test_parameters_are_split_into_views():
+    design = Design(sparse_data(), n_outputs=3)
+    w = np.arange(24.0)
+    coef, intercept = design.split(w)
+    assert coef.base is w
+    assert_array_equal(coef[1], [3.0, 4.0, 5.0])
+    assert_array_equal(intercept, [21.0, 22.0, 23.0])
+    coef, intercept = Design(sparse_data(), fit_intercept=True).split(w[:8])
+    assert (coef.shape, intercept) == ((7,), 7.0)
+    assert Design(sparse_data(), fit_intercept=False).split(w[:7])[1] == 0.0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_passes_are_products_with_all_entries(convert):
+    X = np.ones((20, 4))
+    X[10:, 1:] = 0.0
+    design = Design(convert(X))
+    assert design.passes == 0.0
+    design.forward(np.ones(5))
+    assert design.passes == 1.0
+    design.adjoint(np.ones(20))
+    assert design.passes == 2.0
+    u = np.zeros(20)
+    u[:2] = 1.0
+    design.adjoint(u)
+    # Two full rows: of 80 entries, or of the 50 that a sparse matrix stores.
+    share = 8.0 / (50.0 if sparse.issparse(convert(X)) else 80.0)
+    assert design.passes == pytest.approx(2.0 + share)
+
+
+def test_passes_of_subsets_count_when_they_are_told():
+    design = Design(np.ones((20, 4)))
+    subset = design.rows(np.array([1, 3, 5]))
+    subset.forward(np.ones(5))
+    subset.adjoint(np.ones(3))
+    assert design.passes == 0.0
+    design.count(subset, 2.0)
+    assert design.passes == pytest.approx(2.0 * 3.0 / 20.0)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_rows(container):
+    X = sparse_data()
+    rows = np.array([5, 0, 22, 5])
+    subset = Design(CONTAINERS[container](X), n_outputs=2).rows(rows)
+    w = np.random.default_rng(3).normal(size=16)
+    expected = X[rows] @ w[:14].reshape(7, 2) + w[14:]
+    assert_allclose(subset.forward(w), expected, atol=1e-14)
+    assert subset.n_rows == 4
+
+
+def test_data_is_not_copied():
+    X = np.ones((50, 3))
+    design = Design(X)
+    X[7] = 5.0
+    assert design.forward(np.ones(4))[7] == 16.0
+    csr = sparse.csr_array(np.ones((50, 3)))
+    design = Design(csr, n_threads=2)
+    csr.data[-3:] = 5.0
+    assert design.forward(np.ones(4))[-1] == 16.0
+
+
+def test_size_in_bytes_is_that_of_the_arrays():
+    X = sparse_data()
+    assert Design(X).nbytes == X.nbytes
+    csr = sparse.csr_array(X)
+    arrays = csr.data, csr.indices, csr.indptr
+    assert Design(csr).nbytes == sum(array.nbytes for array in arrays)
+    # Wide index arrays are narrowed where the size allows it.
+    assert Design(wide_indices(X)).nbytes == Design(csr).nbytes
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_no_features(convert, dtype):
+    design = Design(convert(np.empty((4, 0), dtype=dtype)), n_threads=2)
+    assert_array_equal(design.forward(np.array([3.0])), [3.0] * 4)
+    assert_array_equal(design.adjoint(np.ones(4)), [4.0])

@@ -1,0 +1,328 @@
+"""Line searches against brute force."""
+
+import numpy as np
+import pytest
+from _problems import (
+    EXPLORE,
+    binary_objective,
+    binary_problems,
+    each_loss,
+    gaussian_data,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from sklearn_subqn._core.generic import FunctionObjective
+from sklearn_subqn._core.line_search import (
+    bisect,
+    exact,
+    minimize_piecewise,
+    settle,
+    wolfe,
+)
+from sklearn_subqn._core.losses import Hinge, PiecewiseQuadratic, SquaredHinge
+
+
+def piecewise(slope, curvature, kinks=(), slope_jumps=(), curvature_jumps=None):
+    kinks = np.array(kinks, dtype=float)
+    if curvature_jumps is None:
+        curvature_jumps = np.zeros(kinks.size)
+    jumps = np.array(slope_jumps, dtype=float), np.array(curvature_jumps, dtype=float)
+    return PiecewiseQuadratic(slope, curvature, kinks, *jumps)
+
+
+def smallest_minimizer(f):
+    """Walk through all segments: the first eta with a right-hand slope >= 0."""
+    starts = np.unique(np.append(0.0, f.kinks))
+    ends = np.append(starts[1:], np.inf)
+    for start, end in zip(starts, ends, strict=True):
+        slope = f.slope_at(start)
+        if slope >= 0.0:
+            return start
+        curvature = f.curvature + f.curvature_jumps[f.kinks <= start].sum()
+        if curvature > 0.0 and start - slope / curvature < end:
+            return start - slope / curvature
+    return np.inf
+
+
+@st.composite
+def convex_functions(draw):
+    """Convex piecewise quadratics of dyadic numbers, hence without rounding.
+
+    Few different kinks, so that many are equal.
+    """
+    n = draw(st.integers(0, 12))
+    kinks = draw(
+        st.lists(st.sampled_from([0.25, 0.5, 1, 2, 8]), min_size=n, max_size=n)
+    )
+    jumps = draw(st.lists(st.integers(0, 8), min_size=n, max_size=n))
+    growth = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
+    # A change of curvature by c at kink t leaves the slope continuous with a jump -c t.
+    slopes = np.array(jumps, dtype=float) / 4.0
+    slopes -= np.array(growth, dtype=float) * np.array(kinks, dtype=float)
+    slope = draw(st.integers(-40, 2)) / 4.0
+    return piecewise(slope, float(draw(st.integers(0, 2))), kinks, slopes, growth)
+
+
+@EXPLORE
+@given(f=convex_functions())
+def test_smallest_minimizer_of_convex_functions_with_ties(f):
+    assert minimize_piecewise(f) == pytest.approx(smallest_minimizer(f), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (piecewise(1.0, 1.0, [1.0], [1.0]), 0.0),
+        (piecewise(0.0, 0.0), 0.0),
+        (piecewise(-1.0, 0.5), 2.0),
+        (piecewise(-1.0, 0.0), np.inf),
+        (piecewise(-1.0, 0.0, [1.0, 4.0], [0.25, 0.25]), np.inf),
+        (piecewise(-1.0, 0.5, [3.0], [1.0]), 2.0),
+        (piecewise(-2.0, 0.5, [3.0], [0.0]), 4.0),
+        (piecewise(-2.0, 0.5, [3.0], [1.0]), 3.0),
+        (piecewise(-2.0, 0.0, [3.0, 3.0, 3.0], [0.75] * 3), 3.0),
+        # Constant between 2 and 5: the smallest minimizer.
+        (piecewise(-1.0, 0.0, [5.0, 2.0, 1.0], [1.0, 0.5, 0.5]), 2.0),
+        # Constant beyond 2.
+        (piecewise(-1.0, 0.0, [2.0, 1.0], [0.5, 0.5]), 2.0),
+        # Zero slope right at a kink after a parabola.
+        (piecewise(-2.0, 1.0, [2.0, 1.0], [5.0, 0.0]), 2.0),
+    ],
+)
+def test_small_cases(f, expected):
+    assert minimize_piecewise(f) == expected
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("n", [300, 5000])
+def test_thousands_of_kinks_at_wildly_different_scales(n, seed):
+    rng = np.random.default_rng(seed)
+    kinks = 10.0 ** rng.uniform(-12.0, 12.0, n)
+    # Most of them several times over.
+    kinks = rng.choice(kinks, n)
+    jumps = 10.0 ** rng.uniform(-3.0, 3.0, n)
+    curvature = 10.0 ** rng.uniform(-9.0, 3.0)
+    f = piecewise(-rng.random() * jumps.sum(), curvature, kinks, jumps)
+    step = minimize_piecewise(f)
+    assert step == pytest.approx(smallest_minimizer(f), rel=1e-9)
+
+
+def test_thousands_of_equal_kinks():
+    n = 4096
+    for slope in (-n / 2.0, -float(n)):
+        assert minimize_piecewise(piecewise(slope, 0.0, [7.0] * n, [1.0] * n)) == 7.0
+    f = piecewise(-n - 1.0, 0.0, [7.0] * n + [9.0], [1.0] * n + [2.0])
+    assert minimize_piecewise(f) == 9.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_largest_kink_is_found_among_many(seed):
+    rng = np.random.default_rng(seed)
+    kinks = rng.permutation(1.0 + np.arange(1000.0))
+    jumps = np.where(kinks == 1000.0, 1.0, 2.0**-20)
+    assert minimize_piecewise(piecewise(-0.5, 0.0, kinks, jumps)) == 1000.0
+
+
+@each_loss
+def test_rounding_does_not_hide_a_flat_end(loss):
+    """With one class the risk is zero beyond the last kink, but for rounding."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(1, 40)
+        scores, weights = rng.normal(size=n), rng.dirichlet(np.ones(n))
+        f = loss.restrict(scores, np.ones(n), np.ones(n), weights)
+        step = minimize_piecewise(f)
+        assert step == pytest.approx(max(1.0 - scores.min(), 0.0), rel=1e-5)
+
+
+@EXPLORE
+@given(
+    problem=binary_problems(),
+    squared=st.booleans(),
+    fit_intercept=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_exact_step_is_no_worse_than_any_other(problem, squared, fit_intercept, seed):
+    X, y, weights, alpha = problem
+    objective = binary_objective(
+        X,
+        y,
+        loss=SquaredHinge() if squared else Hinge(),
+        alpha=alpha,
+        weights=weights,
+        fit_intercept=fit_intercept,
+    )
+    rng = np.random.default_rng(seed)
+    w, p = rng.normal(size=(2, objective.n_params))
+    line = objective.at(w).along(p)
+    step = exact(line)
+    assert 0.0 <= step < np.inf
+    f = line.restriction
+    others = np.concatenate([[0.0], f.kinks, step * np.array([0.5, 0.99, 1.01, 2.0])])
+    best = min(line.value(other) for other in others)
+    assert line.value(step) <= best + 1e-12 * abs(best)
+    if step == 0.0:
+        assert line.slope(0.0) >= 0.0
+
+
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_step_equals_the_bisected_one(seed, squared):
+    rng = np.random.default_rng(seed)
+    X, y = gaussian_data(rng, 300, 5)
+    objective = binary_objective(X, y, loss=SquaredHinge() if squared else Hinge())
+    point = objective.at(rng.normal(size=6))
+    line = point.along(-point.gradient)
+    assert exact(line) == pytest.approx(bisect(line), rel=1e-9)
+
+
+def test_no_minimizer_along_a_free_parameter():
+    """Without penalty, nothing stops a row's score from leaving the other way."""
+    objective = binary_objective(np.zeros((1, 1)), np.ones(1))
+    line = objective.at(np.zeros(2)).along_free(0, -1.0)
+    assert exact(line) == 0.0
+    f = piecewise(-1.0, 0.0, [1.0], [0.5])
+    assert minimize_piecewise(f) == np.inf
+
+
+# Minimizing over the intercept.
+
+
+@each_loss
+@EXPLORE
+@given(problem=binary_problems(), seed=st.integers(0, 99))
+def test_settle_minimizes_over_the_intercept(loss, problem, seed):
+    X, y, weights, alpha = problem
+    objective = binary_objective(X, y, loss=loss, alpha=alpha, weights=weights)
+    w = np.random.default_rng(seed).normal(size=objective.n_params)
+    point = objective.at(w)
+    passes = objective.passes
+    settled = settle(point)
+    value = settled.value
+    assert objective.passes == passes
+    assert_allclose(settled.w[:-1], w[:-1], rtol=0.0, atol=0.0)
+    assert_allclose(settled.scores, objective.at(settled.w).scores, atol=1e-9)
+    # The piecewise function of the intercept has a minimizer at a kink or, squared,
+    # where the derivative vanishes.
+    kinks = y - point.scores + w[-1]
+    for intercept in [*kinks, w[-1], *(settled.w[-1] + np.array([-1e-3, 1e-3]))]:
+        other = objective.at(np.append(w[:-1], intercept))
+        assert value <= other.value + 1e-13 * max(1.0, other.value)
+    # Dual variables of the squared hinge are violations, and so is their rounding.
+    if loss.smooth and np.abs(point.scores).max() > 100.0:
+        assert abs(settled.gradient[-1]) <= 1e-15 * np.abs(point.scores).max()
+    else:
+        assert abs(settled.gradient[-1]) <= 1e-13
+        assert settled.cut.is_level(objective.regularizer.n_penalized)
+        assert -np.inf < settled.lower_bound <= value + 1e-12
+
+
+@each_loss
+def test_settle_with_one_class_only(loss):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = rng.integers(1, 40)
+        weights = rng.uniform(0.1, 2.0, n)
+        objective = binary_objective(
+            rng.normal(size=(n, 3)), np.ones(n), loss=loss, weights=weights
+        )
+        settled = settle(objective.at(rng.normal(size=4)))
+        assert settled.cut.is_level(3)
+        penalty = objective.alpha * objective.regularizer.value(settled.w)
+        assert settled.value == pytest.approx(penalty, abs=1e-12)
+
+
+def test_settle_without_free_parameters_does_nothing():
+    X, y = gaussian_data(np.random.default_rng(0), 10, 2)
+    point = binary_objective(X, y, fit_intercept=False).at(np.ones(2))
+    assert settle(point) is point
+
+
+def test_settled_points_stay():
+    X, y = gaussian_data(np.random.default_rng(1), 20, 2)
+    settled = settle(binary_objective(X, y).at(np.ones(3)))
+    again = settle(settled)
+    assert again.w[-1] == settled.w[-1]
+    assert again.cut.is_level(2)
+
+
+# Inexact searches.
+
+
+def wolfe_conditions(line, step, c1, c2):
+    """(3.17) and (3.18)."""
+    slope = line.slope(0.0)
+    decreased = line.value(step) <= line.value(0.0) + c1 * step * slope
+    return decreased and line.slope(step) >= c2 * slope
+
+
+@EXPLORE
+@given(
+    problem=binary_problems(),
+    first=st.sampled_from([1e-6, 1.0, 1e6]),
+    constants=st.sampled_from([(1e-4, 0.9), (0.1, 0.2), (0.4, 0.5)]),
+    seed=st.integers(0, 99),
+)
+def test_wolfe_steps_obey_the_subgradient_wolfe_conditions(
+    problem, first, constants, seed
+):
+    X, y, weights, alpha = problem
+    objective = binary_objective(X, y, alpha=alpha, weights=weights)
+    point = objective.at(np.random.default_rng(seed).normal(size=objective.n_params))
+    line = point.along(-point.gradient)
+    step = wolfe(line, first, c1=constants[0], c2=constants[1])
+    assert 0.0 < step < np.inf
+    assert wolfe_conditions(line, step, *constants)
+
+
+def test_wolfe_accepts_the_first_step_where_it_will_do():
+    parabola = FunctionObjective(lambda w: 0.5 * w @ w, lambda w: w.copy())
+    line = parabola.at(np.array([4.0])).along(np.array([-4.0]))
+    assert wolfe(line) == 1.0
+    # A fifth of the way is too short for a curvature condition of one half.
+    assert wolfe(line, 0.2, c2=0.5) == 0.8
+    # Across the minimizer to the other side, no decrease: half of it.
+    assert wolfe(line, 2.0) == 1.0
+
+
+def test_wolfe_on_a_function_without_minimum():
+    line = FunctionObjective(lambda w: -w[0], lambda w: -np.ones(1)).at(np.zeros(1))
+    assert wolfe(line.along(np.ones(1))) == np.inf
+
+
+def test_wolfe_finds_no_step_uphill_in_value():
+    # A "subgradient" that does not belong to the function.
+    wrong = FunctionObjective(lambda w: w[0], lambda w: -np.ones(1))
+    assert wolfe(wrong.at(np.zeros(1)).along(np.ones(1))) == 0.0
+
+
+def test_wolfe_backs_off_from_where_the_objective_is_no_number():
+    def value(w):
+        return w[0] ** 2 - 2.0 * w[0] if w[0] <= 1.5 else np.nan
+
+    objective = FunctionObjective(value, lambda w: 2.0 * w - 2.0)
+    assert wolfe(objective.at(np.zeros(1)).along(np.ones(1)), 4.0) == 1.0
+
+
+def absolute(centre):
+    """|w - centre| with right-hand slopes."""
+    return FunctionObjective(
+        lambda w: abs(w[0] - centre),
+        lambda w: np.array([1.0 if w[0] >= centre else -1.0]),
+    )
+
+
+@pytest.mark.parametrize("centre", [1.0, 0.3, 1e-8, 1e8, np.pi])
+@pytest.mark.parametrize("first", [1.0, 1e-3, 1e3])
+def test_bisect_finds_kinks_to_the_last_digit(centre, first):
+    line = absolute(centre).at(np.zeros(1)).along(np.ones(1))
+    assert bisect(line, first) == centre
+
+
+def test_bisect_without_descent_or_minimizer():
+    line = absolute(-1.0).at(np.zeros(1)).along(np.ones(1))
+    assert bisect(line) == 0.0
+    line = absolute(2.0**40).at(np.zeros(1)).along(np.ones(1))
+    assert bisect(line, max_doublings=30) == np.inf

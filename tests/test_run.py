@@ -1,0 +1,312 @@
+"""The driver: when it stops, what it records, what it returns."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from _problems import binary_objective, gaussian_data
+from numpy.testing import assert_array_equal
+
+from sklearn_subqn._core.certificate import CutBundle
+from sklearn_subqn._core.generic import FunctionObjective
+from sklearn_subqn._core.losses import SquaredHinge
+from sklearn_subqn._core.quasi_newton import (
+    DenseInverseHessian,
+    LimitedMemoryInverseHessian,
+)
+from sklearn_subqn._core.solvers import History, Iterate, bfgs, run, subbfgs
+
+
+def script(values, bounds=None, status=None, phases=None):
+    """A solver that yields points of the given values, then returns ``status``."""
+    for i, value in enumerate(values):
+        yield Iterate(
+            SimpleNamespace(w=np.array([float(i)]), value=value),
+            lower_bound=-np.inf if bounds is None else bounds[i],
+            phase="" if phases is None else phases[i],
+        )
+    return status
+
+
+def forever(value, bound=-np.inf):
+    while True:
+        yield Iterate(SimpleNamespace(w=np.zeros(1), value=value), None, bound)
+
+
+def hinge_problem(*, alpha=1e-2, loss=None, fit_intercept=True):
+    X, y = gaussian_data(np.random.default_rng(0), 60, 4)
+    objective = binary_objective(
+        X, y, alpha=alpha, loss=loss, fit_intercept=fit_intercept
+    )
+    w = np.zeros(objective.n_params)
+    hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
+    return objective, subbfgs(objective, w, hessian)
+
+
+def test_stops_once_the_relative_gap_is_proven():
+    result = run(
+        script([4.0, 3.0, 2.0, 1.0], [0.0, 1.0, 1.8, 1.0]), tol=0.1, max_iter=10
+    )
+    assert (result.status, result.n_iter) == ("converged", 2)
+    assert (result.point.value, result.lower_bound) == (2.0, 1.8)
+    assert result.gap == pytest.approx(0.2)
+
+
+def test_gap_is_relative_to_the_size_of_the_objective():
+    result = run(script([-4.0, -8.0], [-9.0, -9.0]), tol=0.2, max_iter=10)
+    assert (result.status, result.n_iter) == ("converged", 1)
+
+
+def test_the_best_point_counts_not_the_last():
+    result = run(script([4.0, 2.0, 3.0], [0.5, 1.0, 0.0]), tol=0.0, max_iter=2)
+    assert (result.status, result.n_iter) == ("max_iter", 2)
+    assert_array_equal(result.point.w, [1.0])
+    assert result.history.objective == [4.0, 2.0, 2.0]
+    assert result.history.lower_bound == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("max_iter", [0, 1, 7])
+def test_max_iter_counts_iterations_after_the_starting_point(max_iter):
+    result = run(forever(1.0), tol=0.0, max_iter=max_iter)
+    assert (result.status, result.n_iter) == ("max_iter", max_iter)
+    assert len(result.history) == max_iter + 1
+
+
+def test_solver_is_closed():
+    solver = forever(1.0)
+    run(solver, tol=0.0, max_iter=3)
+    with pytest.raises(StopIteration):
+        next(solver)
+
+
+def test_gap_of_zero_converges_with_tolerance_zero():
+    result = run(forever(2.0, bound=2.0), tol=0.0, max_iter=5)
+    assert (result.status, result.n_iter, result.gap) == ("converged", 0, 0.0)
+
+
+def test_gap_is_never_negative():
+    """Rounding can lift a bound above the objective."""
+    result = run(script([1.0], [1.0 + 1e-15]), tol=0.0, max_iter=5)
+    assert result.gap == 0.0
+
+
+@pytest.mark.parametrize("status", ["no_descent", "unbounded"])
+def test_solver_that_stops_by_itself_says_why(status):
+    result = run(script([3.0, 2.0], status=status), tol=0.0, max_iter=10)
+    assert (result.status, result.n_iter) == (status, 1)
+    assert len(result.history) == 2
+
+
+def test_solver_that_stops_without_a_word():
+    assert run(script([3.0]), tol=0.0, max_iter=10).status == "stopped"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("earlier", [[], [1.0, 0.5]])
+def test_objective_that_is_not_finite(value, earlier):
+    solver = script([*earlier, value], status="never reached")
+    with pytest.raises(FloatingPointError, match="objective became"):
+        run(solver, tol=0.0, max_iter=10)
+
+
+# Stalling.
+
+
+@pytest.mark.parametrize("bound", [-np.inf, 0.5])
+def test_run_without_progress_stalls(bound):
+    result = run(forever(1.0, bound), tol=1e-3, max_iter=1000)
+    assert result.status == "stalled"
+    assert result.n_iter == 100
+
+
+def test_slow_progress_of_the_objective_is_progress():
+    values = 2.0 - 1e-5 * np.arange(300.0)
+    result = run(script(values, status="end"), tol=1e-3, max_iter=1000)
+    assert result.status == "end"
+    # A tenth of the tolerance in a hundred iterations is the least.
+    values = 2.0 - 1e-7 * np.arange(300.0)
+    assert run(script(values), tol=1e-3, max_iter=1000).status == "stalled"
+
+
+def test_slow_progress_of_the_bound_is_progress():
+    values, bounds = np.ones(300), 1e-5 * np.arange(300.0)
+    result = run(script(values, bounds, "end"), tol=1e-3, max_iter=1000)
+    assert result.status == "end"
+    result = run(script(values, 1e-2 * bounds), tol=1e-3, max_iter=1000)
+    assert result.status == "stalled"
+
+
+def test_first_bound_is_progress():
+    values, bounds = np.ones(130), np.full(130, -np.inf)
+    bounds[50:] = 0.5
+    result = run(script(values, bounds, "end"), tol=1e-3, max_iter=1000)
+    assert result.status == "end"
+
+
+# Reports.
+
+
+def test_report_sees_every_iteration_and_may_stop():
+    seen = []
+
+    def report(result):
+        assert len(result.history) == result.n_iter + 1
+        seen.append((result.n_iter, result.point.value, result.lower_bound))
+        return result.n_iter == 2
+
+    result = run(
+        script([4.0, 3.0, 3.5, 1.0], [0.0, 0.5, 0.25, 0.0]),
+        tol=0.0,
+        max_iter=10,
+        report=report,
+    )
+    assert seen == [(0, 4.0, 0.0), (1, 3.0, 0.5), (2, 3.0, 0.5)]
+    assert (result.status, result.n_iter) == ("callback", 2)
+
+
+@pytest.mark.parametrize("answer", [None, False, 1, "yes"])
+def test_report_stops_by_true_only(answer):
+    result = run(forever(1.0), tol=0.0, max_iter=3, report=lambda result: answer)
+    assert result.status == "max_iter"
+
+
+def test_convergence_outranks_the_callback_and_the_limit():
+    result = run(
+        script([1.0, 1.0], [0.0, 1.0]),
+        tol=1e-3,
+        max_iter=1,
+        report=lambda result: result.n_iter == 1,
+    )
+    assert result.status == "converged"
+
+
+# History.
+
+
+def test_history():
+    passes = iter([1.0, 3.5, 6.0])
+    result = run(
+        script([4.0, 2.0, 3.0], phases=["a", "a", "b"], status="end"),
+        tol=0.0,
+        max_iter=10,
+        passes=lambda: next(passes),
+    )
+    history = result.history
+    assert history.passes == [1.0, 3.5, 6.0]
+    assert history.phase == ["a", "a", "b"]
+    assert history.seconds == sorted(history.seconds)
+    for record in vars(history).values():
+        assert len(record) == len(history) == 3
+    assert repr(history) == "<History of 2 iterations>"
+    assert repr(History()) == "<History of 0 iterations>"
+
+
+def test_history_ends_with_the_result():
+    objective, solver = hinge_problem()
+    result = run(
+        solver,
+        tol=1e-5,
+        max_iter=300,
+        bundle=CutBundle(objective),
+        passes=lambda: objective.passes,
+    )
+    history = result.history
+    assert result.status == "converged"
+    assert len(history) == result.n_iter + 1
+    assert history.objective[-1] == result.point.value
+    assert history.lower_bound[-1] == result.lower_bound
+    assert np.all(np.diff(history.objective) <= 0.0)
+    assert np.all(np.diff(history.lower_bound) >= 0.0)
+    assert np.all(np.diff(history.passes) > 0.0)
+    assert history.passes[-1] <= objective.passes
+    assert set(history.phase) == {"subbfgs"}
+    assert 0.0 <= result.gap <= 1e-5 * result.point.value
+
+
+# With a bundle.
+
+
+def test_bundle_is_asked_at_the_end_whatever_the_end_is():
+    """The best bound counts even where its program was not yet due."""
+    for max_iter in range(3, 30, 5):
+        objective, solver = hinge_problem()
+        bundle = CutBundle(objective)
+        result = run(solver, tol=0.0, max_iter=max_iter, bundle=bundle)
+        assert result.status == "max_iter"
+        assert result.lower_bound == pytest.approx(bundle.improve(), rel=1e-14)
+    objective, solver = hinge_problem()
+    bundle = CutBundle(objective)
+    result = run(
+        solver,
+        tol=0.0,
+        max_iter=100,
+        bundle=bundle,
+        report=lambda result: result.n_iter == 17,
+    )
+    assert result.status == "callback"
+    assert result.lower_bound == pytest.approx(bundle.improve(), rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [2, 3, 12])
+def test_small_bundles_are_asked_before_they_forget(size):
+    """Every cut takes part in a program before it is dropped."""
+    objective, solver = hinge_problem()
+    bundle = CutBundle(objective, size)
+    counts = []
+    improve = bundle.improve
+    bundle.improve = lambda: counts.append(0) or improve()
+    run(
+        solver,
+        tol=0.0,
+        max_iter=60,
+        bundle=bundle,
+        report=lambda result: counts.append(1),
+    )
+    # Runs of iterations without a program in between.
+    lengths = [len(ones) for ones in "".join(map(str, counts)).split("0")]
+    assert max(lengths) <= size - 1
+
+
+def test_last_bound_may_still_prove_convergence():
+    """A solver that ends by itself at the optimum has converged."""
+    problem, solver = hinge_problem(loss=SquaredHinge(), fit_intercept=False)
+    best = run(solver, tol=1e-10, max_iter=300, bundle=CutBundle(problem)).point
+
+    def ends_between_two_programs():
+        for w in (np.zeros(4), np.zeros(4), np.zeros(4), best.w):
+            point = problem.at(w)
+            yield Iterate(point, point.cut)
+        return "no_descent"
+
+    solver = ends_between_two_programs()
+    result = run(solver, tol=1e-8, max_iter=300, bundle=CutBundle(problem))
+    assert (result.status, result.n_iter) == ("converged", 3)
+    assert result.history.lower_bound[-1] == result.lower_bound
+    assert result.history.lower_bound[-2] < 0.9 * result.lower_bound
+    assert run(ends_between_two_programs(), tol=1e-8, max_iter=9).status == "no_descent"
+
+
+def test_stationary_point_ends_the_run():
+    objective = FunctionObjective(lambda w: 0.5 * w @ w, lambda w: w.copy())
+    solver = bfgs(objective, np.ones(2), DenseInverseHessian(2))
+    result = run(solver, tol=1e-3, max_iter=50)
+    assert (result.status, result.n_iter) == ("stationary", 1)
+
+
+def test_unbounded_objectives_end_the_run():
+    objective = FunctionObjective(lambda w: -w[0], lambda w: -np.ones(1))
+    for method in (bfgs, subbfgs):
+        solver = method(
+            objective, np.zeros(1), DenseInverseHessian(1), search=lambda line: np.inf
+        )
+        assert run(solver, tol=0.0, max_iter=50).status == "unbounded"
+
+
+def test_search_that_cannot_move_ends_the_run():
+    objective = FunctionObjective(lambda w: w @ w, lambda w: 2.0 * w)
+    for method in (bfgs, subbfgs):
+        solver = method(
+            objective, np.ones(1), DenseInverseHessian(1), search=lambda line: 0.0
+        )
+        result = run(solver, tol=0.0, max_iter=50)
+        assert (result.status, result.n_iter) == ("no_step", 0)
