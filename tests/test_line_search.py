@@ -18,6 +18,7 @@ from sklearn_subqn._core.line_search import (
     bisect,
     exact,
     minimize_piecewise,
+    minimize_smooth,
     settle,
     wolfe,
 )
@@ -125,16 +126,83 @@ def test_largest_kink_is_found_among_many(seed):
     assert minimize_piecewise(piecewise(-0.5, 0.0, kinks, jumps)) == 1000.0
 
 
-@each_loss
-def test_rounding_does_not_hide_a_flat_end(loss):
+def test_rounding_does_not_hide_a_flat_end():
     """With one class the risk is zero beyond the last kink, but for rounding."""
     for seed in range(50):
         rng = np.random.default_rng(seed)
         n = rng.integers(1, 40)
         scores, weights = rng.normal(size=n), rng.dirichlet(np.ones(n))
-        f = loss.restrict(scores, np.ones(n), np.ones(n), weights)
-        step = minimize_piecewise(f)
-        assert step == pytest.approx(max(1.0 - scores.min(), 0.0), rel=1e-5)
+        f = Hinge().restrict(scores, np.ones(n), np.ones(n), weights)
+        assert minimize_piecewise(f) == max(1.0 - scores.min(), 0.0)
+
+
+# Smooth functions.
+
+
+@EXPLORE
+@given(
+    seed=st.integers(0, 999),
+    n=st.integers(0, 30),
+    scale=st.sampled_from([1e-8, 1.0, 1e8]),
+    first=st.sampled_from([1e-3, 1.0, 1e3]),
+)
+def test_smooth_minimizer_of_piecewise_quadratics(seed, n, scale, first):
+    rng = np.random.default_rng(seed)
+    kinks = scale * 10.0 ** rng.uniform(-3.0, 3.0, n)
+    # The slope is continuous; the curvature grows and falls, but stays positive.
+    growth = rng.normal(size=n)
+    total = np.abs(growth).sum() + 0.1
+    f = piecewise(-rng.random() * scale, total, kinks, -growth * kinks, growth)
+
+    def derivatives(step):
+        return f.slope_at(step), total + growth[kinks <= step].sum()
+
+    step = minimize_smooth(derivatives, first)
+    assert step == pytest.approx(bisect_zero(f.slope_at), rel=1e-9)
+
+
+def bisect_zero(slope):
+    low, high = 0.0, 1.0
+    while slope(high) < 0.0:
+        high *= 2.0
+    while low < 0.5 * (low + high) < high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("first", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("power", [1.2, 1.5, 2.0, 3.0, 4.0])
+def test_smooth_minimizer_where_newton_steps_go_astray(power, first):
+    """|eta - 3|^power: Newton's steps are too long, cycle, or are ever too short."""
+
+    def derivatives(step):
+        distance = abs(step - 3.0)
+        curvature = (power - 1.0) * distance ** (power - 2.0) if distance else np.inf
+        return np.sign(step - 3.0) * distance ** (power - 1.0), curvature
+
+    assert minimize_smooth(derivatives, first) == pytest.approx(3.0, rel=1e-4)
+
+
+def test_smooth_functions_without_descent_or_minimizer():
+    assert minimize_smooth(lambda step: (0.5 + step, 1.0)) == 0.0
+    assert minimize_smooth(lambda step: (step, 1.0)) == 0.0
+    assert minimize_smooth(lambda step: (-1.0, 0.0)) == np.inf
+    assert minimize_smooth(lambda step: (-1.0 - 1.0 / (1.0 + step), 0.0)) == np.inf
+
+
+def test_smooth_parabola_is_minimized_in_one_newton_step():
+    trials = []
+
+    def derivatives(step):
+        trials.append(step)
+        return 2.0 * step - 1.0, 2.0
+
+    assert minimize_smooth(derivatives) == 0.5
+    assert trials == [0.0, 1.0, 0.5]
+
+
+# Lines of objectives.
 
 
 @EXPLORE
@@ -159,8 +227,8 @@ def test_exact_step_is_no_worse_than_any_other(problem, squared, fit_intercept, 
     line = objective.at(w).along(p)
     step = exact(line)
     assert 0.0 <= step < np.inf
-    f = line.restriction
-    others = np.concatenate([[0.0], f.kinks, step * np.array([0.5, 0.99, 1.01, 2.0])])
+    kinks = [] if squared else line.restriction.kinks
+    others = np.concatenate([[0.0], kinks, step * np.array([0.5, 0.99, 1.01, 2.0])])
     best = min(line.value(other) for other in others)
     assert line.value(step) <= best + 1e-12 * abs(best)
     if step == 0.0:

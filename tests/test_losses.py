@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import Hinge, PiecewiseQuadratic
+from sklearn_subqn._core.losses import Hinge, PiecewiseQuadratic, SquaredHinge
 from sklearn_subqn._core.losses._base import TIE_TOLERANCE
 
 
@@ -31,6 +31,12 @@ def all_subgradients(scores, targets, weights):
     m = 1.0 - targets * scores
     choices = [(0.0, 1.0) if mi == 0.0 else (float(mi > 0.0),) for mi in m]
     return [-np.array(beta) * weights * targets for beta in product(*choices)]
+
+
+def slope_on_line(loss, scores, dscores, targets, weights, *, step):
+    if loss.smooth:
+        return loss.derivatives(scores, dscores, targets, weights)(step)[0]
+    return loss.restrict(scores, dscores, targets, weights).slope_at(step)
 
 
 def area_under_slope(f, step):
@@ -161,35 +167,65 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(loss, data, seed):
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-13)
 
 
-@each_loss
+STEPS = st.integers(0, 64).map(lambda i: i / 8.0)
+
+
 @EXPLORE
-@given(data=rows(n_scores=2), step=st.integers(0, 64).map(lambda i: i / 8.0))
-def test_restriction_is_the_loss_on_the_line(loss, data, step):
+@given(data=rows(n_scores=2), step=STEPS)
+def test_restriction_is_the_loss_on_the_line(data, step):
     targets, weights, scores, dscores = data
-    f = loss.restrict(scores, dscores, targets, weights)
+    hinge = Hinge()
+    f = hinge.restrict(scores, dscores, targets, weights)
     assert np.all(f.kinks > 0.0)
-    rise = loss.value(scores + step * dscores, targets, weights)
-    rise -= loss.value(scores, targets, weights)
+    assert np.all(f.slope_jumps >= 0.0)
+    assert f.curvature == 0.0
+    assert not f.curvature_jumps.any()
+    rise = hinge.value(scores + step * dscores, targets, weights)
+    rise -= hinge.value(scores, targets, weights)
     assert area_under_slope(f, step) == pytest.approx(rise, abs=1e-12)
     # Kinks are fractions with denominators up to 12: none lies in this short stretch.
     h = 2.0**-20
-    ahead = loss.value(scores + (step + h) * dscores, targets, weights)
-    ahead -= loss.value(scores + step * dscores, targets, weights)
-    assert f.slope_at(step) == pytest.approx(ahead / h, abs=1e-4)
+    ahead = hinge.value(scores + (step + h) * dscores, targets, weights)
+    ahead -= hinge.value(scores + step * dscores, targets, weights)
+    assert f.slope_at(step) == pytest.approx(ahead / h, abs=1e-9)
 
 
-@each_loss
 @EXPLORE
-@given(data=rows(n_scores=2))
-def test_restriction_jumps_as_convex_functions_do(loss, data):
-    f = loss.restrict(data[2], data[3], data[0], data[1])
-    slope_jumps = f.slope_jumps + f.curvature_jumps * f.kinks
-    if loss.smooth:
-        assert_allclose(slope_jumps, 0.0, atol=1e-13)
-    else:
-        assert np.all(slope_jumps >= 0.0)
-        assert f.curvature == 0.0
-        assert not f.curvature_jumps.any()
+@given(data=rows(n_scores=2), step=STEPS)
+def test_derivatives_are_those_of_the_loss_on_the_line(data, step):
+    targets, weights, scores, dscores = data
+    squared = SquaredHinge()
+    derivatives = squared.derivatives(scores, dscores, targets, weights)
+
+    def value(step):
+        return squared.value(scores + step * dscores, targets, weights)
+
+    slope, curvature = derivatives(step)
+    gradient = squared.subgradient(scores + step * dscores, targets, weights)
+    assert slope == pytest.approx(gradient @ dscores, abs=1e-13)
+    # The value is quadratic up to the next kink on each side, a sixtieth or more away.
+    h = 2.0**-8
+    right, left = (
+        (value(step + h) - value(step)) / h,
+        (value(step) - value(step - h)) / h,
+    )
+    expected = 2.0 * (right - slope) / h, 2.0 * (slope - left) / h
+    assert min(expected) - 1e-8 <= curvature <= max(expected) + 1e-8
+    # Each call starts afresh.
+    derivatives(step + 1.0)
+    assert derivatives(step) == (slope, curvature)
+
+
+def test_curvature_is_the_derivative_of_the_gradient():
+    rng = np.random.default_rng(0)
+    scores, targets = 3.0 * rng.normal(size=30), rng.choice([-1.0, 1.0], 30)
+    weights, h = rng.dirichlet(np.ones(30)), 1e-6
+    assert np.min(np.abs(1.0 - targets * scores)) > h
+    squared = SquaredHinge()
+    change = squared.subgradient(scores + h, targets, weights)
+    change -= squared.subgradient(scores - h, targets, weights)
+    curvature = squared.curvature(scores, targets, weights)
+    assert_allclose(curvature, change / (2.0 * h), atol=1e-8)
 
 
 @each_loss
@@ -205,9 +241,9 @@ def test_rows_of_no_weight_do_not_count(loss):
     assert not u[1::2].any()
     expected = loss.conjugate(u[::2], targets[::2], weights[::2])
     assert loss.conjugate(u, targets, weights) == pytest.approx(expected)
-    f = loss.restrict(scores, dscores, targets, weights)
-    g = loss.restrict(few[0], dscores[::2], *few[1:])
-    assert f.slope_at(3.0) == pytest.approx(g.slope_at(3.0))
+    slope = slope_on_line(loss, scores, dscores, targets, weights, step=3.0)
+    expected = slope_on_line(loss, few[0], dscores[::2], *few[1:], step=3.0)
+    assert slope == pytest.approx(expected)
 
 
 @each_loss
@@ -221,7 +257,17 @@ def test_arguments_are_only_read(loss):
     loss.conjugate(loss.subgradient(scores, targets, weights), targets, weights)
     loss.kink_rows(scores, targets)
     loss.argsup(scores, dscores, targets, weights)
-    assert loss.restrict(scores, dscores, targets, weights).kinks.size
+    slope_on_line(loss, scores, dscores, targets, weights, step=1.0)
+
+
+def test_losses_say_what_they_do_not_offer():
+    args = np.ones(1), np.ones(1), np.ones(1), np.ones(1)
+    with pytest.raises(TypeError, match="SquaredHinge is not piecewise linear"):
+        SquaredHinge().restrict(*args)
+    with pytest.raises(TypeError, match="Hinge is not differentiable"):
+        Hinge().derivatives(*args)
+    with pytest.raises(TypeError, match="Hinge has no second derivatives"):
+        Hinge().curvature(*args[:3])
 
 
 def quadratic(seed):

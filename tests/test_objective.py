@@ -107,7 +107,9 @@ def test_lines_agree_with_points(loss, fit_intercept):
     objective, w = gaussian_objective(1, loss=loss, fit_intercept=fit_intercept)
     p = np.random.default_rng(1).normal(size=w.shape)
     line = objective.at(w).along(p)
-    steps = [0.0, 0.1, 3.0, exact(line), *np.sort(line.restriction.kinks)[:3]]
+    steps = [0.0, 0.1, 3.0, exact(line)]
+    if not loss.smooth:
+        steps += list(np.sort(line.restriction.kinks)[:3])
     for step in steps:
         point, expected = line.point(step), objective.at(w + step * p)
         assert_allclose(point.w, expected.w)
