@@ -261,12 +261,12 @@ class ConvergenceDisplay:
             labelled.add(phases[i])
             self.ax_.annotate(
                 phases[i],
-                (start, 1.0),
+                (start, 0.0),
                 xycoords=("data", "axes fraction"),
-                xytext=(2, -2),
+                xytext=(2, 4),
                 textcoords="offset points",
                 rotation=90,
-                verticalalignment="top",
+                verticalalignment="bottom",
                 fontsize="small",
                 color=color,
             )
