@@ -2,7 +2,8 @@
 
 from .display import ConvergenceDisplay
 from .svm import SubLBFGSLinearSVC
+from .svm_cv import SubLBFGSLinearSVCCV
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["ConvergenceDisplay", "SubLBFGSLinearSVC"]
+__all__ = ["ConvergenceDisplay", "SubLBFGSLinearSVC", "SubLBFGSLinearSVCCV"]

@@ -56,6 +56,11 @@ class FitTask:
         self._root = estimator._init_callback_context(max_subtasks=n_problems)
         self._root.call_on_fit_task_begin(**self._arguments)
 
+    @classmethod
+    def silent(cls) -> FitTask:
+        """Return a task that reports nothing."""
+        return cls(None, 0, 0, None, None, None)
+
     def problem(self, name: str) -> ProblemTask:
         """Begin the task of one problem."""
         if self._root is None:

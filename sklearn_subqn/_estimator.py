@@ -84,6 +84,11 @@ class Solution:
     dual: Floats | None
 
     @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the objective."""
+        return _relative(self.dual_gap, self.objective)
+
+    @property
     def start(self) -> Start:
         """Where a fit of a similar problem may start."""
         return Start(self.w, self.dual)

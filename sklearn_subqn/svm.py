@@ -39,7 +39,7 @@ from ._validation import (
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
 
 
-class _BinaryProblems:
+class BinaryProblems:
     """The binary problems of one data set: one, or one class against the rest.
 
     They may be solved for one ``alpha`` after the other; each starts where the last one
@@ -47,7 +47,7 @@ class _BinaryProblems:
 
     Parameters
     ----------
-    estimator : _BaseLinearSVC
+    estimator : BaseLinearSVC
         Gives the parameters.
     X : {ndarray, CSR matrix} of shape (n, d)
     y : ndarray of shape (n,)
@@ -60,7 +60,7 @@ class _BinaryProblems:
 
     def __init__(
         self,
-        estimator: _BaseLinearSVC,
+        estimator: BaseLinearSVC,
         X: Any,
         y: npt.NDArray[Any],
         weights: npt.NDArray[np.float64],
@@ -154,7 +154,7 @@ class _BinaryProblems:
         return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
 
 
-class _BaseLinearSVC(ClassifierMixin, LinearEstimator):
+class BaseLinearSVC(ClassifierMixin, LinearEstimator):
     """What the classifiers of this module share."""
 
     classes_: npt.NDArray[Any]
@@ -192,7 +192,7 @@ class _BaseLinearSVC(ClassifierMixin, LinearEstimator):
             return self.classes_[(scores > 0.0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
 
-    def _store(self, problems: _BinaryProblems, solutions: list[Solution]) -> None:
+    def _store(self, problems: BinaryProblems, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
         self.classes_ = problems.classes
         self.coef_, self.intercept_ = problems.coefficients()
@@ -211,8 +211,7 @@ class _BaseLinearSVC(ClassifierMixin, LinearEstimator):
         check_number("memory", self.memory, low=1, integer=True)
         check_number("direction_tol", self.direction_tol, low=0.0)
         check_number("direction_max_iter", self.direction_max_iter, low=1, integer=True)
-        for name in ("fit_intercept", "warm_start"):
-            check_flag(name, getattr(self, name))
+        check_flag("fit_intercept", self.fit_intercept)
         check_n_jobs(self.n_jobs)
         check_callback(self.callback)
         check_verbose(self.verbose)
@@ -220,7 +219,7 @@ class _BaseLinearSVC(ClassifierMixin, LinearEstimator):
         check_solver(self.solver, self.loss, _LOSSES[self.loss])
 
 
-class SubLBFGSLinearSVC(_BaseLinearSVC):
+class SubLBFGSLinearSVC(BaseLinearSVC):
     """Linear support vector classifier trained by quasi-Newton methods.
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i loss_i / sum_i s_i`` with the hinge or
@@ -398,6 +397,7 @@ class SubLBFGSLinearSVC(_BaseLinearSVC):
             If ``tol`` was not reached; states the gap that was.
         """
         self._check_parameters()
+        check_flag("warm_start", self.warm_start)
         check_number("alpha", self.alpha, low=0.0, low_included=False)
         previous = vars(self).copy() if self.warm_start else {}
         raw_X, raw_y = X, y
@@ -405,10 +405,10 @@ class SubLBFGSLinearSVC(_BaseLinearSVC):
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         threads = n_threads(self.n_jobs)
-        problems = _BinaryProblems(self, X, y, weights, classes, threads)
+        problems = BinaryProblems(self, X, y, weights, classes, threads)
         if self._continues(previous, problems):
             problems.start_from(
-                previous["coef_"], previous["intercept_"], previous["_duals"]
+                previous["coef_"], previous["intercept_"], previous.get("_duals")
             )
         task = FitTask(
             self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
@@ -421,7 +421,7 @@ class SubLBFGSLinearSVC(_BaseLinearSVC):
         task.end()
         return self
 
-    def _continues(self, previous: dict[str, Any], problems: _BinaryProblems) -> bool:
+    def _continues(self, previous: dict[str, Any], problems: BinaryProblems) -> bool:
         """Whether a previous fit was of the same classes and features."""
         return (
             "coef_" in previous
