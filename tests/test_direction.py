@@ -146,11 +146,15 @@ def test_at_a_smooth_point_the_first_direction_will_do():
     assert found.slope == pytest.approx(-g @ B @ g)
 
 
+@pytest.mark.parametrize("tol", [1e-5, 1e6])
 @pytest.mark.parametrize("start", [-10.0, -3.0, 0.0, 10.0])
-def test_valley_is_followed_from_any_subgradient(start):
-    """10 |x| + |y| at x = 0, y > 0: straight down the valley (section 3.1.1.1)."""
+def test_valley_is_followed_from_any_subgradient(start, tol):
+    """10 |x| + |y| at x = 0, y > 0: straight down the valley (section 3.1.1.1).
+
+    However large the tolerance, an ascent direction is not returned.
+    """
     point = Polytope([[10.0, 1.0], [-10.0, 1.0]], [start, 1.0])
-    found = descent_direction(point, Matrix(np.eye(2)), 1e-5, 100)
+    found = descent_direction(point, Matrix(np.eye(2)), tol, 100)
     assert found.descends
     assert_allclose(found.p, [0.0, -1.0], atol=1e-14)
 
