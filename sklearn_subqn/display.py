@@ -21,7 +21,7 @@ _X_LABELS = {
 }
 _Y_LABELS = {"objective": "Objective", "gap": "Relative gap"}
 
-# Above this many changes of phase only the first of each name is labelled.
+# Above this many changes of phase only the first of each name is labeled.
 _MAX_PHASE_LABELS = 8
 
 
@@ -248,17 +248,17 @@ class ConvergenceDisplay:
         changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
         if not changes:
             return
-        labelled: set[str] = set()
+        labeled: set[str] = set()
         for i in (0, *changes):
             # The method that led to iterate i set out from the one before.
             start = positions[max(i - 1, 0)]
             if i:
                 style = {"color": color, "linestyle": ":", "linewidth": 1.0}
                 self.phase_lines_.append(self.ax_.axvline(start, **style))
-            crowded = len(changes) > _MAX_PHASE_LABELS and phases[i] in labelled
+            crowded = len(changes) > _MAX_PHASE_LABELS and phases[i] in labeled
             if crowded or len(self.histories) > 1:
                 continue
-            labelled.add(phases[i])
+            labeled.add(phases[i])
             self.ax_.annotate(
                 phases[i],
                 (start, 0.0),
