@@ -67,6 +67,9 @@ class FunctionPoint:
         """Return argsup <g, p> over the subdifferential."""
         return self.objective.oracle(self.w, p)
 
+    def cut_of(self, gradient: Floats) -> None:
+        """Return None: J is not known to be a regularized risk."""
+
     def along(self, p: Floats) -> FunctionLine:
         """Return the half-line w + eta * p."""
         return FunctionLine(self, p)

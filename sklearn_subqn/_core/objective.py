@@ -209,6 +209,13 @@ class Point:
             self.risk_gradient, -o.loss.conjugate(self.dual, o.targets, o.weights)
         )
 
+    def cut_of(self, gradient: Floats) -> Cut:
+        """Return the cut that belongs to any subgradient of J here."""
+        o = self.objective
+        normal = gradient - o.alpha * o.regularizer.gradient(self.w)
+        risk = self.value - o.alpha * o.regularizer.value(self.w)
+        return Cut(normal, risk - float(normal @ self.w))
+
     @cached_property
     def lower_bound(self) -> float:
         return self.objective.dual_value(self.cut)

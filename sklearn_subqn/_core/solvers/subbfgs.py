@@ -66,6 +66,9 @@ def subbfgs(
         )
         if not direction.descends:
             if hessian.pristine:
+                # At an optimum the aggregate is about zero and proves it.
+                cut = point.cut_of(direction.aggregate)
+                yield Iterate(point, cut, phase="subbfgs", dual=point.dual)
                 return "no_descent"
             hessian.reset()
             continue
