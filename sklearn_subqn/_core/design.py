@@ -24,6 +24,9 @@ _SUBSET_SHARE = 0.3
 _PROMOTED_BYTES = 1 << 18
 
 
+# A product with fewer entries than this takes a thread about as long as starting it.
+_PART_SIZE = 100_000
+
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
 
@@ -41,7 +44,10 @@ class Design:
     n_outputs : int or None
         Number k of scores per row; ``None`` for one score per row in 1-D arrays.
     n_threads : int
-        Number of threads, each with a contiguous part of the rows.
+        Number of threads, each with a contiguous part of the rows. Data too small to
+        gain from them uses fewer.
+    pool : ThreadPoolExecutor, optional
+        Threads to share; default new ones.
 
     Attributes
     ----------
@@ -62,6 +68,7 @@ class Design:
         fit_intercept: bool = True,
         n_outputs: int | None = None,
         n_threads: int = 1,
+        pool: ThreadPoolExecutor | None = None,
     ) -> None:
         self.n_rows, self.n_features = X.shape
         self.n_outputs = n_outputs
@@ -72,9 +79,10 @@ class Design:
         self._X = _compact_csr(X) if sparse.issparse(X) else X
         self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
         self._promote = self._X.dtype != np.float64
-        n_threads = max(1, min(n_threads, self.n_rows))
-        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
-        bounds = np.linspace(0, self.n_rows, n_threads + 1).astype(int)
+        self._n_threads = n_threads
+        self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
+        n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
+        bounds = np.linspace(0, self.n_rows, n_parts + 1).astype(int)
         self._parts = [list(self._blocks(int(a), int(b))) for a, b in pairwise(bounds)]
 
     @property
@@ -128,7 +136,11 @@ class Design:
             # Several times faster than indexing, which checks each index first.
             subset = self._X.take(rows, axis=0, mode="clip")
         return Design(
-            subset, fit_intercept=self.fit_intercept, n_outputs=self.n_outputs
+            subset,
+            fit_intercept=self.fit_intercept,
+            n_outputs=self.n_outputs,
+            n_threads=self._n_threads,
+            pool=self._pool,
         )
 
     def count(self, subset: Design, products: float = 1.0) -> None:
@@ -197,7 +209,7 @@ class Design:
         return v
 
     def _each(self, function: Callable[[list[tuple[int, int, Any]]], Any]) -> list[Any]:
-        if self._pool is None:
+        if self._pool is None or len(self._parts) == 1:
             return [function(part) for part in self._parts]
         return list(self._pool.map(function, self._parts))
 
