@@ -12,6 +12,12 @@ from sklearn_subqn._core import design as design_module
 from sklearn_subqn._core.design import Design
 
 
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Threads take part however small the data."""
+    monkeypatch.setattr(design_module, "_PART_SIZE", 1)
+
+
 def sparse_data(seed=0, n=23, d=7):
     """Matrix with empty rows and columns, of numbers that float32 holds exactly."""
     rng = np.random.default_rng(seed)
@@ -137,6 +143,47 @@ def test_weighted_products_of_columns(container, n_threads, fit_intercept, monke
     assert_allclose(design.gram(weights), expected, atol=1e-13)
     assert_allclose(design.squared_adjoint(weights), np.diag(expected), atol=1e-13)
     assert design.passes == 2.0
+
+
+class CountingPool:
+    """Does the work of a pool of threads by itself, and counts the parts."""
+
+    def __init__(self):
+        self.n_parts = []
+
+    def map(self, function, parts):
+        self.n_parts.append(len(parts))
+        return map(function, parts)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_parts_are_as_many_as_threads_but_not_small(convert, monkeypatch):
+    def parts_of_a_product(rows=slice(None)):
+        pool = CountingPool()
+        Design(convert(np.ones((20, 4))[rows]), n_threads=3, pool=pool).forward(
+            np.ones(5)
+        )
+        return pool.n_parts
+
+    assert parts_of_a_product() == [3]
+    assert parts_of_a_product(slice(2)) == [2]
+    monkeypatch.setattr(design_module, "_PART_SIZE", 40)
+    assert parts_of_a_product() == [2]
+    monkeypatch.setattr(design_module, "_PART_SIZE", 41)
+    assert parts_of_a_product() == []
+
+
+def test_subsets_share_the_threads():
+    pool = CountingPool()
+    design = Design(sparse_data(), n_threads=3, pool=pool)
+    subset = design.rows(np.arange(4))
+    for product in (subset.forward, subset.adjoint, subset.gram):
+        product(np.ones(8 if product == subset.forward else 4))
+    assert pool.n_parts == [3, 3, 3]
+    u = np.zeros(23)
+    u[:2] = 1.0
+    design.adjoint(u)
+    assert pool.n_parts == [3, 3, 3, 2]
 
 
 def test_sums_of_float32_data_are_those_of_float64():
