@@ -115,8 +115,14 @@ class SquaredHinge(Loss):
         return float(u @ targets[positive] + 0.25 * (u @ (u / weights[positive])))
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return 2 s_i for rows in error, else zero."""
-        return np.where(scores * targets < 1.0, 2.0 * weights, 0.0)
+        """Return 2 s_i for rows in error, else zero.
+
+        Rows on the margin, where both are generalized second derivatives, count as in
+        error: a step that put them there would otherwise be followed by one that they
+        stop at once.
+        """
+        in_error = _violations(scores, targets) >= 0.0
+        return np.where(in_error, 2.0 * weights, 0.0)
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
