@@ -425,7 +425,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         """Whether a previous fit was of the same classes and features."""
         return (
             "coef_" in previous
-            and np.array_equal(previous["classes_"], problems.classes)
+            # As lists, since old NumPy warns at comparing numbers with strings.
+            and previous["classes_"].tolist() == problems.classes.tolist()
             and previous["coef_"].shape[1] == self.n_features_in_
             and np.array_equal(
                 previous.get("feature_names_in_", ()),

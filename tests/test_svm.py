@@ -520,6 +520,26 @@ def test_warm_start_is_cold_for_other_classes_or_features(change):
     _cold(model, X, y)
 
 
+def test_warm_start_after_any_change_of_data_and_parameters():
+    rng = np.random.default_rng(7)
+    model = SubLBFGSLinearSVC(warm_start=True)
+    for _ in range(40):
+        X = rng.normal(size=(int(rng.integers(30, 33)), 4))
+        y = (X[:, 0] + rng.normal(size=len(X)) > 0.0).astype(int)
+        weights = rng.integers(0, 3, size=len(X)) * 10.0 ** rng.integers(-2, 3)
+        loss, solver = LOSS_AND_SOLVER[rng.integers(len(LOSS_AND_SOLVER))]
+        model.set_params(
+            loss=loss,
+            solver=solver,
+            fit_intercept=bool(rng.random() < 0.7),
+            alpha=10.0 ** rng.integers(-3, 1),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y, sample_weight=weights)
+        assert_certified(model, X, y, weights)
+
+
 def test_without_warm_start_every_fit_is_the_same():
     X, y = large()
     _cold(SubLBFGSLinearSVC().fit(X, y), X, y)
