@@ -52,21 +52,23 @@ def objective(X, y, coef, alpha):
     return alpha / 2.0 * (coef @ coef) + np.maximum(violations, 0.0).mean()
 
 
-def compare(title, X, y, alpha):
+def compare(title, X, y, alpha, svc_tols):
     """Fit both at the same alpha, without intercept, and print a table."""
     rows = []
     lower_bound = -np.inf
     C = 1.0 / (X.shape[0] * alpha)
     models = [
         LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=tol, random_state=0)
-        for tol in (1e-2, 1e-4)
+        for tol in svc_tols
     ] + [SubLBFGSLinearSVC(alpha, fit_intercept=False, tol=tol) for tol in (1e-2, 1e-4)]
     for model in models:
-        start = time.perf_counter()
+        seconds = np.inf
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            model.fit(X, y)
-        seconds = time.perf_counter() - start
+            for _ in range(3):
+                start = time.perf_counter()
+                model.fit(X, y)
+                seconds = min(seconds, time.perf_counter() - start)
         value = objective(X, y, model.coef_[0], alpha)
         passes = own_gap = "-"
         if isinstance(model, SubLBFGSLinearSVC):
@@ -92,13 +94,14 @@ def compare(title, X, y, alpha):
 
 def main():
     """Run both comparisons."""
-    compare("Sparse text-like data", *make_text(), alpha=1e-5)
-    compare("Dense unscaled data", *make_unscaled(), alpha=1e-4)
+    compare("Sparse text-like data", *make_text(), alpha=1e-5, svc_tols=(1e-2, 1e-4))
+    compare("Dense unscaled data", *make_unscaled(), alpha=1e-4, svc_tols=(1e-4,))
     print(
         "own gap:  proven bound on the relative distance from the optimum, as the fit\n"
         "          itself reports it in dual_gap_\n"
         "distance: the same by the best lower bound of all fits\n"
         "passes:   products with X or its transpose\n"
+        "seconds:  the shortest of three fits\n"
         "*:        stopped at max_iter or for lack of progress, with a warning"
     )
 
