@@ -6,6 +6,8 @@ arithmetic or within rounding. A refusal names what was wrong.
 
 from __future__ import annotations
 
+import copy
+import functools
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -86,14 +88,18 @@ def assert_same(model, reference):
 
 def refused(match, X, y, sample_weight=None, error=ValueError, **params):
     """Fitting raises an error that says what was wrong, before or after a good fit."""
-    good_X, good_y = data()
-    fitted = SubLBFGSLinearSVC().fit(good_X, good_y)
+    fitted = copy.copy(good_fit())
     coef = fitted.coef_
     for model in (SubLBFGSLinearSVC(), fitted):
         model.set_params(**params)
         with pytest.raises(error, match=match):
             model.fit(X, y, sample_weight=sample_weight)
     assert fitted.coef_ is coef
+
+
+@functools.cache
+def good_fit():
+    return SubLBFGSLinearSVC().fit(*data())
 
 
 # Values of X
@@ -673,7 +679,7 @@ def test_corrupted_sparse_input(name, change, match, options):
     if name == "coo" and not hasattr(X, "coords"):
         pytest.skip("this SciPy has separate attributes")
     change(X)
-    model = SubLBFGSLinearSVC().fit(*data())
+    model = copy.copy(good_fit())
     message = f"X is a corrupted sparse matrix of format '{name}': .*{match}"
     for call in (model.predict, lambda X: model.fit(X, y)):
         with pytest.raises(ValueError, match=message):
