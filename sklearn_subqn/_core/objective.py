@@ -349,7 +349,32 @@ class Line:
             dual = o.loss.subgradient(point.scores, o.targets, o.weights)
             dual[rows] = right
             point.dual = dual
+        elif level and self.smooth:
+            self._level_rounding(point)
         return point
+
+    def _level_rounding(self, point: Point) -> None:
+        """Remove what rounding has left of the slope at a minimizer along p.
+
+        Where a smooth loss bends sharply, the nearest numbers to the minimizing step
+        leave much. Dual variables of the heavier side shrink a little, which keeps them
+        feasible; those of rows with curvature, if possible, as a step would move them.
+        """
+        o = self.start.objective
+        products = point.dual * self.dscores
+        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+        excess = penalty + float(products.sum())
+        if abs(excess) <= 0.1 * _LEVEL_TOLERANCE:
+            return
+        side = products * excess > 0.0
+        bent = o.loss.curvature(point.scores, o.targets, o.weights) > 0.0
+        for rows in (side & bent, side):
+            total = float(products[rows].sum())
+            if abs(total) > abs(excess):
+                dual = point.dual.copy()
+                dual[rows] *= 1.0 - excess / total
+                point.dual = dual
+                return
 
     def _slope_without(self, point: Point, rows: Rows) -> float:
         """Return the slope at ``point`` along p without the part of ``rows``."""
