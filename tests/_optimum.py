@@ -92,9 +92,15 @@ def _hinge_ends(X, y, alpha, s, v, fit_intercept):
     scores = X @ coef
     intercepts = [0.0, *(y - scores)] if fit_intercept else [0.0]
     upper = min(objective(X, y, coef, b, alpha, s) for b in intercepts)
-    # With an intercept the dual variables must sum to zero, and do up to rounding.
-    slack = abs(v.sum()) * (1.0 + np.max(np.abs(y - scores))) * fit_intercept
-    return v @ y - alpha / 2.0 * (coef @ coef) - slack, upper
+    # A feasible dual point near by: inside the bounds, and of sum zero if need be.
+    v = y * np.clip(y * v, 0.0, s)
+    if fit_intercept:
+        sums = v @ (y > 0.0), -v @ (y < 0.0)
+        if not all(sums):
+            return 0.0, upper
+        v = v * np.where(y > 0.0, min(sums) / sums[0], min(sums) / sums[1])
+    normal = X.T @ v
+    return v @ y - normal @ normal / (2.0 * alpha), upper
 
 
 def _enclose_squared_hinge(X, y, alpha, s, fit_intercept):
