@@ -38,7 +38,9 @@ def exact(line: Line) -> float:
     return minimize_piecewise(line.restriction)
 
 
-def minimize_smooth(derivatives: Derivatives, first: float = 1.0) -> float:
+def minimize_smooth(
+    derivatives: Derivatives, first: float = 1.0, *, accuracy: float = _ROUNDING
+) -> float:
     """Return a zero of an increasing slope by safeguarded Newton steps.
 
     Parameters
@@ -47,17 +49,19 @@ def minimize_smooth(derivatives: Derivatives, first: float = 1.0) -> float:
         From a step size to slope and curvature.
     first : float
         First trial, positive.
+    accuracy : float
+        A slope smaller than this share of that at 0 counts as zero.
 
     Returns
     -------
     step : float
-        Where the slope vanishes up to rounding; 0 if it is non-negative at 0, ``inf``
+        Where the slope vanishes; 0 if it is non-negative at 0, ``inf``
         if it stays negative.
     """
     slope, curvature = derivatives(0.0)
     if slope >= 0.0:
         return 0.0
-    flat = _ROUNDING * -slope
+    flat = accuracy * -slope
     low, high, step = 0.0, np.inf, first
     for _ in range(120):
         slope, curvature = derivatives(step)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import exact, settle
+from ..line_search import minimize_smooth, settle
 from ..losses._base import Floats
 from ..newton import newton_direction
 from ..objective import Cut, Objective, Point
@@ -20,6 +20,9 @@ from .run import Iterate, Solver
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
 # below this share of the outer gap.
 _INNER_SHARE = 0.2
+
+# Newton steps are nearly right by themselves; the slope along one need only fall by this.
+_STEP_ACCURACY = 0.1
 
 
 def alm(
@@ -86,7 +89,7 @@ def alm(
                 break
             p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
             line = point.along(p)
-            step = exact(line)
+            step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
             if not 0.0 < step < np.inf:
                 break
             point = settle(line.point(step))
