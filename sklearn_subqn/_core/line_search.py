@@ -15,6 +15,9 @@ _FEW = 256
 # A slope this small against that at the start is zero.
 _ROUNDING = 1e-14
 
+# A step that the next Newton step would change by less than this share of it is near.
+_NEAR = 0.1
+
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
 _FLAT_TOLERANCE = 1e-12
 
@@ -50,7 +53,7 @@ def minimize_smooth(
     first : float
         First trial, positive.
     accuracy : float
-        A slope smaller than this share of that at 0 counts as zero.
+        A slope smaller than this share of that at 0 will do near the minimizer.
 
     Returns
     -------
@@ -61,17 +64,20 @@ def minimize_smooth(
     slope, curvature = derivatives(0.0)
     if slope >= 0.0:
         return 0.0
-    flat = accuracy * -slope
+    rounding, flat = _ROUNDING * -slope, accuracy * -slope
     low, high, step = 0.0, np.inf, first
     for _ in range(120):
         slope, curvature = derivatives(step)
-        if abs(slope) <= flat:
+        if abs(slope) <= rounding:
             return step
         if slope < 0.0:
             low = step
         else:
             high = step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
+        # Where the slope is small but the minimizer far, a step too long may climb.
+        if abs(slope) <= flat and abs(newton - step) <= _NEAR * step:
+            return step
         if low < newton < high:
             trial = newton
         else:

@@ -21,7 +21,7 @@ from .run import Iterate, Solver
 # below this share of the outer gap.
 _INNER_SHARE = 0.2
 
-# Newton steps are nearly right by themselves; the slope along one need only fall by this.
+# Newton steps are nearly right by themselves: the slope need only fall to this share.
 _STEP_ACCURACY = 0.1
 
 
