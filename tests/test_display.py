@@ -23,7 +23,7 @@ def fitted(n_classes):
     X, y = make_classification(
         n_samples=200, n_informative=6, n_classes=n_classes, random_state=0
     )
-    return SubLBFGSLinearSVC(alpha=0.1, tol=1e-2).fit(X, y)
+    return SubLBFGSLinearSVC(alpha=0.1, solver="sublbfgs", tol=1e-2).fit(X, y)
 
 
 @pytest.fixture(scope="module")
