@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 from collections.abc import Callable
@@ -108,11 +109,17 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return validated
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
+        """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs).
+
+        Exact solutions put samples exactly on the margins of several classes. Rounding
+        to 12 decimals keeps such ties, which else are broken by how BLAS happens to sum
+        batches of one size or another.
+        """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
-        return scores + self.intercept_
+        scores += self.intercept_
+        return np.round(scores, 12, out=scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -275,6 +282,15 @@ def _describe(label: str, progress: Progress) -> str:
     )
 
 
+def _user_level() -> int:
+    """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
+    level, frame = 0, inspect.currentframe()
+    ours = (__package__, "sklearn", "joblib")
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _warn(
     label: str, result: Result, gap: float, value: float, tol: float, max_iter: int
 ) -> None:
@@ -298,5 +314,5 @@ def _warn(
         f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative gap "
         f"of {_relative(gap, value):.1e}; tol={tol:g} was asked for. {advice}.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=_user_level(),
     )

@@ -171,8 +171,37 @@ def settle(point: Point) -> Point:
             break
     else:
         step = 0.0
-    settled = line.point(step, level=True)
-    return settled
+    if line.smooth:
+        step = _middle_of_flat(line.derivatives, step)
+    return line.point(step, level=True)
+
+
+def _middle_of_flat(derivatives: Derivatives, step: float) -> float:
+    """Return the middle of the interval of minimizers around ``step``.
+
+    Where no row has a slope, as happens for separable data, the free parameter has an
+    interval of minimizers. At an end of it the next step along another direction would
+    be stopped at once by the row that begins there.
+    """
+    if derivatives(step) != (0.0, 0.0):
+        return step
+    ends = []
+    for sign in (1.0, -1.0):
+        inside, outside = 0.0, sign
+        for _ in range(60):
+            if derivatives(step + outside)[0] != 0.0:
+                break
+            inside, outside = outside, 2.0 * outside
+        else:
+            return step
+        for _ in range(30):
+            middle = 0.5 * (inside + outside)
+            if derivatives(step + middle)[0] == 0.0:
+                inside = middle
+            else:
+                outside = middle
+        ends.append(inside)
+    return step + 0.5 * sum(ends)
 
 
 def wolfe(
