@@ -259,7 +259,8 @@ def _row_view(X: Any, start: int, stop: int) -> Any:
     if (start, stop) == (0, X.shape[0]):
         return X
     first, last = X.indptr[start], X.indptr[stop]
-    return sparse.csr_array(
-        (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
-        shape=(stop - start, X.shape[1]),
-    )
+    # The constructor would copy slices of less than half an array.
+    view = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+    view.data, view.indices = X.data[first:last], X.indices[first:last]
+    view.indptr = X.indptr[start : stop + 1] - first
+    return view
