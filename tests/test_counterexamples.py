@@ -248,7 +248,7 @@ def test_lbfgs_breaks_down_on_few_rows_of_many_features(seed, fit_intercept):
     X = (X + 0.5 * y[:, np.newaxis] * rng.normal(size=500)) / np.sqrt(500.0)
     objective = binary_objective(X, y, alpha=1e-3, fit_intercept=fit_intercept)
     _, optimum = svc_bounds(X, y, objective.weights, 1e-3)
-    breaks_down_and_goes_on(objective, optimum, excess=(1.1, 1.2), n_iter=100)
+    breaks_down_and_goes_on(objective, optimum, excess=(1.1, 1.2), n_iter=150)
 
 
 @pytest.mark.slow

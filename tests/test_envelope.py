@@ -16,7 +16,7 @@ WIDTHS = [2.0**-6, 0.25, 1.0, 3.0, 64.0]
 def envelopes(draw, n_scores=1, max_rows=6):
     """Envelope, targets, weights and arrays of scores.
 
-    Dyadic numbers and centres at both ends, so that rows lie at edges of the band.
+    Dyadic numbers and centers at both ends, so that rows lie at edges of the band.
     """
     n = draw(st.integers(1, max_rows))
 
@@ -37,7 +37,7 @@ def random_case(seed=0, n=200, width=0.7):
     rng = np.random.default_rng(seed)
     envelope = Hinge().envelope(rng.random(n), width)
     scores, targets = 2.0 * rng.normal(size=n), rng.choice([-1.0, 1.0], n)
-    t = envelope.centre + (1.0 - targets * scores) / width
+    t = envelope.center + (1.0 - targets * scores) / width
     assert np.min(np.abs(t)) > 1e-5
     assert np.min(np.abs(t - 1.0)) > 1e-5
     assert np.count_nonzero((t > 0.0) & (t < 1.0)) > 3
@@ -47,7 +47,7 @@ def random_case(seed=0, n=200, width=0.7):
 def brute_force(envelope, m):
     """Evaluate the definition, max over beta, on a fine grid for each row."""
     beta = np.linspace(0.0, 1.0, 4097)
-    shift = beta - envelope.centre[:, None]
+    shift = beta - envelope.center[:, None]
     return (beta * m[:, None] - 0.5 * envelope.width * shift**2).max(axis=1)
 
 
@@ -70,7 +70,7 @@ def test_below_the_hinge_by_no_more_than_the_penalty_of_the_worst_dual(data):
     envelope, targets, weights, scores = data
     hinge = Hinge().value(scores, targets, weights)
     value = envelope.value(scores, targets, weights)
-    worst = np.maximum(envelope.centre, 1.0 - envelope.centre) ** 2
+    worst = np.maximum(envelope.center, 1.0 - envelope.center) ** 2
     assert value <= hinge + 1e-14
     assert hinge - value <= 0.5 * envelope.width * (weights @ worst) + 1e-13
 
@@ -151,8 +151,8 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(data, seed):
     conjugate = envelope.conjugate(u, targets, weights)
     value = envelope.value(scores, targets, weights)
     assert value + conjugate >= u @ scores - 1e-12
-    # u is the gradient where centre + m / width = beta.
-    attained = targets * (1.0 - envelope.width * (beta - envelope.centre))
+    # u is the gradient where center + m / width = beta.
+    attained = targets * (1.0 - envelope.width * (beta - envelope.center))
     assert_allclose(envelope.subgradient(attained, targets, weights), u, atol=1e-13)
     value = envelope.value(attained, targets, weights)
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-11)
@@ -168,11 +168,11 @@ def test_curvature_is_the_derivative_of_the_gradient(seed):
     assert_allclose(curvature, change / (2.0 * h), atol=1e-8)
 
 
-@pytest.mark.parametrize("centre", [0.0, 0.25, 1.0])
-def test_curvature_at_the_edges_is_that_inside(centre):
+@pytest.mark.parametrize("center", [0.0, 0.25, 1.0])
+def test_curvature_at_the_edges_is_that_inside(center):
     width, targets, weights = 0.5, np.ones(2), np.full(2, 0.5)
-    envelope = Hinge().envelope(np.full(2, centre), width)
-    edges = 1.0 - width * (np.array([0.0, 1.0]) - centre)
+    envelope = Hinge().envelope(np.full(2, center), width)
+    edges = 1.0 - width * (np.array([0.0, 1.0]) - center)
     curvature = envelope.curvature(edges, targets, weights)
     assert_array_equal(curvature, weights / width)
     beyond = edges + np.array([1e-6, -1e-6])
@@ -196,7 +196,7 @@ def test_derivatives_are_those_on_the_line(data, step):
 
     # At the edge of the band, where the slope has a kink, that of either side: row by
     # row, so that all mixtures of the sides may occur.
-    t = envelope.centre + (1.0 - targets * there) / envelope.width
+    t = envelope.center + (1.0 - targets * there) / envelope.width
     if np.all((t != 0.0) & (t != 1.0)):
         assert rate(1.0) == pytest.approx(rate(-1.0), rel=1e-6, abs=1e-6)
         assert curvature == pytest.approx(rate(1.0), rel=1e-6, abs=1e-6)
@@ -213,11 +213,11 @@ def test_derivatives_are_those_on_the_line(data, step):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_limit_of_no_width_is_the_hinge(seed):
     _, scores, targets, weights = random_case(seed)
-    centre = np.random.default_rng(seed).random(len(scores))
+    center = np.random.default_rng(seed).random(len(scores))
     hinge = Hinge().value(scores, targets, weights)
     previous = -np.inf
     for width in 10.0 ** -np.arange(0, 13):
-        envelope = Hinge().envelope(centre, width)
+        envelope = Hinge().envelope(center, width)
         value = envelope.value(scores, targets, weights)
         assert previous - 1e-15 <= value <= hinge + 1e-15
         assert hinge - value <= 0.5 * width + 1e-15
@@ -228,7 +228,7 @@ def test_the_limit_of_no_width_is_the_hinge(seed):
 
 @EXPLORE
 @given(data=envelopes())
-def test_a_centre_at_a_subgradient_touches_the_hinge(data):
+def test_a_center_at_a_subgradient_touches_the_hinge(data):
     # The reason why the method of multipliers is exact for any width.
     envelope, targets, weights, scores = data
     hinge = Hinge()
@@ -249,7 +249,7 @@ def test_dual_variables_invert_the_dual(data):
     assert np.all((beta >= 0.0) & (beta <= 1.0))
     assert_allclose(-beta * weights * targets, u, rtol=1e-15)
     assert not beta[weights == 0.0].any()
-    t = envelope.centre + (1.0 - targets * scores) / envelope.width
+    t = envelope.center + (1.0 - targets * scores) / envelope.width
     positive = weights > 0.0
     assert_allclose(beta[positive], np.clip(t, 0.0, 1.0)[positive], rtol=1e-15)
 
@@ -264,7 +264,7 @@ def test_dual_variables_of_a_dual_outside_the_box_are_clipped():
 def test_rows_of_no_weight_do_not_count():
     envelope, scores, targets, weights = random_case()
     weights[1::2] = 0.0
-    few = Hinge().envelope(envelope.centre[::2], envelope.width)
+    few = Hinge().envelope(envelope.center[::2], envelope.width)
     args = scores[::2], targets[::2], weights[::2]
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(few.value(*args), rel=1e-14)
@@ -279,7 +279,7 @@ def test_rows_of_no_weight_do_not_count():
 def test_arguments_are_only_read():
     envelope, scores, targets, weights = random_case()
     dscores = np.ones_like(scores)
-    for array in (envelope.centre, scores, dscores, targets, weights):
+    for array in (envelope.center, scores, dscores, targets, weights):
         array.flags.writeable = False
     u = envelope.subgradient(scores, targets, weights)
     u.flags.writeable = False

@@ -374,19 +374,19 @@ def test_wolfe_backs_off_from_where_the_objective_is_no_number():
     assert wolfe(objective.at(np.zeros(1)).along(np.ones(1)), 4.0) == 1.0
 
 
-def absolute(centre):
-    """|w - centre| with right-hand slopes."""
+def absolute(center):
+    """|w - center| with right-hand slopes."""
     return FunctionObjective(
-        lambda w: abs(w[0] - centre),
-        lambda w: np.array([1.0 if w[0] >= centre else -1.0]),
+        lambda w: abs(w[0] - center),
+        lambda w: np.array([1.0 if w[0] >= center else -1.0]),
     )
 
 
-@pytest.mark.parametrize("centre", [1.0, 0.3, 1e-8, 1e8, np.pi])
+@pytest.mark.parametrize("center", [1.0, 0.3, 1e-8, 1e8, np.pi])
 @pytest.mark.parametrize("first", [1.0, 1e-3, 1e3])
-def test_bisect_finds_kinks_to_the_last_digit(centre, first):
-    line = absolute(centre).at(np.zeros(1)).along(np.ones(1))
-    assert bisect(line, first) == centre
+def test_bisect_finds_kinks_to_the_last_digit(center, first):
+    line = absolute(center).at(np.zeros(1)).along(np.ones(1))
+    assert bisect(line, first) == center
 
 
 def test_bisect_without_descent_or_minimizer():

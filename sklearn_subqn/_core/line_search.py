@@ -241,7 +241,7 @@ def bisect(line: HasSlope, first: float = 1.0, max_doublings: int = 200) -> floa
     """Return the minimizer on a line of which only right-hand slopes are known.
 
     The step is doubled until the slope is non-negative, then the bracket is halved
-    until its ends are neighbouring numbers. Returns ``inf`` where no minimizer lies
+    until its ends are neighboring numbers. Returns ``inf`` where no minimizer lies
     within ``first * 2**max_doublings``.
     """
     if line.slope(0.0) >= 0.0:

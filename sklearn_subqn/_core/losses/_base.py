@@ -146,7 +146,7 @@ class Loss(ABC):
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def envelope(self, centre: Floats, width: float) -> Loss:
+    def envelope(self, center: Floats, width: float) -> Loss:
         """Return the smooth envelope around such variables (see ``_envelope.py``)."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 

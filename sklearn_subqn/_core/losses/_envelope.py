@@ -1,4 +1,4 @@
-"""Smooth lower approximations of nonsmooth losses around a dual centre."""
+"""Smooth lower approximations of nonsmooth losses around a dual center."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class HingeEnvelope(Loss):
     """Envelope of the binary hinge around dual variables.
 
     With the violation m = 1 - y z the hinge is the maximum of beta * m over beta in
-    [0, 1]. The envelope subtracts ``width / 2 * (beta - centre)²`` inside the maximum,
-    which then is attained at beta = clip(centre + m / width, 0, 1): a continuously
+    [0, 1]. The envelope subtracts ``width / 2 * (beta - center)²`` inside the maximum,
+    which then is attained at beta = clip(center + m / width, 0, 1): a continuously
     differentiable, piecewise quadratic function of m, whose gradient is a feasible
     dual point of the hinge itself.
 
     Parameters
     ----------
-    centre : ndarray of shape (n,)
+    center : ndarray of shape (n,)
         Dual variables in [0, 1].
     width : float
-        Positive. As it vanishes, or as the centre becomes optimal, the minimizers of
+        Positive. As it vanishes, or as the center becomes optimal, the minimizers of
         the regularized envelope become those of the hinge.
     """
 
     smooth = True
 
-    def __init__(self, centre: Floats, width: float) -> None:
-        self.centre = centre
+    def __init__(self, center: Floats, width: float) -> None:
+        self.center = center
         self.width = width
 
     def _maximizers(self, scores: Floats, targets: Floats) -> Floats:
@@ -40,16 +40,16 @@ class HingeEnvelope(Loss):
         return np.clip(t, 0.0, 1.0, out=t)
 
     def _unclipped(self, scores: Floats, targets: Floats) -> Floats:
-        """Return t = centre + m / width; rows with 0 < t < 1 are in the band."""
+        """Return t = center + m / width; rows with 0 < t < 1 are in the band."""
         t = scores * targets
         np.subtract(1.0, t, out=t)
         t /= self.width
-        t += self.centre
+        t += self.center
         return t
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         beta = self._maximizers(scores, targets)
-        shift = beta - self.centre
+        shift = beta - self.center
         shift *= shift
         return float(
             weights @ (beta * (1.0 - scores * targets) - 0.5 * self.width * shift)
@@ -63,10 +63,10 @@ class HingeEnvelope(Loss):
         return np.negative(u, out=u)
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return R*(u) = <u, y> + width / 2 * sum_i s_i (beta_i - centre_i)²."""
+        """Return R*(u) = <u, y> + width / 2 * sum_i s_i (beta_i - center_i)²."""
         positive = weights > 0.0
         beta = -(dual * targets)[positive] / weights[positive]
-        shift = beta - self.centre[positive]
+        shift = beta - self.center[positive]
         penalty = 0.5 * self.width * float(weights[positive] @ (shift * shift))
         return float(dual @ targets) + penalty
 

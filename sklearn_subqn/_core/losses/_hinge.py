@@ -67,9 +67,9 @@ class Hinge(Loss):
         np.divide(-targets * dual, weights, out=beta, where=weights > 0.0)
         return np.clip(beta, 0.0, 1.0, out=beta)
 
-    def envelope(self, centre: Floats, width: float) -> HingeEnvelope:
+    def envelope(self, center: Floats, width: float) -> HingeEnvelope:
         """Return the smooth envelope around dual variables of shape (n,)."""
-        return HingeEnvelope(centre, width)
+        return HingeEnvelope(center, width)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats

@@ -1,8 +1,8 @@
 """Proximal method of multipliers on the dual: a smooth path to a certified optimum.
 
-The nonsmooth loss is replaced by its smooth envelope around a dual centre. A semismooth
+The nonsmooth loss is replaced by its smooth envelope around a dual center. A semismooth
 Newton method minimizes the regularized envelope until the gradient is small against the
-gap; the gradient's dual variables then become the centre, and the envelope narrows. At
+gap; the gradient's dual variables then become the center, and the envelope narrows. At
 every iterate these variables are feasible for the dual of the original problem, and
 their dual value comes with the gradient, so that the gap is certified at no cost.
 """
@@ -44,14 +44,14 @@ def alm(
     start : Point
         Starting point.
     dual : ndarray, optional
-        Dual point for the first centre; default the subgradient of the loss at
+        Dual point for the first center; default the subgradient of the loss at
         ``start``.
     width : float, optional
         Width of the first envelope in units of scores. The default is 0.3, and 3 where
         features outnumber rows: there conjugate gradients profit from a smoother
         problem.
     max_inner : int
-        Limit on the Newton steps between two changes of centre.
+        Limit on the Newton steps between two changes of center.
     cg_rtol, cg_max_iter
         Accuracy of Newton directions by conjugate gradients.
 
@@ -63,14 +63,14 @@ def alm(
     loss, targets, weights = objective.loss, objective.targets, objective.weights
     if dual is None:
         dual = start.dual
-    centre = loss.dual_variables(dual, targets, weights)
+    center = loss.dual_variables(dual, targets, weights)
     if width is None:
         width = 0.3 if objective.n_params <= objective.design.n_rows else 3.0
     best, bound = start.value, -np.inf
     point = start
     n_stuck = 0
     while True:
-        smooth = objective.with_loss(loss.envelope(centre, width))
+        smooth = objective.with_loss(loss.envelope(center, width))
         point = settle(point.under(smooth))
         n_inner = 0
         before = best - bound
@@ -97,14 +97,14 @@ def alm(
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
             return "exact"
-        centre = loss.dual_variables(point.dual, targets, weights)
+        center = loss.dual_variables(point.dual, targets, weights)
         width *= _change_of_width(n_inner)
 
 
 def _change_of_width(n_inner: int) -> float:
-    """Return the factor for the width after so many Newton steps around one centre.
+    """Return the factor for the width after so many Newton steps around one center.
 
-    A narrower envelope brings the centre forward faster but is harder to minimize.
+    A narrower envelope brings the center forward faster but is harder to minimize.
     """
     if n_inner <= 1:
         return 0.5

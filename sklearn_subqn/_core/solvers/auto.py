@@ -3,7 +3,7 @@
 Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late, and a
 stopping criterion based on duality. SubLBFGS falls fastest as long as the many kinks of
 the objective look smooth from afar; once its progress fades it hands over its point,
-scores included, and the mean of its recent dual variables as the first dual centre.
+scores included, and the mean of its recent dual variables as the first dual center.
 """
 
 from __future__ import annotations

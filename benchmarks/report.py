@@ -1,0 +1,44 @@
+"""Assemble REPORT.md from the raw numbers in results/.
+
+python benchmarks/report.py
+"""
+
+from __future__ import annotations
+
+import common
+import leukemia
+import svm_memory
+import svm_passes
+import svm_peers
+
+TITLES = {
+    svm_passes: "Passes over the data to relative gaps",
+    svm_peers: "Seconds to relative gaps, beside other libraries",
+    svm_memory: "Memory and growth with the input",
+    leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
+}
+
+
+def main() -> None:
+    parts = [
+        "# Report\n\nAssembled by `python benchmarks/report.py`; what is measured and "
+        "how to run it is in [README.md](README.md)."
+    ]
+    for script, title in TITLES.items():
+        results = common.read_results(script.NAME)
+        if results is None:
+            continue
+        measured = sorted(row["measured"] for row in results["rows"])
+        span = " to ".join(dict.fromkeys([measured[0], measured[-1]]))
+        parts.append(f"## {title}")
+        parts.append(f"{common.describe(results['environment'])}. {span} UTC.")
+        parts.append(script.render(results))
+        if script is leukemia:
+            parts.append("![Objective against iterations](results/leukemia.png)")
+    path = common.HERE / "REPORT.md"
+    path.write_text("\n\n".join(parts) + "\n")
+    print(f"wrote {path.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Run every benchmark anew and assemble REPORT.md; for an otherwise idle machine.
+
+python benchmarks/run_all.py --data-dir DIR
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import common
+
+SCRIPTS = [
+    ["reference_optima.py"],
+    ["svm_passes.py", "--fresh"],
+    ["svm_peers.py", "--fresh", "--search"],
+    ["svm_memory.py", "--fresh"],
+    ["leukemia.py"],
+]
+
+
+def main() -> None:
+    p = common.parser("Run every benchmark.", [])
+    args = p.parse_args()
+    options = []
+    if args.data_dir:
+        options += ["--data-dir", args.data_dir]
+    if args.cache_dir:
+        options += ["--cache-dir", args.cache_dir]
+    if args.data:
+        options += ["--data", *args.data]
+    for script, *more in SCRIPTS:
+        print(f"== {script}", flush=True)
+        # Leukemia has its own data set.
+        given = (
+            options if script != "leukemia.py" else options[: 2 * bool(args.data_dir)]
+        )
+        path = str(common.HERE / script)
+        subprocess.run([sys.executable, "-u", path, *more, *given], check=True)
+    subprocess.run([sys.executable, str(common.HERE / "report.py")], check=True)
+
+
+if __name__ == "__main__":
+    main()
