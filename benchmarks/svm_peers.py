@@ -264,7 +264,8 @@ def peer_entries(bench: Bench, peers: list[Peer], search: bool) -> list[Entry]:
 def our_entries(bench: Bench, solvers: list[str], threads: list[int]) -> list[Entry]:
     entries = []
     for solver in solvers:
-        for n in threads:
+        # The others show what "auto" chooses from; one thread is enough for that.
+        for n in threads if solver == "auto" else threads[:1]:
             name = f"ours {solver}" + (f", {n} threads" if n > 1 else "")
             for target in GAPS:
                 stop = {"solver": solver, "stop_at": (1.0 + target) * bench.best}

@@ -58,14 +58,14 @@ def alm(
     Returns
     -------
     status : str
-        "exact": the gap is zero up to rounding.
+        "no_progress": the gap no longer shrinks; it is rounding.
     """
     loss, targets, weights = objective.loss, objective.targets, objective.weights
     if dual is None:
         dual = start.dual
     center = loss.dual_variables(dual, targets, weights)
     if width is None:
-        width = 0.3 if objective.n_params <= objective.design.n_rows else 3.0
+        width = 0.3 if objective.n_params <= len(start.scores) else 3.0
     best, bound = start.value, -np.inf
     point = start
     n_stuck = 0
@@ -96,7 +96,7 @@ def alm(
             n_inner += 1
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
-            return "exact"
+            return "no_progress"
         center = loss.dual_variables(point.dual, targets, weights)
         width *= _change_of_width(n_inner)
 
