@@ -358,27 +358,38 @@ def _ratios(rows: list[dict[str, Any]]) -> str:
     for row in sorted(
         rows, key=lambda r: (r["loss"], r["intercept"], r["data"], -r["alpha"])
     ):
-        cells = []
-        for target in GAPS:
-            key = f"{target:g}"
-            medians = {s: median(c[key], target) for s, c in row["table"].items()}
-            peers = {s: m for s, m in medians.items() if m and not s.startswith("ours")}
-            peers = {s: m for s, m in peers.items() if not s.endswith("proven")}
-            best = min(peers, key=lambda s: peers[s]) if peers else None
-            proven = [medians.get(f"ours auto{t}, proven") for t in ("", ", 2 threads")]
-            ratios = [
-                "–" if m is None else f"{peers[best] / m:.2g}" if best else "only ours"
-                for m in proven
-            ]
-            cells.append(f"{' / '.join(ratios)} ({best or 'none'})")
         intercept = "with" if row["intercept"] else "no"
+        cells = [_ratio(row["table"], target) for target in GAPS]
         lines.append([row["loss"], intercept, row["data"], f"{row['alpha']:g}", *cells])
     title = (
         "Seconds of the best peer to the gap of its objective, as a multiple of those "
-        "of ours (`auto`, 1 / 2 threads) to the *proven* gap; in brackets the peer:"
+        "of ours (`auto`) to the *proven* gap: ours with one thread against peers with "
+        "one / ours with two against peers with one or two; in brackets the peers:"
     )
     header = ["loss", "intercept", "data", "alpha", *(f"{t:g}" for t in GAPS)]
     return f"{title}\n\n{common.markdown_table(header, lines)}"
+
+
+def _ratio(table: dict[str, Any], target: float) -> str:
+    medians = {
+        name: median(cells[f"{target:g}"], target) for name, cells in table.items()
+    }
+    ratios, names = [], []
+    for threads in ("", ", 2 threads"):
+        ours = medians.get(f"ours auto{threads}, proven")
+        peers = {
+            name: seconds
+            for name, seconds in medians.items()
+            if seconds and not name.startswith("ours") and not name.endswith("proven")
+            if threads or not name.endswith(", 2 threads")
+        }
+        best = min(peers, key=lambda name: peers[name]) if peers else "none"
+        names.append(best)
+        if ours is None:
+            ratios.append("–")
+        else:
+            ratios.append(f"{peers[best] / ours:.2g}" if peers else "ours only")
+    return f"{' / '.join(ratios)} ({' / '.join(dict.fromkeys(names))})"
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_subqn._core import objective as objective_module
 from sklearn_subqn._core.line_search import exact, settle
 from sklearn_subqn._core.losses import Hinge, SquaredHinge
-from sklearn_subqn._core.objective import Cut
+from sklearn_subqn._core.objective import Cut, Point
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.solvers import subbfgs
 
@@ -296,3 +296,14 @@ def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
         updates.append(0 if anew or not updates else updates[-1] + 1)
         products.clear()
     assert max(updates) == 3
+
+
+def test_refreshed_scores_are_those_of_w():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), np.sign(rng.normal(size=30))
+    objective = binary_objective(X, y, alpha=1e-2)
+    w = rng.normal(size=objective.n_params)
+    drifted = Point(objective, w, objective.design.forward(w) + 1e-6)
+    refreshed = drifted.refreshed()
+    assert_allclose(refreshed.scores, objective.design.forward(w), rtol=0, atol=0)
+    assert refreshed.w is w

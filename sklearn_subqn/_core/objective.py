@@ -241,6 +241,15 @@ class Point:
         """Return the same w as a point of an objective with the same data."""
         return Point(objective, self.w, self.scores, origin=self._evaluated())
 
+    def refreshed(self) -> Point:
+        """Return the same w with its scores computed anew, at the cost of a product.
+
+        Scores that are updated along steps keep the rounding errors of the largest
+        scores on the way.
+        """
+        scores = self.objective.design.forward(self.w)
+        return Point(self.objective, self.w, scores, origin=self._evaluated())
+
     def _evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
         return self if "risk_gradient" in vars(self) else self._origin

@@ -24,6 +24,9 @@ _INNER_SHARE = 0.2
 # Newton steps are nearly right by themselves: the slope need only fall to this share.
 _STEP_ACCURACY = 0.1
 
+# Scores that once were so many times larger are computed anew at a change of center.
+_DRIFT = 1e3
+
 
 def alm(
     objective: Objective,
@@ -68,8 +71,12 @@ def alm(
         width = 0.3 if objective.n_params <= len(start.scores) else 3.0
     best, bound = start.value, -np.inf
     point = start
+    largest = _size(point)
     n_stuck = 0
     while True:
+        if largest > _DRIFT * max(1.0, _size(point)):
+            point = point.refreshed()
+            largest = _size(point)
         smooth = objective.with_loss(loss.envelope(center, width))
         point = settle(point.under(smooth))
         n_inner = 0
@@ -93,12 +100,17 @@ def alm(
             if not 0.0 < step < np.inf:
                 break
             point = settle(line.point(step))
+            largest = max(largest, _size(point))
             n_inner += 1
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
             return "no_progress"
         center = loss.dual_variables(point.dual, targets, weights)
         width *= _change_of_width(n_inner)
+
+
+def _size(point: Point) -> float:
+    return float(np.abs(point.scores).max(initial=0.0))
 
 
 def _change_of_width(n_inner: int) -> float:
