@@ -361,8 +361,15 @@ def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a dictionary with one line for each entry, or for each item of a list."""
+    parts = []
+    for key, value in content.items():
+        text = json.dumps(value)
+        if isinstance(value, list):
+            text = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
+        parts.append(f" {json.dumps(key)}: {text}")
     path.parent.mkdir(exist_ok=True)
     partial = path.with_suffix(".part")
-    partial.write_text(json.dumps(content, indent=1) + "\n")
+    partial.write_text("{\n" + ",\n".join(parts) + "\n}\n")
     partial.replace(path)

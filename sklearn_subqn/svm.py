@@ -233,8 +233,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
-    solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg"}, \
-            default="auto"
+    solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg", \
+            "trust-region", "cg"}, default="auto"
         Optimization method.
 
         - "auto": for the hinge, "sublbfgs" while its progress is fast, then "alm"; for
@@ -248,6 +248,9 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         - "lbfgs", "bfgs", squared hinge only: the classical methods.
         - "newton-cg", squared hinge only: Newton's method, by a factorization where
           there are few features and by conjugate gradients elsewhere.
+        - "trust-region", squared hinge only: Newton's method with steps bounded by a
+          trust region instead of a line search.
+        - "cg", squared hinge only: nonlinear conjugate gradients.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3

@@ -56,15 +56,23 @@ def _cholesky(hessian: Hessian, rhs: Floats) -> Floats:
 
 
 def conjugate_gradients(
-    hessian: Hessian, rhs: Floats, *, rtol: float, max_iter: int
+    hessian: Hessian,
+    rhs: Floats,
+    *,
+    rtol: float,
+    max_iter: int,
+    diagonal: Floats | None = None,
+    radius: float = np.inf,
 ) -> Floats:
     """Solve H p = rhs by conjugate gradients, preconditioned by the diagonal of H.
 
-    Stops when the residual has fallen by ``rtol`` in the norm of the preconditioner.
-    Every iterate is a descent direction of the quadratic model.
+    Stops when the residual has fallen by ``rtol`` in the norm of the preconditioner, or
+    where p would leave the trust region ||p||² = <p, diagonal * p> <= radius² (Steihaug
+    1983): then p lies on its boundary. Every iterate is a descent direction of the
+    quadratic model, and longer than the one before.
     """
-    diagonal = hessian.diagonal()
-    diagonal[diagonal == 0.0] = 1.0
+    if diagonal is None:
+        diagonal = preconditioner(hessian)
     p = np.zeros_like(rhs)
     residual = rhs.copy()
     scaled = residual / diagonal
@@ -78,6 +86,10 @@ def conjugate_gradients(
         if not curvature > 0.0:
             break
         step = square / curvature
+        if radius < np.inf:
+            room = _step_to_boundary(p, search, diagonal, radius)
+            if room <= step:
+                return p + room * search
         p += step * search
         residual -= step * product
         scaled = residual / diagonal
@@ -85,3 +97,18 @@ def conjugate_gradients(
         search *= square / previous
         search += scaled
     return p
+
+
+def preconditioner(hessian: Hessian) -> Floats:
+    """Return the diagonal of H, with ones for parameters without curvature."""
+    diagonal = hessian.diagonal()
+    diagonal[diagonal == 0.0] = 1.0
+    return diagonal
+
+
+def _step_to_boundary(p: Floats, search: Floats, diagonal: Floats, r: float) -> float:
+    """Return t > 0 with ||p + t * search|| = r in the norm of the diagonal."""
+    a = float(search @ (diagonal * search))
+    b = float(search @ (diagonal * p))
+    c = float(p @ (diagonal * p)) - r * r
+    return float((np.sqrt(max(b * b - a * c, 0.0)) - b) / a)

@@ -16,9 +16,11 @@ from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
 from .alm import alm
 from .auto import auto
 from .bfgs import bfgs
+from .cg import cg
 from .newton import newton
 from .run import History, Iterate, Result, Solver, Start, run
 from .subbfgs import subbfgs
+from .trust_region import trust_region
 
 __all__ = [
     "SOLVERS",
@@ -31,9 +33,11 @@ __all__ = [
     "alm",
     "auto",
     "bfgs",
+    "cg",
     "newton",
     "run",
     "subbfgs",
+    "trust_region",
 ]
 
 
@@ -119,6 +123,14 @@ def _newton(objective: Objective, start: Start, options: Options) -> Solver:
     return newton(objective, start.w)
 
 
+def _cg(objective: Objective, start: Start, options: Options) -> Solver:
+    return cg(objective, start.w)
+
+
+def _trust_region(objective: Objective, start: Start, options: Options) -> Solver:
+    return trust_region(objective, start.w)
+
+
 SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(_auto),
     "sublbfgs": SolverSpec(_sublbfgs),
@@ -127,4 +139,6 @@ SOLVERS: dict[str, SolverSpec] = {
     "lbfgs": SolverSpec(_lbfgs, smooth=True),
     "bfgs": SolverSpec(_bfgs, smooth=True),
     "newton-cg": SolverSpec(_newton, smooth=True),
+    "trust-region": SolverSpec(_trust_region, smooth=True),
+    "cg": SolverSpec(_cg, smooth=True),
 }

@@ -1,0 +1,76 @@
+"""Trust-region Newton method for smooth losses (Aggarwal 2020, section 5.6.3.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import settle
+from ..losses._base import Floats
+from ..newton import conjugate_gradients, preconditioner
+from ..objective import Objective
+from .run import Iterate, Solver
+
+# Below the first improvement ratio the radius is halved, above the second it is doubled
+# if it was the radius that ended the step.
+_POOR, _GOOD = 0.25, 0.75
+
+
+def trust_region(
+    objective: Objective, w: Floats, *, cg_rtol: float = 0.1, cg_max_iter: int = 100
+) -> Solver:
+    """Yield the iterates of Newton's method with steps bounded by a trust region.
+
+    The quadratic model is minimized within the region by conjugate gradients, which
+    need products with the Hessian only. The ratio of the improvement of the objective
+    to that of the model changes the radius; a step that does not improve the objective
+    is not accepted.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is smooth and has second derivatives, or generalized ones.
+    w : ndarray of shape (q,)
+        Starting point.
+    cg_rtol, cg_max_iter : float, int
+        Accuracy of the steps.
+
+    Returns
+    -------
+    status : str
+        "no_step": the model promises nothing more, as happens at an optimum.
+
+    Notes
+    -----
+    The source leaves the norm open. Lengths are measured by the diagonal of the first
+    Hessian, so that features of different scale are treated alike, and the first radius
+    is that of a gradient step in this norm.
+    """
+    point = settle(objective.at(w))
+    yield Iterate(point, point.cut, point.lower_bound, "trust-region", point.dual)
+    diagonal = preconditioner(point.hessian)
+    radius = float(np.sqrt(point.gradient @ (point.gradient / diagonal)))
+    while True:
+        hessian, g = point.hessian, point.gradient
+        while True:
+            p = conjugate_gradients(
+                hessian,
+                -g,
+                rtol=cg_rtol,
+                max_iter=cg_max_iter,
+                diagonal=diagonal,
+                radius=radius,
+            )
+            promised = -float(g @ p) - 0.5 * float(p @ hessian.apply(p))
+            if not promised > np.finfo(float).eps * abs(point.value):
+                return "no_step"
+            new = settle(point.along(p).point(1.0))
+            ratio = (point.value - new.value) / promised
+            length = float(np.sqrt(p @ (diagonal * p)))
+            if ratio < _POOR:
+                radius = 0.5 * min(radius, length)
+            elif ratio > _GOOD and length >= 0.99 * radius:
+                radius *= 2.0
+            if ratio > 0.0:
+                break
+        point = new
+        yield Iterate(point, point.cut, point.lower_bound, "trust-region", point.dual)
