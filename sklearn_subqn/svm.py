@@ -313,8 +313,9 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
 
     Fitting takes memory beyond X for about 20 vectors of n_samples and
-    2 * (memory + 5) vectors of n_features numbers, and for the lower bound up to 40
-    more vectors of n_features numbers, as far as they fit in half the size of X.
+    2 * (memory + 5) vectors of n_features numbers, for the lower bound up to 40 more
+    vectors of n_features numbers, as far as they fit in half the size of X, and with
+    "alm" for a copy of the rows near the margin, at most 0.6 times X.
 
     References
     ----------
