@@ -6,9 +6,12 @@ import subprocess
 import sys
 from fnmatch import fnmatchcase
 from graphlib import TopologicalSorter
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+import sklearn_subqn
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_subqn"
@@ -16,6 +19,7 @@ PACKAGE = ROOT / "sklearn_subqn"
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
+    ["_core.kernels", "_core.kernels.*"],
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.losses", "_core.regularizers", "_core.design"],
@@ -30,14 +34,17 @@ LEVELS = [
     [""],
 ]
 
+KERNELS = ["_core.kernels", "_core.kernels.*"]
+
 # What files may import of the package beyond the order of levels; the first pattern
 # that matches decides.
 ALLOWED = [
+    ("_core.kernels.*", []),
     ("_core.losses._base", []),
-    ("_core.losses._*", ["_core.losses._*"]),
+    ("_core.losses._*", ["_core.losses._*", *KERNELS]),
     ("_core.losses", ["_core.losses._*"]),
-    ("_core.regularizers", ["_core.losses._base"]),
-    ("_core.design", ["_core.losses._base"]),
+    ("_core.regularizers", ["_core.losses._base", *KERNELS]),
+    ("_core.design", ["_core.losses._base", *KERNELS]),
     ("_core.objective", ["_core.design", "_core.losses._base", "_core.regularizers"]),
 ]
 
@@ -48,6 +55,8 @@ RESERVED = {
     "matplotlib": ["display"],
     "_core.losses": ["_estimator", "[a-z]*"],
     "_core.design": ["_core.objective", "_estimator", "[a-z]*"],
+    "_core.kernels": ["_core.*", "_core.*.*"],
+    "_core.kernels.*": ["_core.*", "_core.*.*"],
 }
 
 
@@ -65,7 +74,11 @@ def module_name(path):
     return ".".join(part for part in parts if part != "__init__")
 
 
-FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+FILES = {
+    module_name(path): path
+    for path in sorted(PACKAGE.rglob("*"))
+    if path.suffix in (".py", ".pyx")
+}
 
 
 # Files of losses, but for the types that all may import.
@@ -83,6 +96,8 @@ def level(name):
 def imports(name):
     """Return the imported modules: our own by their name below the package."""
     path = FILES[name]
+    if path.suffix == ".pyx":
+        return set(), cython_imports(path.read_text(encoding="utf-8"))
     package = [PACKAGE.name, *name.split(".")] if name else [PACKAGE.name]
     if path.name != "__init__.py":
         package = package[:-1]
@@ -105,6 +120,20 @@ def imports(name):
             rest = rest.rpartition(".")[0]
         ours.add(rest)
     return ours, others
+
+
+def cython_imports(source):
+    """Return the modules that a Cython file imports."""
+    return set(
+        re.findall(r"^\s*(?:from|c?import) ([\w.]+)", source, flags=re.MULTILINE)
+    )
+
+
+def test_kernels_import_only_what_is_of_c():
+    for name, path in FILES.items():
+        if path.suffix == ".pyx":
+            _, others = imports(name)
+            assert others <= {"cython", "libc.math", "libc.stdlib", "libc.string"}, name
 
 
 def test_the_package_has_files():
@@ -150,7 +179,7 @@ def test_imports_have_no_cycle():
 
 def test_every_file_has_one_line_in_the_architecture():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `([\w/]+\.py)` \|", text, flags=re.MULTILINE)
+    listed = re.findall(r"^\| `([\w/]+\.pyx?)` \|", text, flags=re.MULTILINE)
     files = [path.relative_to(PACKAGE).as_posix() for path in FILES.values()]
     assert sorted(listed) == sorted(files)
 
@@ -158,3 +187,7 @@ def test_every_file_has_one_line_in_the_architecture():
 def test_import_of_the_package_does_not_import_matplotlib():
     code = "import sys, sklearn_subqn; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_version_is_that_of_the_build():
+    assert sklearn_subqn.__version__ == metadata.version("sklearn-subqn")

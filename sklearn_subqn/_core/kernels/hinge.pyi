@@ -1,0 +1,6 @@
+from numpy import float64
+from numpy.typing import NDArray
+
+Floats = NDArray[float64]
+
+def value(scores: Floats, targets: Floats, weights: Floats) -> float: ...
