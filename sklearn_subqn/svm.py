@@ -237,8 +237,9 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
             "trust-region", "cg"}, default="auto"
         Optimization method.
 
-        - "auto": for the hinge, "sublbfgs" while its progress is fast, then "alm"; for
-          the squared hinge, "newton-cg". Problems small enough for it to take
+        - "auto": for the hinge, "sublbfgs" while its progress is fast, or a sample of
+          the rows where there are at least 1024 for each feature, then "alm"; for the
+          squared hinge, "newton-cg". Problems small enough for it to take
           milliseconds are solved to nearly machine precision, whatever ``tol`` is.
         - "sublbfgs": limited-memory subgradient BFGS.
         - "subbfgs": the same with a full matrix of n_features² entries, for few

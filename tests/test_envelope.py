@@ -264,8 +264,8 @@ def test_dual_variables_of_a_dual_outside_the_box_are_clipped():
 def test_rows_of_no_weight_do_not_count():
     envelope, scores, targets, weights = random_case()
     weights[1::2] = 0.0
-    few = Hinge().envelope(envelope.center[::2], envelope.width)
-    args = scores[::2], targets[::2], weights[::2]
+    few = Hinge().envelope(envelope.center[::2].copy(), envelope.width)
+    args = scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(few.value(*args), rel=1e-14)
     u = envelope.subgradient(scores, targets, weights)

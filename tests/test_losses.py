@@ -236,7 +236,7 @@ def test_rows_of_no_weight_do_not_count(loss):
     scores, dscores = rng.normal(size=(2, 6))
     targets = rng.choice([-1.0, 1.0], 6)
     weights = np.array([0.5, 0.0, 0.25, 0.0, 0.25, 0.0])
-    few = scores[::2], targets[::2], weights[::2]
+    few = scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
     assert loss.value(scores, targets, weights) == loss.value(*few)
     u = loss.subgradient(scores, targets, weights)
     assert_array_equal(u[::2], loss.subgradient(*few))
@@ -244,7 +244,7 @@ def test_rows_of_no_weight_do_not_count(loss):
     expected = loss.conjugate(u[::2], targets[::2], weights[::2])
     assert loss.conjugate(u, targets, weights) == pytest.approx(expected)
     slope = slope_on_line(loss, scores, dscores, targets, weights, step=3.0)
-    expected = slope_on_line(loss, few[0], dscores[::2], *few[1:], step=3.0)
+    expected = slope_on_line(loss, few[0], dscores[::2].copy(), *few[1:], step=3.0)
     assert slope == pytest.approx(expected)
 
 

@@ -97,6 +97,11 @@ class Design:
             return sum(a.nbytes for a in (self._X.data, *_index_arrays(self._X)))
         return int(self._X.nbytes)
 
+    def zero_scores(self) -> Floats:
+        """Return the scores of w = 0."""
+        outputs = () if self.n_outputs is None else (self.n_outputs,)
+        return np.zeros((self.n_rows, *outputs))
+
     def forward(self, w: Floats) -> Floats:
         """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
         self.passes += 1.0

@@ -6,11 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
+from .kernels import piecewise
 from .losses._base import Derivatives, PiecewiseQuadratic
 from .objective import Line, Point
-
-# Below this many kinks, sorting them is faster than halving their number once more.
-_FEW = 256
 
 # A slope this small against that at the start is zero.
 _ROUNDING = 1e-14
@@ -92,54 +90,22 @@ def minimize_piecewise(f: PiecewiseQuadratic) -> float:
     """Return the smallest eta >= 0 at which sup of the subdifferential of f is >= 0.
 
     The exact line search of Yu 2009, Alg. 3.3, for any piecewise quadratic function.
-    The source sorts all kinks and walks through them. Here the kinks that can hold the
-    minimizer are first narrowed down, by doubling the step and then by halving at their
-    median, and only the few that remain are sorted: the same segment is found in O(n).
-    Equal kinks are passed together. If no kink is left the minimizer lies on the last
-    parabola, or nowhere: then ``inf`` is returned. A function that ends flat has its
-    minimizer at the last kink, even where rounding leaves it a slope.
+    The source sorts all kinks and walks through them; selection finds the same segment
+    in O(n). Equal kinks are passed together. If no kink is left the minimizer lies on
+    the last parabola, or nowhere: then ``inf`` is returned. A function that ends flat
+    has its minimizer at the last kink, even where rounding leaves it a slope.
     """
     if f.slope >= 0.0:
         return 0.0
-    # a + c * eta is the slope right of the last kink known to lie before the minimizer.
-    a, c = f.slope, f.curvature
-    kinks, da, dc = f.kinks, f.slope_jumps, f.curvature_jumps
-    end = 1.0
-    while kinks.size:
-        passed = kinks <= end
-        a_end, c_end = a + da[passed].sum(), c + dc[passed].sum()
-        reached = a_end + c_end * end >= 0.0
-        keep = passed if reached else ~passed
-        kinks, da, dc = kinks[keep], da[keep], dc[keep]
-        if reached:
-            break
-        a, c = a_end, c_end
-        end = max(4.0 * end, float(kinks.min())) if kinks.size else end
-    while kinks.size > _FEW:
-        middle = float(np.partition(kinks, kinks.size // 2)[kinks.size // 2])
-        passed = kinks <= middle
-        a_mid, c_mid = a + da[passed].sum(), c + dc[passed].sum()
-        reached = a_mid + c_mid * middle >= 0.0
-        if reached and passed.all():
-            break  # the rest are ties at one value, or the median is the largest
-        keep = passed if reached else ~passed
-        kinks, da, dc = kinks[keep], da[keep], dc[keep]
-        if not reached:
-            a, c = a_mid, c_mid
-    order = np.argsort(kinks)
-    kinks = kinks[order]
-    slopes = np.concatenate([[a], a + np.cumsum(da[order])])
-    curvatures = np.concatenate([[c], c + np.cumsum(dc[order])])
-    sup = slopes[1:] + curvatures[1:] * kinks
-    # Of equal kinks, only after the last one the slope is the supremum.
-    sup[:-1][kinks[1:] == kinks[:-1]] = -np.inf
-    segment = int(np.argmax(sup >= 0.0)) if np.any(sup >= 0.0) else kinks.size
-    if 0 < segment < kinks.size:
-        while segment > 0 and kinks[segment - 1] == kinks[segment]:
-            segment -= 1
-    a, c = float(slopes[segment]), float(curvatures[segment])
-    if segment < kinks.size:
-        return min(-a / c, float(kinks[segment])) if c > 0.0 else float(kinks[segment])
+    step, a, c = piecewise.minimize(
+        f.slope,
+        f.curvature,
+        f.kinks.copy(),
+        f.slope_jumps.copy(),
+        f.curvature_jumps.copy(),
+    )
+    if step >= 0.0:
+        return step
     if f.kinks.size and _ends_flat(f, c):
         return float(f.kinks.max())
     return -a / c if c > 0.0 else np.inf

@@ -107,6 +107,22 @@ class Objective:
             self.weights,
         )
 
+    def sample(self, rows: Rows) -> Objective:
+        """Return the objective of some of the rows, of positive total weight."""
+        weights = self.weights[rows]
+        return Objective(
+            self.design.rows(rows),
+            self.targets[rows],
+            self.loss,
+            self.regularizer,
+            self.alpha,
+            weights / weights.sum(),
+        )
+
+    def origin(self) -> Point:
+        """Return the point w = 0, at no cost."""
+        return Point(self, np.zeros(self.n_params), self.design.zero_scores())
+
     def at(self, w: Floats) -> Point:
         """Return the point w, at the cost of one product with X."""
         return Point(self, w, self.design.forward(w))

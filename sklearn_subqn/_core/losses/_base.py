@@ -146,6 +146,10 @@ class Loss(ABC):
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
+    def neutral_variables(self, targets: Floats) -> Floats:
+        """Return such variables in the middle of their set, one row like another."""
+        raise TypeError(f"{type(self).__name__} has no smooth envelope.")
+
     def envelope(self, center: Floats, width: float) -> Loss:
         """Return the smooth envelope around such variables (see ``_envelope.py``)."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels import hinge
 from ._base import Derivatives, Floats, Loss
 
 # Rows this near to an edge of the band, in units of dual variables, lie on it.
@@ -34,33 +35,17 @@ class HingeEnvelope(Loss):
         self.center = center
         self.width = width
 
-    def _maximizers(self, scores: Floats, targets: Floats) -> Floats:
-        """Return beta of shape (n,)."""
-        t = self._unclipped(scores, targets)
-        return np.clip(t, 0.0, 1.0, out=t)
-
-    def _unclipped(self, scores: Floats, targets: Floats) -> Floats:
-        """Return t = center + m / width; rows with 0 < t < 1 are in the band."""
-        t = scores * targets
-        np.subtract(1.0, t, out=t)
-        t /= self.width
-        t += self.center
-        return t
-
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        beta = self._maximizers(scores, targets)
+        m = 1.0 - scores * targets
+        beta = np.clip(self.center + m / self.width, 0.0, 1.0)
         shift = beta - self.center
-        shift *= shift
-        return float(
-            weights @ (beta * (1.0 - scores * targets) - 0.5 * self.width * shift)
-        )
+        return float(weights @ (beta * m - 0.5 * self.width * shift * shift))
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the gradient u_i = -s_i y_i beta_i."""
-        u = self._maximizers(scores, targets)
-        u *= weights
-        u *= targets
-        return np.negative(u, out=u)
+        u = np.empty_like(scores)
+        hinge.envelope_dual(scores, targets, weights, self.center, self.width, u)
+        return u
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(u) = <u, y> + width / 2 * sum_i s_i (beta_i - center_i)²."""
@@ -76,26 +61,15 @@ class HingeEnvelope(Loss):
         Rows at the very edge, where both values are generalized second derivatives,
         count as inside: a line search that ended there would end there again at once.
         """
-        t = self._unclipped(scores, targets)
-        inside = (t >= -_EDGE) & (t <= 1.0 + _EDGE)
-        return np.where(inside, weights / self.width, 0.0)
+        h = np.empty_like(scores)
+        hinge.envelope_curvature(
+            scores, targets, weights, self.center, self.width, _EDGE, h
+        )
+        return h
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        t = self._unclipped(scores, targets)
-        dt = targets * dscores
-        dt /= -self.width
-        slopes = weights * dt
-        slopes *= self.width
-        buffer, clipped = np.empty_like(t), np.empty_like(t)
-
-        def at(step: float) -> tuple[float, float]:
-            np.multiply(dt, step, out=buffer)
-            np.add(buffer, t, out=buffer)
-            np.clip(buffer, 0.0, 1.0, out=clipped)
-            inside = buffer == clipped
-            np.multiply(dt, inside, out=buffer)
-            return float(slopes @ clipped), float(slopes @ buffer)
-
-        return at
+        t, dt = np.empty_like(scores), np.empty_like(scores)
+        hinge.envelope_line(scores, dscores, targets, self.center, self.width, t, dt)
+        return lambda step: hinge.envelope_slope(t, dt, weights, self.width, step)

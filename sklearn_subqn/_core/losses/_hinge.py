@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels import hinge
 from ._base import TIE_TOLERANCE, Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
 from ._envelope import HingeEnvelope
 
@@ -28,10 +29,7 @@ class Hinge(Loss):
     smooth = False
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        m = scores * targets
-        np.subtract(1.0, m, out=m)
-        np.maximum(m, 0.0, out=m)
-        return float(weights @ m)
+        return hinge.value(scores, targets, weights)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return u_i = -beta_i s_i y_i, with beta = 1 in error and 0 elsewhere.
@@ -39,9 +37,8 @@ class Hinge(Loss):
         On the margin any beta in [0, 1] is a subgradient (3.27); zero is our
         convention.
         """
-        u = weights * targets
-        np.negative(u, out=u)
-        u[_violations(scores, targets) <= 0.0] = 0.0
+        u = np.empty_like(scores)
+        hinge.subgradient(scores, targets, weights, TIE_TOLERANCE, u)
         return u
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
@@ -67,6 +64,10 @@ class Hinge(Loss):
         np.divide(-targets * dual, weights, out=beta, where=weights > 0.0)
         return np.clip(beta, 0.0, 1.0, out=beta)
 
+    def neutral_variables(self, targets: Floats) -> Floats:
+        """Return beta = 1/2."""
+        return np.full(targets.shape, 0.5)
+
     def envelope(self, center: Floats, width: float) -> HingeEnvelope:
         """Return the smooth envelope around dual variables of shape (n,)."""
         return HingeEnvelope(center, width)
@@ -79,18 +80,16 @@ class Hinge(Loss):
         A row on the margin at eta = 0 has left it at once: it is in error if its
         violation grows, and has no kink ahead.
         """
-        m = _violations(scores, targets)
-        dm = targets * dscores
-        np.negative(dm, out=dm)
-        in_error = (m > 0.0) | ((m == 0.0) & (dm > 0.0))
-        slopes = weights * dm
-        ahead = m * dm < 0.0
+        kinks, jumps = np.empty_like(scores), np.empty_like(scores)
+        slope, n_kinks = hinge.kinks_ahead(
+            scores, dscores, targets, weights, TIE_TOLERANCE, kinks, jumps
+        )
         return PiecewiseQuadratic(
-            slope=float(slopes[in_error].sum()),
+            slope=slope,
             curvature=0.0,
-            kinks=-m[ahead] / dm[ahead],
-            slope_jumps=np.abs(slopes[ahead]),
-            curvature_jumps=np.zeros(np.count_nonzero(ahead)),
+            kinks=kinks[:n_kinks],
+            slope_jumps=jumps[:n_kinks],
+            curvature_jumps=np.zeros(n_kinks),
         )
 
 
@@ -127,18 +126,6 @@ class SquaredHinge(Loss):
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        m = 1.0 - scores * targets
-        dm = -targets * dscores
-        twice = 2.0 * weights * dm
-        buffer = np.empty_like(m)
-
-        def at(step: float) -> tuple[float, float]:
-            np.multiply(dm, step, out=buffer)
-            np.add(buffer, m, out=buffer)
-            in_error = buffer > 0.0
-            np.maximum(buffer, 0.0, out=buffer)
-            slope = float(twice @ buffer)
-            np.multiply(dm, in_error, out=buffer)
-            return slope, float(twice @ buffer)
-
-        return at
+        m, dm = np.empty_like(scores), np.empty_like(scores)
+        hinge.squared_line(scores, dscores, targets, m, dm)
+        return lambda step: hinge.squared_slope(m, dm, weights, step)

@@ -110,8 +110,6 @@ def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _auto(objective: Objective, start: Start, options: Options) -> Solver:
-    if objective.loss.smooth:
-        return newton(objective, start.w)
     return auto(objective, start, memory=min(options.memory, 10))
 
 

@@ -1,22 +1,27 @@
-"""SubLBFGS while it is fastest, then the proximal method of multipliers to the end.
+"""The fastest way to a proven optimum: a sample or subLBFGS first, then ``alm``.
 
 Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late, and a
 stopping criterion based on duality. SubLBFGS falls fastest as long as the many kinks of
 the objective look smooth from afar; once its progress fades it hands over its point,
 scores included, and the mean of its recent dual variables as the first dual center.
+Where the data are so tall that a sample of the rows gives nearly the same solution,
+``alm`` begins there instead. Smooth losses are left to Newton's method.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 import numpy as np
 
 from ..losses._base import Floats
-from ..objective import Objective
+from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
-from .run import Solver, Start
+from .newton import newton
+from .run import Iterate, Solver, Start
+from .sample import sample_solution
 from .subbfgs import subbfgs
 
 # Hand over when the objective fell by less than this share of itself over so many
@@ -24,16 +29,19 @@ from .subbfgs import subbfgs
 _FADING = 0.1
 _WINDOW = 3
 
+# Scores of the solution of a sample are about so uncertain.
+_SAMPLE_WIDTH = 0.1
+
 
 def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
-    """Yield the iterates of subLBFGS, then those of ``alm``.
+    """Yield the iterates of the methods that are fastest for the problem.
 
     A start with a dual point is close to the end already: ``alm`` goes on from there.
 
     Parameters
     ----------
     objective : Objective
-        Its loss is piecewise linear and has an envelope.
+        Its loss is smooth, or piecewise linear with an envelope.
     start : Start
         Starting point.
     memory : int
@@ -44,8 +52,18 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     status : str
         That of the method at work at the end.
     """
+    if objective.loss.smooth:
+        return (yield from newton(objective, start.w))
     if start.dual is not None:
         return (yield from alm(objective, objective.at(start.w), dual=start.dual))
+    sampled = None
+    if not start.w.any():
+        sampled = sample_solution(objective, partial(auto, memory=memory))
+    if sampled is not None:
+        yield Iterate(objective.origin(), phase="sample")
+        point = objective.at(sampled)
+        dual = _soft_dual(point)
+        return (yield from alm(objective, point, dual=dual, width=_SAMPLE_WIDTH))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
@@ -59,3 +77,12 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
             break
     quasi_newton.close()
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
+
+
+def _soft_dual(point: Point) -> Floats:
+    """Return a dual point in which rows near a kink are between its sides."""
+    objective = point.objective
+    neutral = objective.loss.neutral_variables(objective.targets)
+    envelope = objective.loss.envelope(neutral, _SAMPLE_WIDTH)
+    dual: Floats = point.under(objective.with_loss(envelope)).dual
+    return dual
