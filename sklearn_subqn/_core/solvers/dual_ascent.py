@@ -56,9 +56,9 @@ def dual_ascent(objective: Objective, start: Start) -> Solver:
         bound = max(bound, objective.dual_value(cut))
         best = min(best, point.value)
         yield Iterate(point, None, bound, "dual ascent", dual)
-        if not best - bound <= _SHRINKING * gap:
+        before, gap = gap, max(best - bound, 0.0)
+        if not gap < _SHRINKING * before:
             return "faded"
-        gap = best - bound
 
 
 def _balanced(v: Floats, weights: Floats) -> Floats:
