@@ -237,9 +237,11 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
             "trust-region", "cg"}, default="auto"
         Optimization method.
 
-        - "auto": for the hinge, "sublbfgs" while its progress is fast, or a sample of
-          the rows where there are at least 1024 for each feature, then "alm"; for the
-          squared hinge, "newton-cg". Problems small enough for it to take
+        - "auto": for the hinge a start by the shape of the data (dual coordinate ascent
+          where less than 1 % of the entries are stored, else a sample of the rows where
+          there are at least 1024 for each feature, else "sublbfgs" while its progress
+          is fast), then "alm"; for the squared hinge "newton-cg", after dual
+          coordinate ascent on such sparse data. Problems small enough for it to take
           milliseconds are solved to nearly machine precision, whatever ``tol`` is.
         - "sublbfgs": limited-memory subgradient BFGS.
         - "subbfgs": the same with a full matrix of n_features² entries, for few
@@ -323,7 +325,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     J. Yu (2009), New Quasi-Newton Optimization Methods for Machine Learning, PhD
     thesis, Australian National University: Alg. 3.1-3.3. C.-H. Teo, S.V.N.
     Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for Regularized Risk
-    Minimization, JMLR 11: Corollary 3 for the lower bound.
+    Minimization, JMLR 11: Corollary 3 for the lower bound. C.-J. Hsieh et al. (2008), A
+    Dual Coordinate Descent Method for Large-scale Linear SVM, ICML: Algorithm 1.
 
     Examples
     --------
