@@ -91,6 +91,11 @@ class Design:
         return self._size / max(self.n_rows, 1)
 
     @property
+    def score_shape(self) -> tuple[int, ...]:
+        """Shape of the scores of a row: () or (k,)."""
+        return () if self.n_outputs is None else (self.n_outputs,)
+
+    @property
     def nbytes(self) -> int:
         """Size of the arrays of X in bytes."""
         if sparse.issparse(self._X):
@@ -179,18 +184,49 @@ class Design:
 
         return sum(self._each(multiply))
 
+    def block_gram(self, add: Callable[[Floats, slice, Floats], None]) -> Floats:
+        """Return the q x q matrix sum_i M_i (x) x_i x_iᵀ, for k scores per row.
+
+        Parameters
+        ----------
+        add : callable
+            Given some rows of features, intercept column included, their slice and an
+            array of shape (k, k, d, d), adds the blocks j <= l of these rows' sum.
+            Counts as one pass.
+        """
+        self.passes += 1.0
+        k = self.n_outputs or 1
+        d = self.n_features + self.fit_intercept
+        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        blocks = np.zeros((k, k, d, d))
+        for a in range(0, self.n_rows, n_rows):
+            rows = slice(a, min(a + n_rows, self.n_rows))
+            X = np.ones((rows.stop - a, d))
+            X[:, : self.n_features] = _dense(self._X[rows])
+            add(X, rows, blocks)
+        for j in range(k):
+            blocks[j + 1 :, j] = blocks[j, j + 1 :]
+        return blocks.transpose(2, 0, 3, 1).reshape(d * k, d * k)
+
     def squared_adjoint(self, weights: Floats) -> Floats:
-        """Return the diagonal of ``gram(weights)``, of shape (q,)."""
+        """Return the diagonal of ``gram(weights)``, of shape (q,).
+
+        For k scores per row, of ``block_gram`` of matrices with diagonals ``weights``
+        of shape (n, k).
+        """
         self.passes += 1.0
 
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            diagonal = np.zeros(self.n_features)
+            diagonal = np.zeros((self.n_features, *weights.shape[1:]))
             for start, stop, block in part:
                 diagonal += _squared(self._float64(block)).T @ weights[start:stop]
             return diagonal
 
-        diagonal = sum(self._each(multiply))
-        return np.append(diagonal, weights.sum()) if self.fit_intercept else diagonal
+        diagonal = np.zeros(self.n_params)
+        diagonal[: self.n_coef] = sum(self._each(multiply)).ravel()
+        if self.fit_intercept:
+            diagonal[self.n_coef :] = weights.sum(axis=0)
+        return diagonal
 
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""

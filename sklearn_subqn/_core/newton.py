@@ -18,7 +18,8 @@ _MAX_DENSE = 2000
 def is_factorized(objective: Objective) -> bool:
     """Whether Newton directions are found by factorizing the matrix."""
     q = objective.n_params
-    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE * objective.design.row_size
+    row_size = objective.design.row_size * (objective.design.n_outputs or 1)
+    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE * row_size
 
 
 def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:

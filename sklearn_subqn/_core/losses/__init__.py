@@ -2,5 +2,6 @@
 
 from ._base import Loss, PiecewiseQuadratic
 from ._hinge import Hinge, SquaredHinge
+from ._multiclass import MulticlassHinge
 
-__all__ = ["Hinge", "Loss", "PiecewiseQuadratic", "SquaredHinge"]
+__all__ = ["Hinge", "Loss", "MulticlassHinge", "PiecewiseQuadratic", "SquaredHinge"]
