@@ -422,3 +422,33 @@ def unchanged_on_failure(method: _Method) -> _Method:
             raise
 
     return guarded  # type: ignore[return-value]
+
+
+def check_label_cost(
+    label_cost: Any, n_labels: int
+) -> npt.NDArray[np.float64]:
+    """Return the cost of the second label in place of the first, (n_labels, n_labels).
+
+    ``None`` means one off the diagonal.
+
+    Raises
+    ------
+    ValueError
+        If costs are of the wrong shape, not finite, negative, or not zero on the
+        diagonal.
+    """
+    if label_cost is None:
+        return 1.0 - np.eye(n_labels)
+    costs = check_array(label_cost, dtype=np.float64, input_name="label_cost", copy=True)
+    if costs.shape != (n_labels, n_labels):
+        raise ValueError(
+            f"label_cost must have shape {(n_labels, n_labels)}, a row and a column for "
+            f"each label; got {costs.shape}."
+        )
+    if np.any(costs < 0.0):
+        raise ValueError(f"label_cost must be non-negative, got {costs.min():g}.")
+    if np.any(costs.diagonal()):
+        raise ValueError("label_cost must be zero on the diagonal.")
+    if costs.max(initial=0.0) > _LARGEST_VALUE:
+        raise ValueError(f"label_cost must not exceed {_LARGEST_VALUE:g}.")
+    return np.ascontiguousarray(costs)

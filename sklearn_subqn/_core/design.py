@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from .losses._base import Floats, Rows
 
@@ -26,6 +27,9 @@ _PROMOTED_BYTES = 1 << 18
 
 # A product with fewer entries than this takes a thread about as long as starting it.
 _PART_SIZE = 100_000
+
+# So many rows, about, tell enough of the spectrum of the features.
+_SPECTRUM_ROWS = 2000
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
@@ -48,6 +52,8 @@ class Design:
         gain from them uses fewer.
     pool : ThreadPoolExecutor, optional
         Threads to share; default new ones.
+    parent : Design, optional
+        The design of which this one has some of the rows.
 
     Attributes
     ----------
@@ -69,6 +75,7 @@ class Design:
         n_outputs: int | None = None,
         n_threads: int = 1,
         pool: ThreadPoolExecutor | None = None,
+        parent: Design | None = None,
     ) -> None:
         self.n_rows, self.n_features = X.shape
         self.n_outputs = n_outputs
@@ -76,6 +83,7 @@ class Design:
         self.n_coef = self.n_features * (n_outputs or 1)
         self.n_params = self.n_coef + (n_outputs or 1) * fit_intercept
         self.passes = 0.0
+        self._parent = parent
         self._X = _compact_csr(X) if sparse.issparse(X) else X
         self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
         self._promote = self._X.dtype != np.float64
@@ -89,11 +97,6 @@ class Design:
     def row_size(self) -> float:
         """Mean number of stored entries in a row."""
         return self._size / max(self.n_rows, 1)
-
-    @property
-    def score_shape(self) -> tuple[int, ...]:
-        """Shape of the scores of a row: () or (k,)."""
-        return () if self.n_outputs is None else (self.n_outputs,)
 
     @property
     def nbytes(self) -> int:
@@ -151,6 +154,7 @@ class Design:
             n_outputs=self.n_outputs,
             n_threads=self._n_threads,
             pool=self._pool,
+            parent=self,
         )
 
     def count(self, subset: Design, products: float = 1.0) -> None:
@@ -227,6 +231,22 @@ class Design:
         if self.fit_intercept:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
+
+    @cached_property
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues and eigenvectors of the mean of x xᵀ, intercept column included.
+
+        Of some of the rows, which costs their share of a pass; the same for the designs
+        of subsets of the rows.
+        """
+        if self._parent is not None:
+            return self._parent.spectrum
+        step = -(-self.n_rows // _SPECTRUM_ROWS)
+        X = np.ones((-(-self.n_rows // step), self.n_features + self.fit_intercept))
+        X[:, : self.n_features] = _dense(self._X[::step])
+        self.passes += len(X) / max(self.n_rows, 1)
+        values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
+        return np.maximum(values, 0.0) / len(X), vectors
 
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""

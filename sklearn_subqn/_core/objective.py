@@ -7,6 +7,7 @@ and further points at any step size touch X no more, but for the subgradient the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ class Objective:
     @property
     def risk_infimum(self) -> float:
         """The infimum of the risk over all scores, -R*(0)."""
-        zero = np.zeros((self.design.n_rows, *self.design.score_shape))
+        zero = self.design.zero_scores()
         return -self.loss.conjugate(zero, self.targets, self.weights)
 
     def with_loss(self, loss: Loss) -> Objective:
@@ -163,7 +164,8 @@ class Point:
     gradient : ndarray of shape (q,)
         The subgradient of J that belongs to u.
     cut : Cut
-        The lower bound of the risk that touches it here.
+        The lower bound of the risk that touches it here; with several free parameters
+        one near it that is level in them.
     lower_bound : float
         The dual value of u: no J is smaller.
     """
@@ -221,9 +223,12 @@ class Point:
     @cached_property
     def cut(self) -> Cut:
         o = self.objective
-        return Cut(
-            self.risk_gradient, -o.loss.conjugate(self.dual, o.targets, o.weights)
-        )
+        dual, normal = self.dual, self.risk_gradient
+        if o.n_free > 1:
+            dual = o.loss.level(dual)
+            if dual is not self.dual:
+                normal = o.design.adjoint(dual)
+        return Cut(normal, -o.loss.conjugate(dual, o.targets, o.weights))
 
     def cut_of(self, gradient: Floats) -> Cut:
         """Return the cut that belongs to any subgradient of J here."""
@@ -480,6 +485,25 @@ class Hessian:
         diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
         self._count(1.0)
         return self._penalty + diagonal
+
+    def spectral_solve(self) -> Callable[[Floats], Floats]:
+        """Return the solution operator of an approximation, for several scores per row.
+
+        It takes every class' rows of curvature to have the features of all rows: with
+        the mean C of x xᵀ and the sum h_j of the second derivatives of class j, the
+        block of the class is alpha I + h_j C and others vanish.
+        """
+        values, vectors = self._whole.spectrum
+        h = self._curvature.diagonal().sum(axis=0)
+        scale = np.multiply.outer(values, h) + float(self._penalty.max())
+
+        def solve(v: Floats) -> Floats:
+            rotated = vectors.T @ v.reshape(scale.shape)
+            rotated /= scale
+            solution: Floats = (vectors @ rotated).ravel()
+            return solution
+
+        return solve
 
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""

@@ -9,6 +9,9 @@ from ._base import Floats
 # Rows are handled in blocks of about this many numbers.
 _BLOCK = 1 << 18
 
+# Sums of numbers whose absolute values sum to about one or less; this much is rounding.
+_LEVEL = 2e-15
+
 # Shares of flows below this, relative to the largest, are rounding.
 _RANK_TOLERANCE = 1e-13
 
@@ -25,7 +28,7 @@ def leveled(dual: Floats) -> Floats:
     Nothing is left of u where x is too large.
     """
     sums = dual.sum(axis=0)
-    if not np.any(sums):
+    if np.abs(sums).max() <= _LEVEL:
         return dual
     n, k = dual.shape
     laplacian = np.zeros((k, k))

@@ -140,6 +140,11 @@ class MulticlassHinge(Loss):
         b[rows, targets] = np.maximum(1.0 - total, 0.0)
         return b
 
+    def neutral_variables(self, targets: Any) -> Floats:
+        """Return b = 1 / k."""
+        k = len(self.offsets)
+        return np.full((len(targets), k), 1.0 / k)
+
     def envelope(self, center: Floats, width: float) -> MulticlassEnvelope:
         """Return the smooth envelope around dual variables of shape (n, k)."""
         return MulticlassEnvelope(self, center, width)

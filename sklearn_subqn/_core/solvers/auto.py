@@ -5,7 +5,8 @@ stopping criterion based on duality. SubLBFGS falls fastest as long as the many 
 the objective look smooth from afar; once its progress fades it hands over its point,
 scores included, and the mean of its recent dual variables as the first dual center.
 Where the data are so tall that a sample of the rows gives nearly the same solution,
-``alm`` begins there instead. Smooth losses are left to Newton's method.
+``alm`` begins there instead. With several scores per row it begins there, or at once:
+subLBFGS is slow where kinks have many sides. Smooth losses are left to Newton's method.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _FADING = 0.1
 _WINDOW = 3
 
 # Scores of the solution of a sample are about so uncertain.
-_SAMPLE_WIDTH = 0.1
+_SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
 
 
 def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
@@ -62,8 +63,12 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     if sampled is not None:
         yield Iterate(objective.origin(), phase="sample")
         point = objective.at(sampled)
-        dual = _soft_dual(point)
-        return (yield from alm(objective, point, dual=dual, width=_SAMPLE_WIDTH))
+        several = objective.design.n_outputs is not None
+        width = _SAMPLE_WIDTH_SEVERAL if several else _SAMPLE_WIDTH
+        dual = _soft_dual(point, width)
+        return (yield from alm(objective, point, dual=dual, width=width))
+    if objective.design.n_outputs is not None:
+        return (yield from alm(objective, objective.at(start.w)))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
@@ -79,10 +84,10 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
 
 
-def _soft_dual(point: Point) -> Floats:
+def _soft_dual(point: Point, width: float) -> Floats:
     """Return a dual point in which rows near a kink are between its sides."""
     objective = point.objective
     neutral = objective.loss.neutral_variables(objective.targets)
-    envelope = objective.loss.envelope(neutral, _SAMPLE_WIDTH)
+    envelope = objective.loss.envelope(neutral, width)
     dual: Floats = point.under(objective.with_loss(envelope)).dual
     return dual
