@@ -117,8 +117,9 @@ class JointEstimator(LinearEstimator):
         def fitted(w: Floats) -> dict[str, Any]:
             coef, intercept = design.split(w)
             rows = np.ascontiguousarray(np.asarray(coef).T, dtype=X.dtype)
+            # Adding a constant to all scores changes nothing.
             free = np.zeros(n_outputs, dtype=X.dtype)
-            free[:] = intercept
+            free[:] = intercept - np.mean(intercept)
             return store(rows, free)
 
         problem = task.problem(type(self).__name__)

@@ -164,7 +164,8 @@ def _settle_jointly(point: Point) -> Point:
         largest = float(hessian.diagonal().max())
         # Adding a constant to all intercepts changes nothing.
         hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
-        line = point.along_intercepts(-np.linalg.solve(hessian, sums))
+        direction = -np.linalg.solve(hessian, sums)
+        line = point.along_intercepts(direction - direction.mean())
         step = minimize_smooth(line.derivatives, accuracy=_NEAR)
         if not 0.0 < step < np.inf:
             break
