@@ -11,7 +11,9 @@ onto the simplex.
 """
 
 from libc.math cimport fabs
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from .rows cimport allocate, upper_envelope
 
 
 def value(
@@ -51,7 +53,7 @@ def subgradient(
     cdef double* m
     _check(scores, targets, offsets, rates, weights)
     _same_shape(scores, out)
-    m = <double*> _allocate(k * sizeof(double))
+    m = <double*> allocate(k * sizeof(double))
     with nogil:
         for i in range(n):
             y = targets[i]
@@ -85,7 +87,7 @@ def count_ties(
     cdef double* m
     _check_labels(scores, targets, offsets, rates)
     _same_length(targets.shape[0], out.shape[0])
-    m = <double*> _allocate(k * sizeof(double))
+    m = <double*> allocate(k * sizeof(double))
     with nogil:
         for i in range(n):
             y = targets[i]
@@ -114,7 +116,7 @@ def steepest(
     _check(scores, targets, offsets, rates, weights)
     _same_shape(scores, dscores)
     _same_shape(scores, out)
-    m = <double*> _allocate(k * sizeof(double))
+    m = <double*> allocate(k * sizeof(double))
     with nogil:
         for i in range(n):
             y = targets[i]
@@ -172,7 +174,7 @@ def restrict(
     _same_length(kinks.shape[0], jumps.shape[0])
     if kinks.shape[0] < k:
         raise ValueError(f"room for {kinks.shape[0]} kinks where {k} may come.")
-    m = <double*> _allocate(4 * k * sizeof(double))
+    m = <double*> allocate(4 * k * sizeof(double))
     rise, height, at = m + k, m + 2 * k, m + 3 * k
     with nogil:
         while i < n and count + k <= kinks.shape[0]:
@@ -239,7 +241,7 @@ def envelope_value(
     cdef double* t
     _check(scores, targets, offsets, rates, weights)
     _same_shape(scores, center)
-    t = <double*> _allocate(2 * k * sizeof(double))
+    t = <double*> allocate(2 * k * sizeof(double))
     with nogil:
         for i in range(n):
             y = targets[i]
@@ -275,7 +277,7 @@ def envelope_gradient(
     _check(scores, targets, offsets, rates, weights)
     _same_shape(scores, center)
     _same_shape(scores, out)
-    t = <double*> _allocate(2 * k * sizeof(double))
+    t = <double*> allocate(2 * k * sizeof(double))
     with nogil:
         for i in range(n):
             y = targets[i]
@@ -313,7 +315,7 @@ def envelope_slope(
     _check(scores, targets, offsets, rates, weights)
     _same_shape(scores, center)
     _same_shape(scores, dscores)
-    t = <double*> _allocate(3 * k * sizeof(double))
+    t = <double*> allocate(3 * k * sizeof(double))
     z = t + 2 * k
     with nogil:
         for i in range(n):
@@ -358,7 +360,7 @@ def support(
     _same_shape(scores, center)
     if out.shape[0] != n or out.shape[1] != k:
         raise ValueError("output has another shape than the scores.")
-    t = <double*> _allocate(2 * k * sizeof(double))
+    t = <double*> allocate(2 * k * sizeof(double))
     with nogil:
         for i in range(n):
             y = targets[i]
@@ -476,7 +478,7 @@ def gram(
     _same_length(n, factors.shape[0])
     if out.shape[0] != k or out.shape[1] != k or out.shape[2] != d or out.shape[3] != d:
         raise ValueError("output has the wrong shape.")
-    outer = <double*> _allocate(d * d * sizeof(double) + k * sizeof(Py_ssize_t))
+    outer = <double*> allocate(d * d * sizeof(double) + k * sizeof(Py_ssize_t))
     labels = <Py_ssize_t*> (outer + d * d)
     with nogil:
         for i in range(n):
@@ -599,70 +601,6 @@ cdef inline double _size(const double* z, Py_ssize_t k) noexcept nogil:
     for j in range(k):
         largest = fabs(z[j]) if fabs(z[j]) > largest else largest
     return largest
-
-
-cdef void _sort(double* rise, double* height, Py_ssize_t size) noexcept nogil:
-    """Sort by rise, by height where that is equal: heap sort."""
-    cdef Py_ssize_t start = size // 2, end = size, root, child
-    cdef double r, h
-    while end > 1:
-        if start > 0:
-            start -= 1
-            r, h = rise[start], height[start]
-        else:
-            end -= 1
-            r, h = rise[end], height[end]
-            rise[end], height[end] = rise[0], height[0]
-        root = start
-        child = 2 * root + 1
-        while child < end:
-            if child + 1 < end and (
-                rise[child] < rise[child + 1]
-                or (
-                    rise[child] == rise[child + 1]
-                    and height[child] < height[child + 1]
-                )
-            ):
-                child += 1
-            if rise[child] < r or (rise[child] == r and height[child] <= h):
-                break
-            rise[root], height[root] = rise[child], height[child]
-            root = child
-            child = 2 * root + 1
-        rise[root], height[root] = r, h
-
-
-cdef Py_ssize_t upper_envelope(
-    double* rise, double* height, double* at, Py_ssize_t size
-) noexcept nogil:
-    """Segment the maximum of lines height + eta * rise for eta > 0 (Yu 2009, Alg. 3.4).
-
-    Line 0 is the maximum at 0, the other lines are lower there and rise faster. On
-    return the first lines are those of the maximum, in order, and ``at[j]`` is where
-    line j takes over from line j - 1. The result is their number. O(size log size).
-    """
-    cdef Py_ssize_t i, top = 0
-    cdef double where
-    _sort(rise + 1, height + 1, size - 1)
-    at[0] = 0.0
-    for i in range(1, size):
-        if i + 1 < size and rise[i + 1] == rise[i]:
-            continue
-        while True:
-            where = (height[top] - height[i]) / (rise[i] - rise[top])
-            if top == 0 or where > at[top]:
-                break
-            top -= 1
-        top += 1
-        rise[top], height[top], at[top] = rise[i], height[i], where
-    return top + 1
-
-
-cdef void* _allocate(size_t n_bytes) except NULL:
-    cdef void* memory = malloc(n_bytes)
-    if memory == NULL:
-        raise MemoryError(f"no room for {n_bytes} bytes.")
-    return memory
 
 
 cdef int _check(

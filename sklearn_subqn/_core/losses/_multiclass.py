@@ -21,6 +21,9 @@ _EDGE = 1e-9
 # Kinks on a line are collected in pieces of so many.
 _N_KINKS = 1 << 16
 
+# A violation that is never the largest.
+_NEVER = -1e100
+
 
 class MulticlassHinge(Loss):
     """Multiclass hinge with label costs (Yu 2009, eq. 3.40).
@@ -42,8 +45,12 @@ class MulticlassHinge(Loss):
 
     def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
         k = len(costs)
-        self.offsets = np.ascontiguousarray(costs, dtype=np.float64)
-        self.rates = self.offsets if rescaling == "slack" else np.ones((k, k))
+        self.offsets = np.array(costs, dtype=np.float64, order="C")
+        self.rates = np.ones((k, k))
+        if rescaling == "slack":
+            self.rates = self.offsets.copy()
+            # Labels of no cost never count: their part of a dual point is not seen in it.
+            self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = _NEVER
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
         np.divide(self.offsets, self.rates, out=self._ratios, where=self.rates > 0.0)
