@@ -2,6 +2,7 @@
 
 from .display import ConvergenceDisplay
 from .multiclass import MulticlassHingeClassifier
+from .multilabel import MultilabelHingeClassifier
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -10,6 +11,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ConvergenceDisplay",
     "MulticlassHingeClassifier",
+    "MultilabelHingeClassifier",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
 ]

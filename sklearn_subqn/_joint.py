@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 
 from ._callbacks import FitTask
 from ._core.design import Design
@@ -32,7 +33,7 @@ from ._validation import (
 )
 
 
-class JointEstimator(LinearEstimator):
+class JointEstimator(ClassifierMixin, LinearEstimator):
     """Base of estimators that minimize one joint loss of all scores of a row."""
 
     alpha: float
@@ -46,6 +47,7 @@ class JointEstimator(LinearEstimator):
     callback: Callable[[Progress], Any] | None
     verbose: int
 
+    classes_: npt.NDArray[Any]
     coef_: npt.NDArray[Any]
     intercept_: npt.NDArray[Any]
 
@@ -61,6 +63,48 @@ class JointEstimator(LinearEstimator):
         check_callback(self.callback)
         check_verbose(self.verbose)
         check_solver(self.solver, "hinge", loss)
+
+    def _fit_classes(
+        self,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        previous: dict[str, Any],
+        raw: tuple[Any, Any, Any],
+    ) -> None:
+        """Fit to one class per sample.
+
+        Parameters
+        ----------
+        X, y, loss, weights, classes
+            The problem, validated.
+        previous : dict
+            Attributes of a previous fit to start from.
+        raw : tuple
+            What the user passed to ``fit``.
+        """
+        k = len(classes)
+        # Rows of other classes have no weight.
+        targets = np.minimum(np.searchsorted(classes, y), k - 1).astype(np.intp)
+
+        def store(coef: Any, intercept: Any) -> dict[str, Any]:
+            if k == 2:
+                coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+            return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+
+        start = None
+        # As lists, since old NumPy warns at comparing numbers with strings.
+        if (
+            self._continues(previous)
+            and previous["classes_"].tolist() == classes.tolist()
+        ):
+            w = np.column_stack([previous["coef_"], previous["intercept_"]])
+            # The vectors of both classes are opposite.
+            w = np.concatenate([-0.5 * w, 0.5 * w]) if k == 2 else w
+            start = w, previous.get("_dual")
+        self._minimize(X, targets, loss, weights, k, start, raw, store)
 
     def _continues(self, previous: dict[str, Any]) -> bool:
         """Whether a previous fit was of the same features."""
@@ -81,7 +125,7 @@ class JointEstimator(LinearEstimator):
         weights: Floats,
         n_outputs: int,
         start: tuple[Floats, Floats | None] | None,
-        task: FitTask,
+        raw: tuple[Any, Any, Any],
         store: Callable[[Floats, Floats], dict[str, Any]],
     ) -> None:
         """Fit and set the attributes that all estimators have.
@@ -94,6 +138,8 @@ class JointEstimator(LinearEstimator):
             Number k of scores.
         start : tuple of ndarray of shape (k, n_features + 1) and dual, or None
             Coefficients with intercepts, and perhaps a dual point, to start from.
+        raw : tuple
+            What the user passed to ``fit``: X, y and sample_weight.
         store : callable
             From coefficients (k, n_features) and intercepts (k,), of the type of X, to
             the attributes by which the estimator predicts.
@@ -122,6 +168,8 @@ class JointEstimator(LinearEstimator):
             free[:] = intercept - np.mean(intercept)
             return store(rows, free)
 
+        raw_X, raw_y, sample_weight = raw
+        task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
         problem = task.problem(type(self).__name__)
         solution: Solution = solve(
             objective,
@@ -146,3 +194,35 @@ class JointEstimator(LinearEstimator):
         self.history_ = [solution.history]
         # The dual point is only worth its memory to a fit that starts from it.
         self._dual = solution.dual if self.warm_start else None
+        task.end()
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
+            For two classes, the difference of the scores of the second and the first.
+        """
+        scores = self._raw_scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of the largest score of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0.0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]

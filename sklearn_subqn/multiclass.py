@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._callbacks import FitTask, with_callbacks
+from ._callbacks import with_callbacks
 from ._core.losses import MulticlassHinge
 from ._estimator import Progress
 from ._joint import JointEstimator
@@ -22,7 +20,7 @@ from ._validation import (
 )
 
 
-class MulticlassHingeClassifier(ClassifierMixin, JointEstimator):
+class MulticlassHingeClassifier(JointEstimator):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
@@ -138,8 +136,6 @@ class MulticlassHingeClassifier(ClassifierMixin, JointEstimator):
     0.98
     """
 
-    classes_: npt.NDArray[Any]
-
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -173,7 +169,9 @@ class MulticlassHingeClassifier(ClassifierMixin, JointEstimator):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassHingeClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> MulticlassHingeClassifier:
         """Fit the model.
 
         Parameters
@@ -205,61 +203,11 @@ class MulticlassHingeClassifier(ClassifierMixin, JointEstimator):
         check_option("rescaling", self.rescaling, ["margin", "slack"])
         self._check_parameters(MulticlassHinge(np.zeros((1, 1))))
         previous = vars(self).copy() if self.warm_start else {}
-        raw_X, raw_y = X, y
+        raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        k = len(classes)
-        loss = MulticlassHinge(check_label_cost(self.label_cost, k), self.rescaling)
-        # Rows of other classes have no weight.
-        targets = np.minimum(np.searchsorted(classes, y), k - 1).astype(np.intp)
-
-        def store(coef: Any, intercept: Any) -> dict[str, Any]:
-            if k == 2:
-                coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-            return {"classes_": classes, "coef_": coef, "intercept_": intercept}
-
-        start = None
-        if (
-            self._continues(previous)
-            and previous["classes_"].tolist() == classes.tolist()
-        ):
-            w = np.column_stack([previous["coef_"], previous["intercept_"]])
-            if k == 2:
-                w = np.concatenate([-0.5 * w, 0.5 * w])
-            start = w, previous.get("_dual")
-        task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
-        self._minimize(X, targets, loss, weights, k, start, task, store)
-        task.end()
+        costs = check_label_cost(self.label_cost, len(classes))
+        loss = MulticlassHinge(costs, self.rescaling)
+        self._fit_classes(X, y, loss, weights, classes, previous, raw)
         return self
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the scores of samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            For two classes, the difference of the scores of the second and the first.
-        """
-        scores = self._raw_scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Any:
-        """Return the class of the largest score of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0.0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]

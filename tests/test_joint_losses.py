@@ -88,13 +88,13 @@ def test_subgradient_and_oracle(kind, seed):
     u = loss.subgradient(scores, targets, weights)
     rows = loss.kink_rows(scores, targets)
     steep = u.copy()
-    steep[rows] = loss.argsup(
-        scores[rows], dscores[rows], targets[rows], weights[rows]
-    )
+    steep[rows] = loss.argsup(scores[rows], dscores[rows], targets[rows], weights[rows])
     for i, (z, t) in enumerate(zip(scores, targets, strict=True)):
         lines = brute_force(kind, loss, z, t)
         heights = np.array([a + g @ z for a, g in lines])
-        best = [g for (a, g), h in zip(lines, heights, strict=True) if h == heights.max()]
+        best = [
+            g for (a, g), h in zip(lines, heights, strict=True) if h == heights.max()
+        ]
         assert any(np.allclose(u[i], weights[i] * g) for g in best)
         slope = weights[i] * max(g @ dscores[i] for g in best)
         assert steep[i] @ dscores[i] == pytest.approx(slope, abs=1e-14)
@@ -238,9 +238,7 @@ def test_curvature_as_matrix(kind):
 @seeds
 def test_leveled_duals_are_feasible_and_level(kind, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed, n=30)
-    duals = [
-        loss.subgradient(s, targets, weights) for s in (scores, dscores, -scores)
-    ]
+    duals = [loss.subgradient(s, targets, weights) for s in (scores, dscores, -scores)]
     u = loss.level(np.mean(duals, axis=0))
     assert_allclose(u.sum(axis=0), 0.0, atol=1e-13)
     assert_allclose(u.sum(axis=1), 0.0, atol=1e-13)

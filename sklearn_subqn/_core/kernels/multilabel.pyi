@@ -4,9 +4,7 @@ from numpy.typing import NDArray
 Floats = NDArray[float64]
 Flags = NDArray[uint8]
 
-def value(
-    scores: Floats, targets: Flags, costs: Floats, weights: Floats
-) -> float: ...
+def value(scores: Floats, targets: Flags, costs: Floats, weights: Floats) -> float: ...
 def subgradient(
     scores: Floats,
     targets: Flags,

@@ -5,4 +5,11 @@ from ._hinge import Hinge, SquaredHinge
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
 
-__all__ = ["Hinge", "Loss", "MulticlassHinge", "MultilabelHinge", "PiecewiseQuadratic", "SquaredHinge"]
+__all__ = [
+    "Hinge",
+    "Loss",
+    "MulticlassHinge",
+    "MultilabelHinge",
+    "PiecewiseQuadratic",
+    "SquaredHinge",
+]

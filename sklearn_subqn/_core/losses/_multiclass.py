@@ -216,7 +216,9 @@ class MulticlassEnvelope(Loss):
         """Return R*(u) of the hinge + width / 2 * sum_i s_i ||b_i - center_i||²."""
         shift = self._loss.dual_variables(dual, targets, weights)
         shift -= self.center
-        penalty = 0.5 * self.width * float(weights @ np.einsum("ij,ij->i", shift, shift))
+        penalty = (
+            0.5 * self.width * float(weights @ np.einsum("ij,ij->i", shift, shift))
+        )
         return self._loss.conjugate(dual, targets, weights) + penalty
 
     def curvature(

@@ -80,9 +80,7 @@ class MultilabelHinge(Loss):
     ) -> Floats:
         """Return the oracle's choice below (3.57): the steepest of the worst labels."""
         u = np.empty_like(scores)
-        kernel.steepest(
-            scores, dscores, targets, self.costs, weights, TIE_TOLERANCE, u
-        )
+        kernel.steepest(scores, dscores, targets, self.costs, weights, TIE_TOLERANCE, u)
         return u
 
     def restrict(
@@ -175,7 +173,9 @@ class MultilabelEnvelope(Loss):
         """Return R*(u) of the hinge + width / 2 * sum_i s_i ||b_i - center_i||²."""
         shift = self._loss.dual_variables(dual, targets, weights)
         shift -= self.center
-        penalty = 0.5 * self.width * float(weights @ np.einsum("ij,ij->i", shift, shift))
+        penalty = (
+            0.5 * self.width * float(weights @ np.einsum("ij,ij->i", shift, shift))
+        )
         return self._loss.conjugate(dual, targets, weights) + penalty
 
     def curvature(
