@@ -24,9 +24,9 @@ class MulticlassHingeClassifier(JointEstimator):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
-    weights for each class at once, where the loss of a sample of class y with scores z is
-    ``max_j (cost[y, j] + z_j - z_y)``, and reports how far the result is from the optimum
-    at most.
+    weights for each class at once, where the loss of a sample of class y with scores z
+    is ``max_j (cost[y, j] + z_j - z_y)``, and reports how far the result is from the
+    optimum at most.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class MulticlassHingeClassifier(JointEstimator):
         - "auto": "alm", from the solution for a sample of the rows where data are tall.
           Problems small enough for it to take milliseconds are solved to nearly machine
           precision, whatever ``tol`` is.
-        - "alm": proximal method of multipliers on the dual, that is, a semismooth Newton
-          method on smooth envelopes of the loss.
+        - "alm": proximal method of multipliers on the dual, that is, a semismooth
+          Newton method on smooth envelopes of the loss.
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
           matrix of the squared number of parameters. Their bounds are poor, the more so
           with intercepts.
@@ -113,8 +113,8 @@ class MulticlassHingeClassifier(JointEstimator):
     machine with half the ``alpha``, since both classes' vectors are penalized.
 
     Fitting takes memory beyond X for about ten arrays of n_samples * n_classes numbers
-    and, with "alm", for a copy of the rows with several classes near the maximum, at most
-    0.6 times X.
+    and, with "alm", for a copy of the rows with several classes near the maximum, at
+    most 0.6 times X.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Joint multiclass and multilabel hinge: losses, envelopes, oracles and line searches."""
+"""Joint multiclass and multilabel hinge: losses, envelopes, oracles, line searches."""
 
 from itertools import pairwise
 

@@ -281,7 +281,7 @@ class Point:
         return Hessian(self)
 
     def intercept_hessian(self) -> Floats:
-        """Return the Hessian in several intercepts, of shape (k, k); X takes no part."""
+        """Return the Hessian in the k intercepts, of shape (k, k), without X."""
         o = self.objective
         k = self.scores.shape[1]
         blocks = np.zeros((k, k, 1, 1))

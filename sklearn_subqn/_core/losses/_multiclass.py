@@ -49,7 +49,7 @@ class MulticlassHinge(Loss):
         self.rates = np.ones((k, k))
         if rescaling == "slack":
             self.rates = self.offsets.copy()
-            # Labels of no cost never count: their part of a dual point is not seen in it.
+            # Labels of no cost never count: a dual point does not show their part.
             self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = _NEVER
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))

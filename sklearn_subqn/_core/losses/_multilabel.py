@@ -27,7 +27,7 @@ class MultilabelHinge(Loss):
 
     Without a threshold the loss of a row is the maximum of 0 and of
     costs[0, j] + z_j + costs[1, h] - z_h over its irrelevant labels j and relevant
-    labels h: the decoupled loss (3.54) where the costs are tau / 2, and (3.55) for label
+    labels h: the decoupled loss (3.54) where costs are tau / 2, and (3.55) for label
     losses that are sums of a cost for each. Rows without either kind of labels have no
     loss.
 
@@ -52,7 +52,7 @@ class MultilabelHinge(Loss):
         return kernel.value(scores, targets, self.costs, weights)
 
     def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the subgradient (3.57) of the first worst labels; zero if it is one."""
+        """Return the subgradient (3.57) of the first worst labels, or zero if it is."""
         u = np.empty_like(scores)
         kernel.subgradient(scores, targets, self.costs, weights, TIE_TOLERANCE, u)
         return u
