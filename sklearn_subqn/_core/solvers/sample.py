@@ -16,8 +16,8 @@ from ..objective import Objective
 from .run import Solver, Start, run
 
 # Share of the rows in a sample, how many rows it must have for each parameter of a
-# score, and the relative gap to which its problem is solved. Several scores per row share the
-# work of forming and factorizing matrices: there a rough start pays sooner.
+# score, and the relative gap to which its problem is solved. Problems of several scores
+# per row take many costly steps: there a rough start pays sooner.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 _TOL, _TOL_SEVERAL = 1e-2, 1e-1
