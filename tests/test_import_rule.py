@@ -188,7 +188,7 @@ def test_every_file_has_one_line_in_the_architecture():
 
 def test_import_of_the_package_does_not_import_matplotlib():
     code = "import sys, sklearn_subqn; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
 def test_version_is_that_of_the_build():

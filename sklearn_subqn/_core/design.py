@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .losses._base import Floats, Rows
+from .kernels import ascent, gram
+from .losses._base import Floats, Intervals, Rows
+
+# Below this share of stored entries, changing one row's dual variable costs next to
+# nothing beside a product, and rows are nearly orthogonal.
+_TEXT_SHARE = 0.01
 
 # A product with a subset of the rows first copies them; above this share of the rows
 # the product with all of them is cheaper.
@@ -30,6 +35,10 @@ _PART_SIZE = 100_000
 
 # So many rows, about, tell enough of the spectrum of the features.
 _SPECTRUM_ROWS = 2000
+
+# Products of columns are made by pairs of stored entries where rows have fewer than
+# this share of the features, elsewhere by BLAS.
+_PAIRS_SHARE = 0.3
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
@@ -97,6 +106,11 @@ class Design:
     def row_size(self) -> float:
         """Mean number of stored entries in a row."""
         return self._size / max(self.n_rows, 1)
+
+    @property
+    def is_text_like(self) -> bool:
+        """Whether the data are so sparse that ``row_sweeps`` are worth while."""
+        return self.n_outputs is None and self._is_sparser_than(_TEXT_SHARE)
 
     @property
     def nbytes(self) -> int:
@@ -167,26 +181,37 @@ class Design:
         For one score per row only. Counts as one pass.
         """
         self.passes += 1.0
-        d, q = self.n_features, self.n_params
-        roots = np.sqrt(weights)
-        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        q = self.n_params
+        by_pairs = self._is_sparser_than(_PAIRS_SHARE)
+        add = self._add_by_pairs if by_pairs else self._add_by_blas
 
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            gram = np.zeros((q, q))
+            total = np.zeros((q, q))
             for start, stop, block in part:
-                for a in range(0, stop - start, n_rows):
-                    b = min(a + n_rows, stop - start)
-                    rows = _dense(block[a:b])
-                    root = roots[start + a : start + b, np.newaxis]
-                    scaled = rows * root
-                    gram[:d, :d] += scaled.T @ scaled
-                    if self.fit_intercept:
-                        gram[:d, d] += scaled.T @ root[:, 0]
-                        gram[d, d] += float(root[:, 0] @ root[:, 0])
-            gram[d:, :d] = gram[:d, d:].T
-            return gram
+                add(total, block, weights[start:stop])
+            return total
 
-        return sum(self._each(multiply))
+        half = sum(self._each(multiply))
+        return half + half.T
+
+    def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
+        """Add half of the products of the columns, by row pairs of stored entries."""
+        gram.add_half(block.data, block.indices, block.indptr, weights, total)
+        if self.fit_intercept:
+            total[-1, :-1] += block.T @ weights
+            total[-1, -1] += 0.5 * float(weights.sum())
+
+    def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
+        """Add half of the products of the columns, by BLAS on blocks of the rows."""
+        d = self.n_features
+        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        for a in range(0, len(weights), n_rows):
+            root = np.sqrt(weights[a : a + n_rows])
+            scaled = _dense(block[a : a + n_rows]) * root[:, np.newaxis]
+            total[:d, :d] += 0.5 * (scaled.T @ scaled)
+            if self.fit_intercept:
+                total[d, :d] += scaled.T @ root
+                total[d, d] += 0.5 * float(root @ root)
 
     def block_gram(self, add: Callable[[Floats, slice, Floats], None]) -> Floats:
         """Return the q x q matrix sum_i M_i (x) x_i x_iᵀ, for k scores per row.
@@ -248,6 +273,14 @@ class Design:
         values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
         return np.maximum(values, 0.0) / len(X), vectors
 
+    def row_sweeps(self, loss: Intervals, steps: Floats) -> RowSweeps:
+        """Return sweeps of dual coordinate ascent, for sparse data."""
+        return RowSweeps(self, loss, steps)
+
+    def join(self, coef: Floats, intercept: float) -> Floats:
+        """Return the parameters w of shape (q,) for one score per row."""
+        return np.append(coef, intercept) if self.fit_intercept else coef.copy()
+
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
         coef, intercept = w[: self.n_coef], w[self.n_coef :]
@@ -255,6 +288,9 @@ class Design:
             return coef, float(intercept[0]) if self.fit_intercept else 0.0
         shape = (self.n_features, self.n_outputs)
         return coef.reshape(shape), intercept if self.fit_intercept else 0.0
+
+    def _is_sparser_than(self, share: float) -> bool:
+        return sparse.issparse(self._X) and self.row_size < share * self.n_features
 
     def _adjoint(self, dual: Floats) -> Floats:
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
@@ -287,6 +323,54 @@ class Design:
 
     def _float64(self, block: Any) -> Any:
         return block.astype(np.float64) if self._promote else block
+
+
+class RowSweeps:
+    """Sweeps of dual coordinate ascent over the rows of sparse data.
+
+    Parameters
+    ----------
+    design : Design
+    loss : Intervals
+    steps : ndarray of shape (n,)
+        The dual variables v stand for coefficients sum_i steps_i v_i x_i.
+    """
+
+    def __init__(self, design: Design, loss: Intervals, steps: Floats) -> None:
+        self._design = design
+        self._loss = loss
+        self._steps = steps
+        X = design._X
+        self._squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+        self._intercept_step = 0.0
+        if design.fit_intercept:
+            self._intercept_step = float(self._squares.mean())
+        self._order = np.arange(len(steps), dtype=X.indptr.dtype)
+        self._seed = 1
+
+    def run(self, v: Floats, coef: Floats, intercept: float) -> float:
+        """Change v and coef in place, each row once; return the intercept.
+
+        The intercept is drawn to where it was by a penalty, as a coefficient of a
+        constant column as large as the rows are. Counts as two passes.
+        """
+        X = self._design._X
+        self._design.passes += 2.0
+        self._seed += 1
+        return ascent.sweep(
+            X.data,
+            X.indices,
+            X.indptr,
+            *self._loss,
+            self._steps,
+            self._squares,
+            intercept,
+            self._intercept_step,
+            self._seed * 0x9E3779B97F4A7C15 % 2**64,
+            self._order,
+            v,
+            coef,
+        )
 
 
 def _dense(rows: Any) -> Floats:

@@ -128,6 +128,11 @@ class Objective:
         """Return the point w, at the cost of one product with X."""
         return Point(self, w, self.design.forward(w))
 
+    def cut(self, dual: Floats) -> Cut:
+        """Return the cut of a dual point, at the cost of a product with X."""
+        offset = -self.loss.conjugate(dual, self.targets, self.weights)
+        return Cut(self.design.adjoint(dual), offset)
+
     def dual_value(self, cut: Cut) -> float:
         """Return min_w alpha * Omega(w) + <normal, w> + offset, a lower bound of J.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -126,6 +126,15 @@ class Curvature(Protocol):
         """
 
 
+class Intervals(NamedTuple):
+    """loss_i(z) = max over v in [low_i, high_i] of v (targets_i - z) - ridge / 2 v²."""
+
+    targets: Floats
+    low: Floats
+    high: Floats
+    ridge: float
+
+
 class Loss(ABC):
     """A convex function R(z) = sum_i weights_i * loss_i(z_i) of scores z.
 
@@ -169,6 +178,13 @@ class Loss(ABC):
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
+
+    def intervals(self, targets: Floats) -> Intervals:
+        """Return the loss as a maximum over an interval of dual variables v.
+
+        The intervals hold zero; the dual variables u of R are -weights * v.
+        """
+        raise TypeError(f"{type(self).__name__} is no maximum over intervals.")
 
     def neutral_variables(self, targets: Floats) -> Floats:
         """Return such variables in the middle of their set, one row like another."""

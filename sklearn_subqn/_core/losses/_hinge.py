@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import hinge
-from ._base import TIE_TOLERANCE, Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
+from ._base import (
+    TIE_TOLERANCE,
+    Derivatives,
+    Floats,
+    Intervals,
+    Loss,
+    PiecewiseQuadratic,
+    Rows,
+)
 from ._envelope import HingeEnvelope
 
 
@@ -64,6 +72,12 @@ class Hinge(Loss):
         np.divide(-targets * dual, weights, out=beta, where=weights > 0.0)
         return np.clip(beta, 0.0, 1.0, out=beta)
 
+    def intervals(self, targets: Floats) -> Intervals:
+        """Return max(0, 1 - y z) as the maximum over v in [0, y] of v (y - z)."""
+        return Intervals(
+            targets, np.minimum(targets, 0.0), np.maximum(targets, 0.0), 0.0
+        )
+
     def neutral_variables(self, targets: Floats) -> Floats:
         """Return beta = 1/2."""
         return np.full(targets.shape, 0.5)
@@ -112,6 +126,15 @@ class SquaredHinge(Loss):
         positive = weights > 0.0
         u = dual[positive]
         return float(u @ targets[positive] + 0.25 * (u @ (u / weights[positive])))
+
+    def intervals(self, targets: Floats) -> Intervals:
+        """Return max(0, 1 - y z)² as the maximum of v (y - z) - v²/4 over v y >= 0."""
+        return Intervals(
+            targets,
+            np.where(targets < 0.0, -np.inf, 0.0),
+            np.where(targets > 0.0, np.inf, 0.0),
+            0.5,
+        )
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return 2 s_i for rows in error, else zero.

@@ -1,0 +1,97 @@
+"""Dual coordinate ascent over the rows of a sparse matrix."""
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int
+    long long
+
+
+def sweep(
+    const real[::1] data,
+    const index[::1] indices,
+    const index[::1] indptr,
+    const double[::1] targets,
+    const double[::1] low,
+    const double[::1] high,
+    double ridge,
+    const double[::1] steps,
+    const double[::1] squares,
+    double intercept,
+    double intercept_step,
+    unsigned long long seed,
+    index[::1] order,
+    double[::1] v,
+    double[::1] w,
+):
+    """Maximize over one dual variable after the other, each row once.
+
+    The dual variables v stand for the parameters w = sum_i steps_i v_i x_i, for an
+    intercept that changes by intercept_step * steps_i times the change of v_i, and for
+    losses that are the maximum over v_i in [low_i, high_i] of
+    v_i (targets_i - z_i) - ridge / 2 v_i².
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays
+        CSR matrix of shape (n, d) with valid indices.
+    targets, low, high, steps : ndarray of shape (n,)
+    ridge : float
+    squares : ndarray of shape (n,)
+        Squared norms of the rows.
+    intercept, intercept_step, seed : numbers
+        ``seed``, not zero, of the permutation in which rows are visited.
+    order : ndarray of shape (n,)
+        A permutation, shuffled in place.
+    v : ndarray of shape (n,)
+    w : ndarray of shape (d,)
+        Both changed in place.
+
+    Returns
+    -------
+    intercept : float
+    """
+    cdef Py_ssize_t n = v.shape[0], k, i, j, other
+    cdef index swapped
+    cdef double z, curvature, new, change
+    for length in (
+        indptr.shape[0] - 1,
+        targets.shape[0],
+        low.shape[0],
+        high.shape[0],
+        steps.shape[0],
+        squares.shape[0],
+        order.shape[0],
+    ):
+        if length != n:
+            raise ValueError(f"an array has {length} instead of {n} rows")
+    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
+        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    with nogil:
+        for k in range(n - 1, 0, -1):
+            seed ^= seed << 13
+            seed ^= seed >> 7
+            seed ^= seed << 17
+            other = <Py_ssize_t>(seed % <unsigned long long>(k + 1))
+            swapped = order[k]
+            order[k] = order[other]
+            order[other] = swapped
+        for k in range(n):
+            i = order[k]
+            curvature = steps[i] * (squares[i] + intercept_step) + ridge
+            if steps[i] == 0.0 or curvature == 0.0:
+                continue
+            z = intercept
+            for j in range(indptr[i], indptr[i + 1]):
+                z += data[j] * w[indices[j]]
+            new = v[i] + (targets[i] - z - ridge * v[i]) / curvature
+            new = min(max(new, low[i]), high[i])
+            change = (new - v[i]) * steps[i]
+            if change != 0.0:
+                v[i] = new
+                intercept += intercept_step * change
+                for j in range(indptr[i], indptr[i + 1]):
+                    w[indices[j]] += change * data[j]
+    return intercept

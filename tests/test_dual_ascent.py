@@ -1,0 +1,157 @@
+"""Dual coordinate ascent on text-like data."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.losses import Hinge, SquaredHinge
+from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.solvers import Start, alm, newton
+from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
+
+LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+each_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+def text(n=400, d=2000, *, seed=0):
+    """Return sparse rows of unit length and labels that a few columns decide."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.008, rng=rng, format="csr")
+    X.data = rng.exponential(size=X.nnz)
+    norms = np.sqrt(X.multiply(X).sum(axis=1))
+    X = sparse.csr_array(X / np.maximum(norms, 1e-300)[:, np.newaxis])
+    y = np.where(X[:, : d // 4].sum(axis=1) > 0.3, 1.0, -1.0)
+    return X, y
+
+
+def problem(loss, fit_intercept, alpha=1e-3, **options):
+    X, y = text(**options)
+    weights = np.random.default_rng(7).random(len(y))
+    weights[::9] = 0.0
+    weights /= weights.sum()
+    design = Design(X, fit_intercept=fit_intercept)
+    return Objective(design, y, LOSSES[loss], L2(X.shape[1]), alpha, weights)
+
+
+def optimum(objective):
+    start = objective.origin()
+    if objective.loss.smooth:
+        solver = newton(objective, start.w)
+    else:
+        solver = alm(objective, start)
+    best, bound = np.inf, -np.inf
+    for _, iterate in zip(range(500), solver, strict=False):
+        best = min(best, iterate.point.value)
+        bound = max(bound, iterate.lower_bound, iterate.point.lower_bound)
+        if best - bound < 1e-6 * best:
+            return best, bound
+    raise AssertionError(f"only proven to {best - bound}")
+
+
+def origin(objective):
+    return Start(np.zeros(objective.n_params))
+
+
+@each_loss
+@each_intercept
+def test_bounds_enclose_the_optimum_and_close_in(loss, fit_intercept):
+    objective = problem(loss, fit_intercept)
+    assert objective.design.is_text_like
+    best, bound = optimum(objective)
+    iterates = list(dual_ascent(objective, origin(objective)))
+    assert len(iterates) > 2
+    for iterate in iterates:
+        assert iterate.lower_bound <= best
+        assert iterate.point.value >= bound
+        assert iterate.point.value == pytest.approx(
+            objective.at(iterate.point.w).value, rel=1e-12
+        )
+    values = np.array([iterate.point.value for iterate in iterates[1:]])
+    bounds = np.array([iterate.lower_bound for iterate in iterates[1:]])
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert values[-1] - bounds[-1] < 0.02 * best
+
+
+@each_loss
+@each_intercept
+def test_duals_are_feasible_and_balanced(loss, fit_intercept):
+    objective = problem(loss, fit_intercept)
+    *_, last = dual_ascent(objective, origin(objective))
+    beta = -last.dual * objective.targets
+    assert np.all(beta >= 0.0)
+    if loss == "hinge":
+        assert np.all(beta <= objective.weights * (1 + 1e-14))
+    assert not beta[objective.weights == 0.0].any()
+    if fit_intercept:
+        assert abs(last.dual.sum()) < 1e-15
+
+
+@each_intercept
+def test_goes_on_from_a_dual_point(fit_intercept):
+    objective = problem("hinge", fit_intercept)
+    *_, last = dual_ascent(objective, origin(objective))
+    again = dual_ascent(objective, Start(last.point.w, last.dual))
+    first = next(again)
+    assert first.point.value == pytest.approx(last.point.value, rel=1e-6)
+    second = next(again)
+    assert second.lower_bound > last.lower_bound * (1 - 1e-3)
+
+
+@each_loss
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+def test_types_of_data(loss, dtype, indices):
+    X, y = text()
+    X = sparse.csr_array(
+        (X.data.astype(dtype), X.indices.astype(indices), X.indptr.astype(indices)),
+        shape=X.shape,
+    )
+    model = SubLBFGSLinearSVC(1e-3, loss=loss, tol=1e-5).fit(X, y)
+    peer = SubLBFGSLinearSVC(1e-3, loss=loss, tol=1e-5).fit(X.toarray(), y)
+    assert "dual ascent" in model.history_[0].phase
+    assert model.coef_.dtype == dtype
+    assert model.objective_ == pytest.approx(peer.objective_, rel=2e-5)
+    assert model.dual_gap_ <= 1.1e-5 * model.objective_
+
+
+def test_the_same_data_give_the_same_model():
+    X, y = text()
+    first = SubLBFGSLinearSVC(1e-3).fit(X, y)
+    second = SubLBFGSLinearSVC(1e-3).fit(X.copy(), y.copy())
+    assert_array_equal(first.coef_, second.coef_)
+    assert_array_equal(first.history_[0].objective, second.history_[0].objective)
+
+
+@each_loss
+def test_weights_are_repetitions(loss):
+    X, y = text()
+    counts = np.random.default_rng(1).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), counts)
+    options = {"loss": loss, "tol": 1e-9}
+    weighted = SubLBFGSLinearSVC(1e-3, **options).fit(X, y, sample_weight=counts)
+    repeated = SubLBFGSLinearSVC(1e-3, **options).fit(X[rows], y[rows])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+
+
+def test_handing_over_shows_in_the_history():
+    X, y = text()
+    history = SubLBFGSLinearSVC(1e-5, tol=1e-6).fit(X, y).history_[0]
+    phases = list(dict.fromkeys(history.phase))
+    assert phases == ["dual ascent", "alm"]
+    assert np.all(np.diff(history.passes) >= 0.0)
+    assert np.all(np.diff(history.objective) <= 0.0)
+
+
+def test_rows_without_entries():
+    X, y = text()
+    X = sparse.vstack([X, sparse.csr_array((50, X.shape[1]))], format="csr")
+    y = np.append(y, np.ones(50))
+    for fit_intercept in (False, True):
+        model = SubLBFGSLinearSVC(1e-3, fit_intercept=fit_intercept).fit(X, y)
+        assert model.dual_gap_ <= 1e-3 * model.objective_

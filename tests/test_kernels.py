@@ -1,0 +1,279 @@
+"""Kernels against their NumPy twins, and what they refuse."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from sklearn_subqn._core.kernels import ascent, gram, hinge, piecewise
+
+
+def rows(n, seed=0):
+    """Return scores, targets and weights, each of shape (n,); some scores at kinks."""
+    rng = np.random.default_rng(seed)
+    targets = rng.choice([-1.0, 1.0], n)
+    scores = 2 * rng.standard_normal(n)
+    scores[::3] = targets[::3]
+    return scores, targets, rng.random(n)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 100, 1001])
+def test_hinge_value(n):
+    scores, targets, weights = rows(n)
+    expected = weights @ np.maximum(1 - targets * scores, 0)
+    assert hinge.value(scores, targets, weights) == pytest.approx(expected, rel=1e-13)
+
+
+each_n = pytest.mark.parametrize("n", [0, 1, 2, 100, 1001])
+
+
+@each_n
+def test_hinge_subgradient(n):
+    scores, targets, weights = rows(n)
+    out = np.empty(n)
+    hinge.subgradient(scores, targets, weights, 1e-10, out)
+    in_error = 1 - targets * scores > 1e-10
+    assert_array_equal(out, np.where(in_error, -weights * targets, 0.0))
+
+
+@each_n
+def test_hinge_kinks_ahead(n):
+    scores, targets, weights = rows(n)
+    dscores = np.random.default_rng(1).standard_normal(n)
+    kinks, jumps = np.empty(n), np.empty(n)
+    slope, n_kinks = hinge.kinks_ahead(
+        scores, dscores, targets, weights, 1e-10, kinks, jumps
+    )
+    m, dm = 1 - targets * scores, -targets * dscores
+    on_kink = np.abs(m) <= 1e-10
+    right = np.where(on_kink, dm > 0, m > 0)
+    assert slope == pytest.approx((weights * dm)[right].sum(), rel=1e-12, abs=1e-12)
+    ahead = ~on_kink & (m * dm < 0)
+    assert_allclose(kinks[:n_kinks], (-m / dm)[ahead], rtol=1e-13)
+    assert_allclose(jumps[:n_kinks], np.abs(weights * dm)[ahead], rtol=1e-13)
+
+
+@each_n
+@pytest.mark.parametrize("step", [0.0, 0.3, 5.0])
+def test_hinge_squared_slope(n, step):
+    scores, targets, weights = rows(n)
+    dscores = np.random.default_rng(1).standard_normal(n)
+    m, dm = np.empty(n), np.empty(n)
+    hinge.squared_line(scores, dscores, targets, m, dm)
+    assert_array_equal(m, 1 - targets * scores)
+    assert_array_equal(dm, -targets * dscores)
+    at = np.maximum(m + step * dm, 0.0)
+    slope, curvature = hinge.squared_slope(m, dm, weights, step)
+    assert slope == pytest.approx(2 * weights @ (at * dm), rel=1e-12, abs=1e-12)
+    assert curvature == pytest.approx(2 * weights @ (dm**2 * (at > 0)), rel=1e-12)
+
+
+@each_n
+@pytest.mark.parametrize("width", [0.1, 3.0])
+def test_hinge_envelope(n, width):
+    scores, targets, weights = rows(n)
+    rng = np.random.default_rng(1)
+    dscores, center = rng.standard_normal(n), rng.random(n)
+    center[::5] = 0.0
+    t = center + (1 - targets * scores) / width
+    out, dt = np.empty(n), np.empty(n)
+    hinge.envelope_dual(scores, targets, weights, center, width, out)
+    assert_allclose(out, -weights * targets * np.clip(t, 0, 1), rtol=1e-13)
+    hinge.envelope_curvature(scores, targets, weights, center, width, 1e-9, out)
+    inside = (t >= -1e-9) & (t <= 1 + 1e-9)
+    assert_allclose(out, np.where(inside, weights / width, 0.0), rtol=1e-14)
+    hinge.envelope_line(scores, dscores, targets, center, width, out, dt)
+    assert_allclose(out, t, rtol=1e-13)
+    assert_allclose(dt, -targets * dscores / width, rtol=1e-14)
+    at = out + 0.7 * dt
+    slope, curvature = hinge.envelope_slope(out, dt, weights, width, 0.7)
+    expected = width * weights @ (dt * np.clip(at, 0, 1))
+    assert slope == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    inside = (at >= 0) & (at <= 1)
+    assert curvature == pytest.approx(width * weights @ (dt**2 * inside), rel=1e-12)
+
+
+def step_of_sorted_kinks(slope, curvature, kinks, slope_jumps, curvature_jumps):
+    """Walk through the sorted kinks; return step, slope and curvature there."""
+    a, c = slope, curvature
+    for kink in np.unique(kinks):
+        if a + c * kink >= 0:
+            return -a / c if c > 0 else kink
+        a += slope_jumps[kinks == kink].sum()
+        c += curvature_jumps[kinks == kink].sum()
+        if a + c * kink >= 0:
+            return kink
+    return -1.0
+
+
+@given(
+    kinks=st.lists(st.integers(1, 40), max_size=80),
+    seed=st.integers(0, 10**6),
+    steepness=st.integers(1, 60),
+    quadratic=st.booleans(),
+)
+def test_piecewise_minimum(kinks, seed, steepness, quadratic):
+    rng = np.random.default_rng(seed)
+    kinks = np.array(kinks, dtype=np.float64)
+    # Integers leave nothing to rounding, so that ties and flat parts are exact.
+    slope_jumps = rng.integers(0, 5, len(kinks)).astype(np.float64)
+    curvature = float(rng.integers(0, 2)) if quadratic else 0.0
+    zeros = np.zeros(len(kinks))
+    args = -float(steepness), curvature, kinks, slope_jumps, zeros
+    expected = step_of_sorted_kinks(*args)
+    step, _, _ = piecewise.minimize(*(np.copy(arg) for arg in args))
+    assert step == pytest.approx(expected, rel=1e-14)
+
+
+def test_piecewise_minimum_of_many_kinks():
+    rng = np.random.default_rng(0)
+    kinks, jumps = rng.exponential(size=(2, 10_001))
+    for share in (0.001, 0.5, 0.999):
+        args = -share * jumps.sum(), 0.0, kinks, jumps, np.zeros(10_001)
+        step, _, _ = piecewise.minimize(*(np.copy(arg) for arg in args))
+        assert step == step_of_sorted_kinks(*args)
+
+
+def csr(n=30, d=7, dtype=np.float64, indices=np.int32):
+    X = sparse.random_array((n, d), density=0.4, rng=2, format="csr", dtype=dtype)
+    return X.data, X.indices.astype(indices), X.indptr.astype(indices), X
+
+
+each_type = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+each_index = pytest.mark.parametrize("indices", [np.int32, np.int64])
+
+
+@each_type
+@each_index
+def test_gram(dtype, indices):
+    *arrays, X = csr(dtype=dtype, indices=indices)
+    weights = np.random.default_rng(0).random(30)
+    weights[::3] = 0.0
+    half = np.zeros((9, 9))
+    gram.add_half(*arrays, weights, half)
+    dense = X.toarray().astype(np.float64)
+    expected = dense.T @ (weights[:, np.newaxis] * dense)
+    assert_allclose((half + half.T)[:7, :7], expected, rtol=1e-12, atol=1e-15)
+    assert not half[7:].any()
+
+
+def test_gram_of_rows_with_repeated_and_unsorted_indices():
+    data, indices = np.array([1.0, 2.0, 3.0, -4.0]), np.array([2, 0, 2, 1], np.int32)
+    indptr = np.array([0, 3, 4], np.int32)
+    half = np.zeros((3, 3))
+    gram.add_half(data, indices, indptr, np.array([0.5, 2.0]), half)
+    dense = np.array([[2.0, 0.0, 4.0], [0.0, -4.0, 0.0]])
+    assert_array_equal(half + half.T, dense.T @ np.diag([0.5, 2.0]) @ dense)
+
+
+@each_type
+@each_index
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("intercept_step", [0.0, 1.3])
+def test_ascent(dtype, indices, ridge, intercept_step):
+    *arrays, X = csr(dtype=dtype, indices=indices)
+    dense = X.toarray().astype(np.float64)
+    rng = np.random.default_rng(3)
+    targets = rng.choice([-1.0, 1.0], 30)
+    low, high = np.minimum(targets, 0.0), np.maximum(targets, 0.0)
+    steps = rng.random(30)
+    steps[5] = 0.0
+    squares = (dense**2).sum(axis=1)
+    order = np.arange(30, dtype=indices)
+    v, w, intercept = np.zeros(30), np.zeros(7), 0.2
+    mine, mine_w, mine_b = v.copy(), w.copy(), intercept
+    for seed in (1, 2, 3):
+        args = targets, low, high, ridge, steps, squares, intercept, intercept_step
+        intercept = ascent.sweep(*arrays, *args, seed, order, v, w)
+        for i in order:
+            curvature = steps[i] * (squares[i] + intercept_step) + ridge
+            if steps[i] == 0 or curvature == 0:
+                continue
+            z = mine_b + dense[i] @ mine_w
+            new = mine[i] + (targets[i] - z - ridge * mine[i]) / curvature
+            change = (np.clip(new, low[i], high[i]) - mine[i]) * steps[i]
+            mine[i] = np.clip(new, low[i], high[i])
+            mine_w += change * dense[i]
+            mine_b += change * intercept_step
+        assert_array_equal(np.sort(order), np.arange(30))
+        assert_allclose(v, mine, rtol=1e-10, atol=1e-12)
+        assert_allclose(w, mine_w, rtol=1e-10, atol=1e-12)
+        assert intercept == pytest.approx(mine_b, rel=1e-10)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 7, 8, 12, 13])
+def test_ascent_refuses_wrong_lengths(place):
+    data, indices, indptr, _ = csr()
+    n = np.ones(30)
+    arguments = [data, indices, indptr, n, n, n, 0.0, n, n, 0.0, 0.0, 1]
+    arguments += [np.arange(30, dtype=np.int32), np.zeros(30), np.zeros(7)]
+    arguments[place] = arguments[place][:-1]
+    with pytest.raises(ValueError, match=r"instead of|behind the end"):
+        ascent.sweep(*arguments)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_gram_refuses_wrong_lengths(place):
+    arguments = [*csr()[:3], np.ones(30)]
+    arguments[place] = arguments[place][:-1]
+    with pytest.raises(ValueError, match=r"weights for|behind the end"):
+        gram.add_half(*arguments, np.zeros((7, 7)))
+
+
+def test_read_only():
+    arrays = rows(5)
+    expected = hinge.value(*arrays)
+    for array in arrays:
+        array.flags.writeable = False
+    assert hinge.value(*arrays) == expected
+
+
+# The parameters of each kernel in order: a for arrays of n rows, s for numbers.
+PARAMETERS = [
+    (hinge.value, "aaa"),
+    (hinge.subgradient, "aaasa"),
+    (hinge.kinks_ahead, "aaaasaa"),
+    (hinge.squared_line, "aaaaa"),
+    (hinge.squared_slope, "aaas"),
+    (hinge.envelope_dual, "aaaasa"),
+    (hinge.envelope_curvature, "aaaassa"),
+    (hinge.envelope_line, "aaaasaa"),
+    (hinge.envelope_slope, "aaass"),
+    (piecewise.minimize, "ssaaa"),
+]
+each_array = pytest.mark.parametrize(
+    ("kernel", "kinds", "place"),
+    [
+        pytest.param(kernel, kinds, place, id=f"{kernel.__name__}-{place}")
+        for kernel, kinds in PARAMETERS
+        for place, kind in enumerate(kinds)
+        if kind == "a"
+    ],
+)
+
+
+def call(kernel, kinds, place, wrong):
+    """Call a kernel with ones and arrays of 5 ones, but for one parameter."""
+    arguments = [np.ones(5) if kind == "a" else 1.0 for kind in kinds]
+    arguments[place] = wrong
+    return kernel(*arguments)
+
+
+@each_array
+@pytest.mark.parametrize("n", [0, 4, 6])
+def test_wrong_length(kernel, kinds, place, n):
+    with pytest.raises(ValueError, match=r"arrays of|kinks, but"):
+        call(kernel, kinds, place, np.ones(n))
+
+
+@each_array
+@pytest.mark.parametrize(
+    "wrong",
+    [np.ones((5, 1)), np.ones(10)[::2], np.ones(5, np.float32), np.ones(5, int)],
+    ids=["two dimensions", "strides", "float32", "integers"],
+)
+def test_wrong_kind(kernel, kinds, place, wrong):
+    with pytest.raises(ValueError, match=r"Buffer|contiguous"):
+        call(kernel, kinds, place, wrong)
