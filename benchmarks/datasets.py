@@ -110,6 +110,43 @@ def _load_real(name: str, data_dir: str | None) -> Dataset:
     return Dataset(name, sparse.csr_matrix((X.data, indices, indptr), X.shape), y)
 
 
+# Multiclass and multilabel: name: (number of features, dense, several, factor on X)
+_JOINT: dict[str, tuple[int, bool, bool, float]] = {
+    "letter": (16, True, False, 1.0),
+    "usps": (256, True, False, 1.0),
+    "mnist": (784, False, False, 1.0 / 255.0),
+    "news20": (62061, False, False, 1.0),
+    "scene": (294, True, True, 1.0),
+    "tmc2007": (500, False, True, 1.0),
+    "rcv1_topics": (47236, False, True, 1.0),
+}
+
+
+def load_joint(name: str, data_dir: str | None, test: bool = False) -> tuple[Any, Any]:
+    """Return X and classes from 0, or indicators of labels (uint8)."""
+    n_features, dense, several, factor = _JOINT[name]
+    data_dir = data_dir or data_dir_default()
+    if not data_dir:
+        raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
+    path = Path(data_dir, f"{name}{'.t' if test else ''}.svm.bz2")
+    X, y = load_svmlight_file(str(path), n_features=n_features, multilabel=several)
+    X.data *= factor
+    if several:
+        rows = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
+        labels = np.concatenate([np.asarray(v, dtype=np.intp) for v in y])
+        y = np.zeros((len(y), N_LABELS[name]), dtype=np.uint8)
+        y[rows, labels] = 1
+    else:
+        y = (y - (0 if name == "mnist" else 1)).astype(np.intp)
+    if dense:
+        return X.toarray(), y
+    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sparse.csr_matrix((X.data, indices, indptr), X.shape), y
+
+
+N_LABELS = {"scene": 6, "tmc2007": 22, "rcv1_topics": 101}
+
+
 def _blocks(n_rows: int, rows_per_block: int, seed: int) -> Any:
     """Yield (first row, last row, random generator), one generator per block."""
     starts = range(0, n_rows, rows_per_block)

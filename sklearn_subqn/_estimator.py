@@ -98,12 +98,23 @@ class Solution:
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
 
-    def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """Return X, or X and y, validated; corrupted sparse input is refused first."""
+    def _check_X(
+        self, X: Any, y: Any = "no_validation", *, reset: bool, several: bool = False
+    ) -> Any:
+        """Return X, or X and y, validated; corrupted sparse input is refused first.
+
+        With ``several`` y may have several columns, and be sparse.
+        """
         check_sparse_structure(X)
         check_labels(y)
         validated = validate_data(
-            self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=DTYPES,
+            reset=reset,
+            **({"multi_output": True} if several else {}),
         )
         check_range(validated[0] if isinstance(validated, tuple) else validated)
         return validated

@@ -332,18 +332,7 @@ def check_weights(
         If weights are negative, not finite, all zero, of the wrong shape, or leave
         fewer than two classes.
     """
-    weights = _sample_weights(sample_weight, X.shape[0])
-    if not np.all(np.isfinite(weights)):
-        raise ValueError("sample_weight must be finite.")
-    if np.any(weights < 0.0):
-        raise ValueError("Negative values in data passed to `sample_weight`.")
-    if not np.any(weights > 0.0):
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number; all are zero."
-        )
-    # Dividing by the largest one first keeps the sum from overflow or underflow.
-    weights = weights / weights.max()
-    weights /= weights.sum()
+    weights = check_sample_weight(sample_weight, X.shape[0])
     used = weights > 0.0
     classes = np.unique(y[used])
     if len(classes) < 2:
@@ -366,6 +355,29 @@ def check_weights(
         weights /= weights.sum()
         classes = classes[per_class > 0.0]
     return weights, classes
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return row weights of shape (n,), normalized to sum to one.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite, all zero, or of the wrong shape.
+    """
+    weights = _sample_weights(sample_weight, n)
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight must be finite.")
+    if np.any(weights < 0.0):
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not np.any(weights > 0.0):
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; all are zero."
+        )
+    # Dividing by the largest one first keeps the sum from overflow or underflow.
+    weights = weights / weights.max()
+    weights /= weights.sum()
+    return weights
 
 
 def _sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
@@ -422,3 +434,50 @@ def unchanged_on_failure(method: _Method) -> _Method:
             raise
 
     return guarded  # type: ignore[return-value]
+
+
+def check_label_cost(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
+    """Return the cost of the second label in place of the first, (n_labels, n_labels).
+
+    ``None`` means one off the diagonal.
+
+    Raises
+    ------
+    ValueError
+        If costs are of the wrong shape, not finite, negative, or not zero on the
+        diagonal.
+    """
+    if label_cost is None:
+        return 1.0 - np.eye(n_labels)
+    costs = _checked_costs(label_cost, (n_labels, n_labels))
+    if np.any(costs.diagonal()):
+        raise ValueError("label_cost must be zero on the diagonal.")
+    return costs
+
+
+def _checked_costs(label_cost: Any, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
+    costs = check_array(
+        label_cost, dtype=np.float64, input_name="label_cost", copy=True, order="C"
+    )
+    if costs.shape != shape:
+        raise ValueError(f"label_cost must have shape {shape}, got {costs.shape}.")
+    if np.any(costs < 0.0):
+        raise ValueError(f"label_cost must be non-negative, got {costs.min():g}.")
+    if costs.max(initial=0.0) > _LARGEST_VALUE:
+        raise ValueError(f"label_cost must not exceed {_LARGEST_VALUE:g}.")
+    return np.asarray(costs)
+
+
+def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
+    """Return margins of irrelevant and of relevant labels, of shape (2, n_labels).
+
+    ``None`` means one half.
+
+    Raises
+    ------
+    ValueError
+        If they are of the wrong shape, not finite, negative or too large.
+    """
+    if label_cost is None:
+        return np.full((2, n_labels), 0.5)
+    return _checked_costs(label_cost, (2, n_labels))

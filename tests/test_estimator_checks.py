@@ -7,12 +7,19 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn import (
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
 
 AUTOMATIC = [
     SubLBFGSLinearSVC(),
     SubLBFGSLinearSVC(loss="squared_hinge"),
     SubLBFGSLinearSVC(fit_intercept=False),
+    MulticlassHingeClassifier(),
+    MulticlassHingeClassifier(rescaling="slack"),
+    MultilabelHingeClassifier(),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 from .kernels import ascent, gram
 from .losses._base import Floats, Intervals, Rows
@@ -31,6 +32,9 @@ _PROMOTED_BYTES = 1 << 18
 
 # A product with fewer entries than this takes a thread about as long as starting it.
 _PART_SIZE = 100_000
+
+# So many rows, about, tell enough of the spectrum of the features.
+_SPECTRUM_ROWS = 2000
 
 # Products of columns are made by pairs of stored entries where rows have fewer than
 # this share of the features, elsewhere by BLAS.
@@ -57,6 +61,8 @@ class Design:
         gain from them uses fewer.
     pool : ThreadPoolExecutor, optional
         Threads to share; default new ones.
+    parent : Design, optional
+        The design of which this one has some of the rows.
 
     Attributes
     ----------
@@ -78,6 +84,7 @@ class Design:
         n_outputs: int | None = None,
         n_threads: int = 1,
         pool: ThreadPoolExecutor | None = None,
+        parent: Design | None = None,
     ) -> None:
         self.n_rows, self.n_features = X.shape
         self.n_outputs = n_outputs
@@ -85,6 +92,7 @@ class Design:
         self.n_coef = self.n_features * (n_outputs or 1)
         self.n_params = self.n_coef + (n_outputs or 1) * fit_intercept
         self.passes = 0.0
+        self._parent = parent
         self._X = _compact_csr(X) if sparse.issparse(X) else X
         self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
         self._promote = self._X.dtype != np.float64
@@ -160,6 +168,7 @@ class Design:
             n_outputs=self.n_outputs,
             n_threads=self._n_threads,
             pool=self._pool,
+            parent=self,
         )
 
     def count(self, subset: Design, products: float = 1.0) -> None:
@@ -204,18 +213,65 @@ class Design:
                 total[d, :d] += scaled.T @ root
                 total[d, d] += 0.5 * float(root @ root)
 
+    def block_gram(self, add: Callable[[Floats, slice, Floats], None]) -> Floats:
+        """Return the q x q matrix sum_i M_i (x) x_i x_iᵀ, for k scores per row.
+
+        Parameters
+        ----------
+        add : callable
+            Given some rows of features, intercept column included, their slice and an
+            array of shape (k, k, d, d), adds the blocks j <= l of these rows' sum.
+            Counts as one pass.
+        """
+        self.passes += 1.0
+        k = self.n_outputs or 1
+        d = self.n_features + self.fit_intercept
+        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        blocks = np.zeros((k, k, d, d))
+        for a in range(0, self.n_rows, n_rows):
+            rows = slice(a, min(a + n_rows, self.n_rows))
+            X = np.ones((rows.stop - a, d))
+            X[:, : self.n_features] = _dense(self._X[rows])
+            add(X, rows, blocks)
+        for j in range(k):
+            blocks[j + 1 :, j] = blocks[j, j + 1 :]
+        return blocks.transpose(2, 0, 3, 1).reshape(d * k, d * k)
+
     def squared_adjoint(self, weights: Floats) -> Floats:
-        """Return the diagonal of ``gram(weights)``, of shape (q,)."""
+        """Return the diagonal of ``gram(weights)``, of shape (q,).
+
+        For k scores per row, of ``block_gram`` of matrices with diagonals ``weights``
+        of shape (n, k).
+        """
         self.passes += 1.0
 
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            diagonal = np.zeros(self.n_features)
+            diagonal = np.zeros((self.n_features, *weights.shape[1:]))
             for start, stop, block in part:
                 diagonal += _squared(self._float64(block)).T @ weights[start:stop]
             return diagonal
 
-        diagonal = sum(self._each(multiply))
-        return np.append(diagonal, weights.sum()) if self.fit_intercept else diagonal
+        diagonal = np.zeros(self.n_params)
+        diagonal[: self.n_coef] = sum(self._each(multiply)).ravel()
+        if self.fit_intercept:
+            diagonal[self.n_coef :] = weights.sum(axis=0)
+        return diagonal
+
+    @cached_property
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues and eigenvectors of the mean of x xᵀ, intercept column included.
+
+        Of some of the rows, which costs their share of a pass; the same for the designs
+        of subsets of the rows.
+        """
+        if self._parent is not None:
+            return self._parent.spectrum
+        step = -(-self.n_rows // _SPECTRUM_ROWS)
+        X = np.ones((-(-self.n_rows // step), self.n_features + self.fit_intercept))
+        X[:, : self.n_features] = _dense(self._X[::step])
+        self.passes += len(X) / max(self.n_rows, 1)
+        values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
+        return np.maximum(values, 0.0) / len(X), vectors
 
     def row_sweeps(self, loss: Intervals, steps: Floats) -> RowSweeps:
         """Return sweeps of dual coordinate ascent, for sparse data."""

@@ -16,6 +16,11 @@ _ROUNDING = 1e-14
 # A step that the next Newton step would change by less than this share of it is near.
 _NEAR = 0.1
 
+# Sums of dual variables this small need no further step of the intercepts, of which
+# there are at most so many.
+_SETTLED = 1e-14
+_MAX_SETTLE = 30
+
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
 _FLAT_TOLERANCE = 1e-12
 
@@ -124,12 +129,17 @@ def _ends_flat(f: PiecewiseQuadratic, c: float) -> bool:
 def settle(point: Point) -> Point:
     """Return the point with its free parameter minimized over, exactly.
 
+    Several free parameters are minimized over where the loss is smooth, by Newton's
+    method; what is left of their gradients is taken out of the dual variables.
+
     No product with X is needed. The subgradient of the result vanishes in the free
     parameter, so that its dual value is a lower bound and its cut is level: solvers
     thereby minimize the reduced function min_b J(w, b), whose cuts are bounded.
     """
     if not point.objective.n_free:
         return point
+    if point.objective.n_free > 1:
+        return _settle_jointly(point) if point.objective.loss.smooth else point
     for sign in (1.0, -1.0):
         line = point.along_free(0, sign)
         step = exact(line)
@@ -140,6 +150,28 @@ def settle(point: Point) -> Point:
     if line.smooth:
         step = _middle_of_flat(line.derivatives, step)
     return line.point(step, level=True)
+
+
+def _settle_jointly(point: Point) -> Point:
+    """Minimize over several free parameters, the intercepts of a loss of k scores."""
+    size = np.inf
+    for _ in range(_MAX_SETTLE):
+        sums = point.dual.sum(axis=0)
+        size, before = float(np.abs(sums).max()), size
+        if size <= _SETTLED or (size <= 1e-10 and size > 0.5 * before):
+            break
+        hessian = point.intercept_hessian()
+        largest = float(hessian.diagonal().max())
+        # Adding a constant to all intercepts changes nothing.
+        hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
+        direction = -np.linalg.solve(hessian, sums)
+        line = point.along_intercepts(direction - direction.mean())
+        step = minimize_smooth(line.derivatives, accuracy=_NEAR)
+        if not 0.0 < step < np.inf:
+            break
+        point = line.point(step)
+    point.dual = point.objective.loss.level(point.dual)
+    return point
 
 
 def _middle_of_flat(derivatives: Derivatives, step: float) -> float:

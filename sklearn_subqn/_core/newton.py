@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from scipy import linalg
 
@@ -14,11 +17,15 @@ from .objective import Hessian, Objective, Point
 _MATRIX_SHARE = 1500.0
 _MAX_DENSE = 2000
 
+# Eigenvectors of so many features, at most, precondition problems of several scores.
+_MAX_SPECTRUM = 1000
+
 
 def is_factorized(objective: Objective) -> bool:
     """Whether Newton directions are found by factorizing the matrix."""
     q = objective.n_params
-    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE * objective.design.row_size
+    row_size = objective.design.row_size * (objective.design.n_outputs or 1)
+    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE * row_size
 
 
 def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
@@ -35,7 +42,13 @@ def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
     hessian = point.hessian
     if is_factorized(point.objective):
         return _cholesky(hessian, -point.gradient)
-    return conjugate_gradients(hessian, -point.gradient, rtol=rtol, max_iter=max_iter)
+    design = point.objective.design
+    solve = None
+    if design.n_outputs is not None and design.n_features <= _MAX_SPECTRUM:
+        solve = hessian.spectral_solve()
+    return conjugate_gradients(
+        hessian, -point.gradient, rtol=rtol, max_iter=max_iter, solve=solve
+    )
 
 
 def _cholesky(hessian: Hessian, rhs: Floats) -> Floats:
@@ -63,19 +76,24 @@ def conjugate_gradients(
     max_iter: int,
     diagonal: Floats | None = None,
     radius: float = np.inf,
+    solve: Callable[[Floats], Floats] | None = None,
 ) -> Floats:
-    """Solve H p = rhs by conjugate gradients, preconditioned by the diagonal of H.
+    """Solve H p = rhs by preconditioned conjugate gradients.
+
+    The preconditioner is ``solve`` if given, else the diagonal of H.
 
     Stops when the residual has fallen by ``rtol`` in the norm of the preconditioner, or
     where p would leave the trust region ||p||² = <p, diagonal * p> <= radius² (Steihaug
     1983): then p lies on its boundary. Every iterate is a descent direction of the
     quadratic model, and longer than the one before.
     """
-    if diagonal is None:
-        diagonal = preconditioner(hessian)
+    if solve is None:
+        if diagonal is None:
+            diagonal = preconditioner(hessian)
+        solve = partial(np.multiply, 1.0 / diagonal)
     p = np.zeros_like(rhs)
     residual = rhs.copy()
-    scaled = residual / diagonal
+    scaled = solve(residual)
     search = scaled.copy()
     square = first = float(residual @ scaled)
     for _ in range(max_iter):
@@ -87,12 +105,13 @@ def conjugate_gradients(
             break
         step = square / curvature
         if radius < np.inf:
+            assert diagonal is not None
             room = _step_to_boundary(p, search, diagonal, radius)
             if room <= step:
                 return p + room * search
         p += step * search
         residual -= step * product
-        scaled = residual / diagonal
+        scaled = solve(residual)
         previous, square = square, float(residual @ scaled)
         search *= square / previous
         search += scaled

@@ -7,6 +7,7 @@ and further points at any step size touch X no more, but for the subgradient the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ class Objective:
     @property
     def risk_infimum(self) -> float:
         """The infimum of the risk over all scores, -R*(0)."""
-        zero = np.zeros_like(self.weights)
+        zero = self.design.zero_scores()
         return -self.loss.conjugate(zero, self.targets, self.weights)
 
     def with_loss(self, loss: Loss) -> Objective:
@@ -168,7 +169,8 @@ class Point:
     gradient : ndarray of shape (q,)
         The subgradient of J that belongs to u.
     cut : Cut
-        The lower bound of the risk that touches it here.
+        The lower bound of the risk that touches it here; with several free parameters
+        one near it that is level in them.
     lower_bound : float
         The dual value of u: no J is smaller.
     """
@@ -226,9 +228,12 @@ class Point:
     @cached_property
     def cut(self) -> Cut:
         o = self.objective
-        return Cut(
-            self.risk_gradient, -o.loss.conjugate(self.dual, o.targets, o.weights)
-        )
+        dual, normal = self.dual, self.risk_gradient
+        if o.n_free > 1:
+            dual = o.loss.level(dual)
+            if dual is not self.dual:
+                normal = o.design.adjoint(dual)
+        return Cut(normal, -o.loss.conjugate(dual, o.targets, o.weights))
 
     def cut_of(self, gradient: Floats) -> Cut:
         """Return the cut that belongs to any subgradient of J here."""
@@ -280,6 +285,16 @@ class Point:
         """The generalized Hessian of J here, for losses that have one."""
         return Hessian(self)
 
+    def intercept_hessian(self) -> Floats:
+        """Return the Hessian in the k intercepts, of shape (k, k), without X."""
+        o = self.objective
+        k = self.scores.shape[1]
+        blocks = np.zeros((k, k, 1, 1))
+        curvature = o.loss.curvature(self.scores, o.targets, o.weights)
+        curvature.add_gram(np.ones((len(self.scores), 1)), slice(None), blocks)
+        upper = blocks[:, :, 0, 0]
+        return upper + np.triu(upper, 1).T
+
     @cached_property
     def _kink_design(self) -> Design:
         return self.objective.design.rows(self.kinks)
@@ -295,6 +310,15 @@ class Point:
         p[o.regularizer.n_penalized + index] = sign
         dscores = np.zeros_like(self.scores)
         dscores[..., index if dscores.ndim == 2 else slice(None)] = sign
+        return Line(self, p, dscores)
+
+    def along_intercepts(self, direction: Floats) -> Line:
+        """Return the line that moves several intercepts together, by shape (k,)."""
+        o = self.objective
+        p = np.zeros(o.n_params)
+        p[o.regularizer.n_penalized :] = direction
+        dscores = np.empty_like(self.scores)
+        dscores[:] = direction
         return Line(self, p, dscores)
 
 
@@ -425,7 +449,9 @@ class Line:
 
 
 class Hessian:
-    """alpha * Omega'' + Xᵀ diag(h) X at a point, by the rows in which h > 0.
+    """alpha * Omega'' + Xᵀ H X at a point, by the rows in which H does not vanish.
+
+    H is diagonal for one score per row; for several it has a block a row.
 
     Parameters
     ----------
@@ -433,41 +459,63 @@ class Hessian:
 
     Attributes
     ----------
-    share : float
-        Share of the data in those rows.
     n_rows : int
-        Their number.
+        Number of those rows.
     """
 
     def __init__(self, point: Point) -> None:
         o = point.objective
         h = o.loss.curvature(point.scores, o.targets, o.weights)
-        rows = np.flatnonzero(h)
+        curvature = _DiagonalCurvature(h) if isinstance(h, np.ndarray) else h
+        rows = curvature.rows()
         self._whole = o.design
         # A copy of most rows would gain nothing.
         self._subset = o.design
-        if rows.size <= _COPY_SHARE * h.size:
-            h = h[rows]
+        if rows.size <= _COPY_SHARE * o.design.n_rows:
+            curvature = curvature.take(rows)
             self._subset = o.design.rows(rows)
         self.n_rows = rows.size
-        self._h = h
+        self._curvature = curvature
         self._penalty = o.alpha * o.regularizer.curvature(point.w)
 
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""
-        product = self._subset.adjoint(self._h * self._subset.forward(v))
+        subset = self._subset
+        product = subset.adjoint(self._curvature.apply(subset.forward(v)))
         self._count(2.0)
         return self._penalty * v + product
 
     def diagonal(self) -> Floats:
         """Return the diagonal, of shape (q,)."""
-        diagonal = self._penalty + self._subset.squared_adjoint(self._h)
+        diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
         self._count(1.0)
-        return diagonal
+        return self._penalty + diagonal
+
+    def spectral_solve(self) -> Callable[[Floats], Floats]:
+        """Return the solution operator of an approximation, for several scores per row.
+
+        It takes every class' rows of curvature to have the features of all rows: with
+        the mean C of x xᵀ and the sum h_j of the second derivatives of class j, the
+        block of the class is alpha I + h_j C and others vanish.
+        """
+        values, vectors = self._whole.spectrum
+        h = self._curvature.diagonal().sum(axis=0)
+        scale = np.multiply.outer(values, h) + float(self._penalty.max())
+
+        def solve(v: Floats) -> Floats:
+            rotated = vectors.T @ v.reshape(scale.shape)
+            rotated /= scale
+            solution: Floats = (vectors @ rotated).ravel()
+            return solution
+
+        return solve
 
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
-        matrix = self._subset.gram(self._h)
+        if isinstance(self._curvature, _DiagonalCurvature):
+            matrix = self._subset.gram(self._curvature.diagonal())
+        else:
+            matrix = self._subset.block_gram(self._curvature.add_gram)
         self._count(1.0)
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
@@ -475,3 +523,22 @@ class Hessian:
     def _count(self, products: float) -> None:
         if self._subset is not self._whole:
             self._whole.count(self._subset, products)
+
+
+class _DiagonalCurvature:
+    """Second derivatives h of shape (n,) of a loss of one score per row."""
+
+    def __init__(self, h: Floats) -> None:
+        self._h = h
+
+    def rows(self) -> Rows:
+        return np.flatnonzero(self._h)
+
+    def take(self, rows: Rows) -> _DiagonalCurvature:
+        return _DiagonalCurvature(self._h[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._h * dscores
+
+    def diagonal(self) -> Floats:
+        return self._h

@@ -2,5 +2,14 @@
 
 from ._base import Loss, PiecewiseQuadratic
 from ._hinge import Hinge, SquaredHinge
+from ._multiclass import MulticlassHinge
+from ._multilabel import MultilabelHinge
 
-__all__ = ["Hinge", "Loss", "PiecewiseQuadratic", "SquaredHinge"]
+__all__ = [
+    "Hinge",
+    "Loss",
+    "MulticlassHinge",
+    "MultilabelHinge",
+    "PiecewiseQuadratic",
+    "SquaredHinge",
+]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -103,6 +103,29 @@ class PiecewiseQuadratic:
         )
 
 
+class Curvature(Protocol):
+    """Second derivatives of a loss of several scores per row: a k x k matrix a row."""
+
+    def rows(self) -> Rows:
+        """Return the rows whose matrix is not zero."""
+
+    def take(self, rows: Rows) -> Curvature:
+        """Return the matrices of some of the rows."""
+
+    def apply(self, dscores: Floats) -> Floats:
+        """Return the products with rows of shape (n, k), which may be overwritten."""
+
+    def diagonal(self) -> Floats:
+        """Return the diagonals, of shape (n, k)."""
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        """Add the Kronecker products M_i (x) x_i x_iᵀ over a slice of the rows.
+
+        X of shape (m, d) holds these rows only; ``out`` has shape (k, k, d, d), of
+        which the blocks j <= l are added to.
+        """
+
+
 class Intervals(NamedTuple):
     """loss_i(z) = max over v in [low_i, high_i] of v (targets_i - z) - ridge / 2 v²."""
 
@@ -171,8 +194,15 @@ class Loss(ABC):
         """Return the smooth envelope around such variables (see ``_envelope.py``)."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return generalized second derivatives h >= 0 of shape (n,), row by row."""
+    def level(self, dual: Floats) -> Floats:
+        """Return a feasible dual near one of shape (n, k) whose columns sum to zero."""
+        raise TypeError(f"{type(self).__name__} has one score per row.")
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
+        """Return generalized second derivatives, row by row.
+
+        An array h >= 0 of shape (n,), or for several scores per row a ``Curvature``.
+        """
         raise TypeError(f"{type(self).__name__} has no second derivatives.")
 
     def restrict(

@@ -52,7 +52,7 @@ def alm(
     width : float, optional
         Width of the first envelope in units of scores. The default is 0.3, and 3 where
         features outnumber rows: there conjugate gradients profit from a smoother
-        problem.
+        problem. For several scores per row it is 1 or 10.
     max_inner : int
         Limit on the Newton steps between two changes of center.
     cg_rtol, cg_max_iter
@@ -68,7 +68,7 @@ def alm(
         dual = start.dual
     center = loss.dual_variables(dual, targets, weights)
     if width is None:
-        width = 0.3 if objective.n_params <= len(start.scores) else 3.0
+        width = _first_width(objective)
     best, bound = start.value, -np.inf
     point = start
     largest = _size(point)
@@ -107,6 +107,13 @@ def alm(
             return "no_progress"
         center = loss.dual_variables(point.dual, targets, weights)
         width *= _change_of_width(n_inner)
+
+
+def _first_width(objective: Objective) -> float:
+    tall = objective.design.n_features < objective.design.n_rows
+    if objective.design.n_outputs is not None:
+        return 1.0 if tall else 10.0
+    return 0.3 if tall else 3.0
 
 
 def _size(point: Point) -> float:

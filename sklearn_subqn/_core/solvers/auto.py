@@ -10,6 +10,8 @@ it comes what is fastest early:
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
+- Several scores per row: ``alm`` at once, or from the solution of a sample. SubLBFGS is
+  slow where kinks have many sides.
 
 Smooth losses are left to Newton's method, on text-like data after dual ascent.
 """
@@ -37,7 +39,7 @@ _FADING = 0.1
 _WINDOW = 3
 
 # Scores of the solution of a sample are about so uncertain.
-_SAMPLE_WIDTH = 0.1
+_SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
 
 
 def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
@@ -60,7 +62,8 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
         That of the method at work at the end.
     """
     smooth = objective.loss.smooth
-    if objective.design.is_text_like:
+    several = objective.design.n_outputs is not None
+    if objective.design.is_text_like and not several:
         for iterate in dual_ascent(objective, start):
             yield iterate
         point = iterate.point
@@ -77,8 +80,11 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     if sampled is not None:
         yield Iterate(objective.origin(), phase="sample")
         point = objective.at(sampled)
-        dual = _soft_dual(point)
-        return (yield from alm(objective, point, dual=dual, width=_SAMPLE_WIDTH))
+        width = _SAMPLE_WIDTH_SEVERAL if several else _SAMPLE_WIDTH
+        dual = _soft_dual(point, width)
+        return (yield from alm(objective, point, dual=dual, width=width))
+    if several:
+        return (yield from alm(objective, objective.at(start.w)))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
@@ -94,10 +100,10 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
 
 
-def _soft_dual(point: Point) -> Floats:
+def _soft_dual(point: Point, width: float) -> Floats:
     """Return a dual point in which rows near a kink are between its sides."""
     objective = point.objective
     neutral = objective.loss.neutral_variables(objective.targets)
-    envelope = objective.loss.envelope(neutral, _SAMPLE_WIDTH)
+    envelope = objective.loss.envelope(neutral, width)
     dual: Floats = point.under(objective.with_loss(envelope)).dual
     return dual

@@ -15,12 +15,14 @@ from ..losses._base import Floats, Rows
 from ..objective import Objective
 from .run import Solver, Start, run
 
-# Share of the rows in a sample, and how many rows it must have for each parameter.
-_SHARE = 1.0 / 16.0
-_ROWS_PER_PARAMETER = 64
+# Share of the rows in a sample, how many rows it must have for each parameter of a
+# score, and the relative gap to which its problem is solved. Problems of several scores
+# per row take many costly steps: there a rough start pays sooner.
+_SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
+_ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
+_TOL, _TOL_SEVERAL = 1e-2, 1e-1
 
-# Relative gap to which the problem of the sample is solved, and a limit on iterations.
-_TOL = 1e-2
+# Limit on the iterations.
 _MAX_ITER = 100
 
 _GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
@@ -33,15 +35,20 @@ def sample_solution(
 
     Returns None where the data are not tall enough for it to be worth while.
     """
-    n_sampled = int(_SHARE * len(objective.weights))
-    if n_sampled < _ROWS_PER_PARAMETER * objective.n_params:
+    n_outputs = objective.design.n_outputs
+    if n_outputs is None:
+        share, needed, tol = _SHARE, _ROWS_PER_PARAMETER, _TOL
+    else:
+        share, needed, tol = _SHARE_SEVERAL, _ROWS_PER_PARAMETER_SEVERAL, _TOL_SEVERAL
+    n_sampled = int(share * len(objective.weights))
+    if n_sampled < needed * objective.n_params // (n_outputs or 1):
         return None
     rows = _spread(len(objective.weights), n_sampled)
     if not objective.weights[rows].any():
         return None
     sample = objective.sample(rows)
     start = Start(np.zeros(objective.n_params))
-    result = run(solver(sample, start), tol=_TOL, max_iter=_MAX_ITER)
+    result = run(solver(sample, start), tol=tol, max_iter=_MAX_ITER)
     objective.design.count(sample.design, sample.passes)
     w: Floats = result.point.w
     return w

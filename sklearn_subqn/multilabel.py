@@ -1,0 +1,287 @@
+"""Joint multilabel support vector machine with a learned threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from ._callbacks import with_callbacks
+from ._core.losses import MulticlassHinge, MultilabelHinge
+from ._estimator import Progress
+from ._joint import JointEstimator
+from ._validation import (
+    check_flag,
+    check_label_margins,
+    check_sample_weight,
+    check_weights,
+    unchanged_on_failure,
+)
+
+
+def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
+    return bool(estimator.threshold)
+
+
+class MultilabelHingeClassifier(JointEstimator):
+    """Linear multilabel classifier with the joint hinge loss of label rankings.
+
+    Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
+    weights for each label, and one for a threshold, at once, and reports how far the
+    result is from the optimum at most. With scores z and threshold t the loss of a
+    sample is ``max(0, 1/2 + max z_j - t) + max(0, 1/2 + t - min z_h)`` for irrelevant
+    labels j and relevant labels h, so that only the worst label of either kind counts.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Strength of the regularization against the *mean* loss, positive.
+    label_cost : array-like of shape (2, n_labels) or None, default=None
+        Margins in place of 1/2: ``label_cost[0, j]`` where label j is irrelevant, that
+        is, the cost of predicting it wrongly, and ``label_cost[1, j]`` where it is
+        relevant, the cost of missing it. Non-negative.
+    threshold : bool, default=True
+        Whether to learn a threshold. Without one the loss is ``max(0, 1 + max z_j - min
+        z_h)``, zero for samples without relevant or without irrelevant labels; it ranks
+        labels only, and there is no ``predict``.
+    solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
+        Optimization method, as in :class:`MulticlassHingeClassifier`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept for each label. They are not penalized.
+    tol : float, default=1e-3
+        Stop when the objective is proven to be within ``tol`` times itself of the
+        optimum.
+    max_iter : int, default=1000
+        Limit on the number of iterations, at least 1.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for the same
+        labels and features.
+    memory : int, default=15
+        Number of displacement pairs from which "sublbfgs" estimates curvature.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_labels, n_features)
+        Weights of the features for each label, of the type of X, those of the threshold
+        subtracted.
+    intercept_ : ndarray of shape (n_labels,)
+        Intercepts, that of the threshold subtracted; zero if ``fit_intercept=False``.
+    classes_ : ndarray of shape (n_labels,)
+        Numbers of the labels, or the classes where y has one class per sample.
+    multilabel_ : bool
+        Whether y was an indicator matrix.
+    objective_ : float
+        Objective at the coefficients. That of the threshold are minus the sum of
+        ``coef_`` over n_labels + 1, as at every optimum.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    Notes
+    -----
+    The threshold is an additional label in the sense of Crammer and Singer (2003): it
+    has to be ranked below all relevant and above all irrelevant labels. The sum of the
+    two hinges bounds their loss of rankings, half of it on either side.
+
+    Where y has one class per sample instead of an indicator matrix, no threshold is
+    needed and the loss is that of :class:`MulticlassHingeClassifier`.
+
+    References
+    ----------
+    K. Crammer, Y. Singer (2003), A Family of Additive Online Algorithms for Category
+    Ranking, JMLR 3. J. Yu (2009), New Quasi-Newton Optimization Methods for Machine
+    Learning, PhD thesis, Australian National University: section 3.5.4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn_subqn import MultilabelHingeClassifier
+    >>> X, y = make_multilabel_classification(random_state=0)
+    >>> clf = MultilabelHingeClassifier(alpha=1e-2).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
+    >>> clf.predict(X[:2])
+    array([[0, 0, 0, 1, 1],
+           [0, 0, 1, 0, 0]])
+    """
+
+    multilabel_: bool
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        *,
+        label_cost: Any = None,
+        threshold: bool = True,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        memory: int = 15,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.label_cost = label_cost
+        self.threshold = threshold
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> MultilabelHingeClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float64 and float32 arrays and CSR matrices of them are used
+            without a copy.
+        y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
+            Indicators of labels, 0 or 1, or one class per sample.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : MultilabelHingeClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        """
+        check_flag("threshold", self.threshold)
+        self._check_parameters(MultilabelHinge(np.zeros((2, 1))))
+        previous = vars(self).copy() if self.warm_start else {}
+        raw = X, y, sample_weight
+        X, y = self._check_X(X, y, reset=True, several=True)
+        check_classification_targets(y)
+        self.multilabel_ = type_of_target(y) == "multilabel-indicator"
+        if previous.get("multilabel_") != self.multilabel_:
+            previous = {}
+        if not self.multilabel_:
+            y = column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
+            weights, classes = check_weights(sample_weight, X, y, None)
+            margins = check_label_margins(self.label_cost, len(classes))
+            costs = margins[1][:, np.newaxis] + margins[0]
+            np.fill_diagonal(costs, 0.0)
+            loss = MulticlassHinge(costs)
+            self._fit_classes(X, y, loss, weights, classes, previous, raw)
+            return self
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        self._fit_labels(X, _indicators(y), weights, previous, raw)
+        return self
+
+    def _fit_labels(
+        self,
+        X: Any,
+        targets: npt.NDArray[np.uint8],
+        weights: npt.NDArray[np.float64],
+        previous: dict[str, Any],
+        raw: tuple[Any, Any, Any],
+    ) -> None:
+        """Fit to indicators of shape (n, l)."""
+        n_labels = targets.shape[1]
+        loss = MultilabelHinge(check_label_margins(self.label_cost, n_labels))
+        n_outputs = n_labels + self.threshold
+        classes = np.arange(n_labels)
+
+        def store(coef: Any, intercept: Any) -> dict[str, Any]:
+            if self.threshold:
+                coef, intercept = coef[:-1] - coef[-1:], intercept[:-1] - intercept[-1:]
+            return {"classes_": classes, "coef_": coef, "intercept_": intercept}
+
+        start = None
+        if self._continues(previous) and len(previous["coef_"]) == n_labels:
+            w = np.column_stack([previous["coef_"], previous["intercept_"]])
+            if self.threshold:
+                # All scores sum to zero.
+                last = -w.sum(axis=0) / (n_labels + 1)
+                w = np.vstack([w + last, last])
+            start = w, previous.get("_dual")
+        self._minimize(X, targets, loss, weights, n_outputs, start, raw, store)
+
+    @available_if(_has_threshold)
+    def predict(self, X: Any) -> Any:
+        """Return the labels above the threshold, or the class of the largest score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_labels) or (n_samples,)
+            Indicators 0 and 1, or classes where y had one per sample.
+        """
+        if getattr(self, "multilabel_", False):
+            return (self._raw_scores(X) > 0.0).astype(np.int_)
+        return super().predict(X)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores of labels, from which the threshold is subtracted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_labels) or (n_samples,)
+            For two classes, the difference of the scores of the second and the first.
+        """
+        if getattr(self, "multilabel_", False):
+            return self._raw_scores(X)
+        return super().decision_function(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def _indicators(y: Any) -> npt.NDArray[np.uint8]:
+    dense = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    return np.ascontiguousarray(dense != 0, dtype=np.uint8)

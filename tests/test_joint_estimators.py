@@ -1,0 +1,267 @@
+"""MulticlassHingeClassifier and MultilabelHingeClassifier against other solvers."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score, label_ranking_loss
+from sklearn.multioutput import ClassifierChain
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from sklearn_subqn import (
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+from sklearn_subqn._core.losses import MulticlassHinge, MultilabelHinge
+
+
+def blobs(seed=0, n=40, d=3, k=4, spread=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    return rng.normal(size=(n, d)) + spread * rng.normal(size=(k, d))[y], y
+
+
+def lines_of(loss, target, n_scores):
+    """Offsets and gradients of the lines of which the loss of a row is the maximum."""
+    eye = np.eye(n_scores)
+    if isinstance(loss, MulticlassHinge):
+        gradients = loss.rates[target][:, np.newaxis] * (eye - eye[target])
+        offsets = np.where(loss.rates[target] > 0.0, loss.offsets[target], 0.0)
+        return offsets, gradients
+    low, high = loss.costs
+    a = [(0.0, np.zeros(n_scores))]
+    b = list(a)
+    bad, good = np.flatnonzero(target == 0), np.flatnonzero(target)
+    if n_scores > len(target):
+        a += [(low[j], eye[j] - eye[-1]) for j in bad]
+        b += [(high[h], eye[-1] - eye[h]) for h in good]
+    else:
+        a += [(low[j] + high[h], eye[j] - eye[h]) for j in bad for h in good]
+    pairs = [(x[0] + y[0], x[1] + y[1]) for x in a for y in b]
+    return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
+
+
+def optimum(X, targets, loss, n_scores, alpha, weights, fit_intercept):
+    """The optimum from the quadratic program with slacks, by SciPy's SLSQP."""
+    n, d = X.shape
+    Z = np.column_stack([X, np.ones(n)]) if fit_intercept else X
+    p = Z.shape[1]
+    weights = weights / weights.sum()
+    rows, offsets = [], []
+    for i in range(n):
+        a, g = lines_of(loss, targets[i], n_scores)
+        for offset, gradient in zip(a, g, strict=True):
+            row = np.zeros(p * n_scores + n)
+            row[: p * n_scores] = -np.outer(Z[i], gradient).ravel()
+            row[p * n_scores + i] = 1.0
+            rows.append(row)
+            offsets.append(offset)
+    A, b = np.array(rows), np.array(offsets)
+    q = d * n_scores
+    cost = np.concatenate([np.zeros(p * n_scores), weights])
+    quadratic = np.zeros(len(cost))
+    quadratic[:q] = alpha
+    start = np.concatenate([np.zeros(p * n_scores), np.full(n, b.max() + 1.0)])
+    result = optimize.minimize(
+        lambda v: 0.5 * quadratic @ (v * v) + cost @ v,
+        start,
+        jac=lambda v: quadratic * v + cost,
+        constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-13},
+    )
+    assert result.success
+    return result.fun
+
+
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("alpha", [0.3, 0.01])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_multiclass_optimum(rescaling, fit_intercept, alpha, seed):
+    X, y = blobs(seed, n=16)
+    rng = np.random.default_rng(seed)
+    costs = rng.random((4, 4)) * 2.0
+    costs[0, 1] = 0.0
+    np.fill_diagonal(costs, 0.0)
+    weights = rng.random(16)
+    model = MulticlassHingeClassifier(
+        alpha, label_cost=costs, rescaling=rescaling, fit_intercept=fit_intercept
+    ).fit(X, y, sample_weight=weights)
+    loss = MulticlassHinge(costs, rescaling)
+    best = optimum(X, y, loss, 4, alpha, weights, fit_intercept)
+    assert model.objective_ == pytest.approx(best, rel=1e-6)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
+    scores = X @ model.coef_.T + model.intercept_
+    value = loss.value(scores, y.astype(np.intp), weights / weights.sum())
+    value += 0.5 * alpha * (model.coef_**2).sum()
+    assert model.objective_ == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.parametrize("threshold", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_multilabel_optimum(threshold, fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(14, 3)), rng.integers(0, 2, size=(14, 4))
+    y[0], y[1] = 0, 1
+    costs, weights = rng.random((2, 4)), rng.random(14)
+    model = MultilabelHingeClassifier(
+        0.05, label_cost=costs, threshold=threshold, fit_intercept=fit_intercept
+    ).fit(X, y, sample_weight=weights)
+    loss = MultilabelHinge(costs)
+    best = optimum(X, y, loss, 4 + threshold, 0.05, weights, fit_intercept)
+    assert model.objective_ == pytest.approx(best, rel=1e-6)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
+
+
+def test_two_classes_are_the_binary_machine_of_half_the_alpha():
+    X, y = blobs(k=2)
+    joint = MulticlassHingeClassifier(0.1).fit(X, y)
+    binary = SubLBFGSLinearSVC(0.05).fit(X, y)
+    assert joint.objective_ == pytest.approx(binary.objective_, rel=1e-9)
+    np.testing.assert_allclose(joint.coef_, binary.coef_, atol=1e-6)
+    assert joint.decision_function(X).shape == (len(y),)
+
+
+def test_agrees_with_crammer_singer_of_liblinear():
+    X, y = blobs(n=200)
+    model = MulticlassHingeClassifier(1e-2, fit_intercept=False, tol=1e-6).fit(X, y)
+    peer = LinearSVC(
+        multi_class="crammer_singer",
+        C=1.0 / (200 * 1e-2),
+        fit_intercept=False,
+        tol=1e-8,
+        max_iter=100000,
+    ).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["auto", "alm", "sublbfgs", "subbfgs"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_every_bound_of_every_solver_is_valid(solver, fit_intercept):
+    X, y = blobs(3, n=60)
+    exact = MulticlassHingeClassifier(0.05, fit_intercept=fit_intercept).fit(X, y)
+    model = MulticlassHingeClassifier(
+        0.05, solver=solver, fit_intercept=fit_intercept, tol=1e-4
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert max(model.history_[0].lower_bound) <= exact.objective_ * (1.0 + 1e-12)
+    assert model.objective_ >= (exact.objective_ - exact.dual_gap_) * (1.0 - 1e-12)
+    assert model.objective_ <= 1.02 * exact.objective_
+
+
+def test_a_start_from_a_sample_is_certified_too():
+    X, y = blobs(5, n=4000, d=4, spread=0.7)
+    model = MulticlassHingeClassifier(1e-3).fit(X, y)
+    assert model.history_[0].phase[0] == "sample"
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    tight = MulticlassHingeClassifier(1e-3, solver="alm", tol=1e-6).fit(X, y)
+    assert model.objective_ - model.dual_gap_ <= tight.objective_
+    assert model.objective_ >= tight.objective_ - tight.dual_gap_
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        sparse.csr_array,
+        sparse.csc_matrix,
+        lambda X: X.astype(np.float32),
+        lambda X: sparse.csr_array(X.astype(np.float32)),
+    ],
+)
+def test_containers(convert):
+    X, y = blobs()
+    X = X.astype(np.float32).astype(float)
+    model = MulticlassHingeClassifier(0.01).fit(X, y)
+    other = MulticlassHingeClassifier(0.01).fit(convert(X), y)
+    assert other.coef_.dtype == convert(X).dtype
+    np.testing.assert_allclose(other.coef_, model.coef_, atol=1e-5)
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-5)
+
+
+def test_warm_start_takes_few_iterations():
+    X, y = blobs(n=2000, spread=0.5)
+    model = MulticlassHingeClassifier(1e-3, warm_start=True, solver="alm").fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ < first
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert pickle.loads(pickle.dumps(model)).score(X, y) == model.score(X, y)
+
+
+def test_a_cost_moves_decisions():
+    X, y = blobs(7, n=300)
+    costs = 1.0 - np.eye(4)
+    costs[2] *= 20.0
+    plain = MulticlassHingeClassifier(1e-2, rescaling="slack").fit(X, y)
+    careful = clone(plain).set_params(label_cost=costs).fit(X, y)
+    missed = [np.mean(m.predict(X)[y == 2] != 2) for m in (plain, careful)]
+    assert missed[1] < missed[0]
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        (np.ones((3, 3)), "shape"),
+        (np.ones((4, 4)), "zero on the diagonal"),
+        (np.eye(4) - 1.0, "non-negative"),
+        (np.full((4, 4), np.nan), "NaN"),
+    ],
+)
+def test_label_costs_that_are_refused(costs, message):
+    X, y = blobs()
+    with pytest.raises(ValueError, match=f"label_cost.*{message}|{message}"):
+        MulticlassHingeClassifier(label_cost=costs).fit(X, y)
+
+
+def multilabel_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    scores = X @ rng.normal(size=(6, 5)) + 0.2 * rng.normal(size=(400, 5))
+    return X, (scores > 0.5).astype(int)
+
+
+def test_multilabel_conventions():
+    X, y = multilabel_data()
+    model = make_pipeline(StandardScaler(), MultilabelHingeClassifier(1e-2)).fit(X, y)
+    predicted = model.predict(X)
+    assert predicted.shape == y.shape
+    assert f1_score(y, predicted, average="micro") > 0.8
+    scores = model.decision_function(X)
+    assert label_ranking_loss(y, scores) < 0.1
+    np.testing.assert_array_equal(predicted, scores > 0.0)
+    other = clone(model).fit(X, sparse.csr_array(y))
+    np.testing.assert_array_equal(other.predict(X), predicted)
+    chain = ClassifierChain(MulticlassHingeClassifier(1e-2)).fit(X, y)
+    assert chain.predict(X).shape == y.shape
+
+
+def test_one_class_per_sample_is_the_multiclass_loss():
+    X, y = blobs()
+    one = MultilabelHingeClassifier(0.01).fit(X, y)
+    other = MulticlassHingeClassifier(0.01).fit(X, y)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-12)
+    ranking = MultilabelHingeClassifier(0.01, threshold=False).fit(
+        X, np.eye(4, dtype=int)[y]
+    )
+    assert ranking.objective_ == pytest.approx(other.objective_, rel=1e-9)
+    assert not hasattr(ranking, "predict")
+
+
+def test_multilabel_warm_start():
+    X, y = multilabel_data()
+    model = MultilabelHingeClassifier(1e-2, warm_start=True, tol=1e-6).fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ < first
+    assert model.dual_gap_ <= 1e-6 * model.objective_

@@ -1,0 +1,248 @@
+"""Joint multiclass and multilabel hinge: losses, envelopes, oracles, line searches."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from _problems import EXPLORE
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_subqn._core.losses import MulticlassHinge, MultilabelHinge
+
+KINDS = ["margin", "slack", "uniform", "multilabel", "threshold"]
+
+
+def brute_force(kind, loss, z, target):
+    """The lines (offset, gradient) of which the loss of one row is the maximum."""
+    k = len(z)
+    eye = np.eye(k)
+    if kind in ("margin", "slack", "uniform"):
+        return [
+            (loss.offsets[target, j], loss.rates[target, j] * (eye[j] - eye[target]))
+            for j in range(k)
+        ]
+    n_labels = len(target)
+    low, high = loss.costs
+    none = [(0.0, np.zeros(k))]
+    irrelevant, relevant = np.flatnonzero(target == 0), np.flatnonzero(target)
+    if kind == "multilabel":
+        return none + [
+            (low[j] + high[h], eye[j] - eye[h]) for j in irrelevant for h in relevant
+        ]
+    a = none + [(low[j], eye[j] - eye[n_labels]) for j in irrelevant]
+    b = none + [(high[h], eye[n_labels] - eye[h]) for h in relevant]
+    return [(x[0] + y[0], x[1] + y[1]) for x in a for y in b]
+
+
+def dyadic(rng, shape, top=12):
+    return rng.integers(-top, top + 1, size=shape) / 4.0
+
+
+def problem(kind, seed, n=6, k=4):
+    """A loss with rows: loss, targets, weights, scores, dscores."""
+    rng = np.random.default_rng(seed)
+    n_scores = k + (kind == "threshold")
+    if kind in ("multilabel", "threshold"):
+        loss = MultilabelHinge(np.abs(dyadic(rng, (2, k), 6)))
+        targets = rng.integers(0, 2, size=(n, k)).astype(np.uint8)
+        targets[0], targets[-1] = 0, 1
+    else:
+        costs = np.abs(dyadic(rng, (k, k), 6))
+        if kind == "uniform":
+            costs = np.ones((k, k))
+        np.fill_diagonal(costs, 0.0)
+        loss = MulticlassHinge(costs, "slack" if kind == "slack" else "margin")
+        targets = rng.integers(0, k, size=n)
+    weights = rng.integers(0, 5, size=n) / 16.0
+    scores, dscores = dyadic(rng, (2, n, n_scores))
+    return loss, targets, weights, scores, dscores
+
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
+seeds = given(seed=st.integers(0, 2**31))
+
+
+def expected_value(kind, loss, scores, targets, weights):
+    return sum(
+        s * max(a + g @ z for a, g in brute_force(kind, loss, z, t))
+        for z, t, s in zip(scores, targets, weights, strict=True)
+    )
+
+
+@each_kind
+@EXPLORE
+@seeds
+def test_value_is_the_largest_line(kind, seed):
+    loss, targets, weights, scores, _ = problem(kind, seed)
+    value = expected_value(kind, loss, scores, targets, weights)
+    assert loss.value(scores, targets, weights) == pytest.approx(value, abs=1e-14)
+
+
+@each_kind
+@EXPLORE
+@seeds
+def test_subgradient_and_oracle(kind, seed):
+    loss, targets, weights, scores, dscores = problem(kind, seed)
+    u = loss.subgradient(scores, targets, weights)
+    rows = loss.kink_rows(scores, targets)
+    steep = u.copy()
+    steep[rows] = loss.argsup(scores[rows], dscores[rows], targets[rows], weights[rows])
+    for i, (z, t) in enumerate(zip(scores, targets, strict=True)):
+        lines = brute_force(kind, loss, z, t)
+        heights = np.array([a + g @ z for a, g in lines])
+        best = [
+            g for (a, g), h in zip(lines, heights, strict=True) if h == heights.max()
+        ]
+        assert any(np.allclose(u[i], weights[i] * g) for g in best)
+        slope = weights[i] * max(g @ dscores[i] for g in best)
+        assert steep[i] @ dscores[i] == pytest.approx(slope, abs=1e-14)
+        unique = all(np.allclose(g, best[0]) for g in best)
+        assert unique or i in rows
+
+
+@each_kind
+@EXPLORE
+@seeds
+def test_fenchel_young(kind, seed):
+    loss, targets, weights, scores, dscores = problem(kind, seed)
+    u = loss.subgradient(scores, targets, weights)
+    conjugate = loss.conjugate(u, targets, weights)
+    value = loss.value(scores, targets, weights)
+    assert value + conjugate == pytest.approx(np.vdot(u, scores), abs=1e-13)
+    bound = np.vdot(u, dscores) - conjugate
+    assert loss.value(dscores, targets, weights) >= bound - 1e-13
+
+
+def slope_integral(f, step):
+    ends = np.unique(np.concatenate([[0.0], f.kinks[f.kinks < step], [step]]))
+    return sum((b - a) * f.slope_at(0.5 * (a + b)) for a, b in pairwise(ends))
+
+
+@each_kind
+@EXPLORE
+@seeds
+def test_restriction_is_the_loss_on_the_line(kind, seed):
+    loss, targets, weights, scores, dscores = problem(kind, seed)
+    f = loss.restrict(scores, dscores, targets, weights)
+    assert np.all(f.kinks > 0.0)
+    assert np.all(f.slope_jumps >= 0.0)
+    start = loss.value(scores, targets, weights)
+    for step in (0.1, 0.5, 1.0, 3.0, 20.0):
+        rise = loss.value(scores + step * dscores, targets, weights) - start
+        assert slope_integral(f, step) == pytest.approx(rise, abs=1e-11)
+
+
+@pytest.mark.parametrize("n_lines", [1, 2, 30, 1000])
+@pytest.mark.parametrize("shape", ["random", "tied", "parallel", "concurrent", "flat"])
+def test_segmenting_degenerate_lines(n_lines, shape):
+    rng = np.random.default_rng(n_lines)
+    offsets, slopes = np.abs(rng.normal(size=n_lines)), rng.normal(size=n_lines)
+    if shape == "tied":
+        offsets, slopes = rng.integers(0, 3, n_lines) / 4, rng.integers(-2, 3, n_lines)
+    elif shape == "parallel":
+        slopes = np.ones(n_lines)
+    elif shape == "concurrent":
+        offsets = 3.0 - 1.5 * slopes  # all lines meet at eta = 1.5
+        offsets -= min(0.0, offsets.min())
+    elif shape == "flat":
+        slopes = np.zeros(n_lines)
+    # Label 0 is the true one: its line is zero.
+    costs = np.zeros((n_lines + 1, n_lines + 1))
+    costs[0, 1:] = offsets
+    loss = MulticlassHinge(costs)
+    scores = np.zeros((1, n_lines + 1))
+    dscores = np.append(0.0, slopes)[np.newaxis]
+    target, weight = np.zeros(1, dtype=np.intp), np.ones(1)
+    f = loss.restrict(scores, dscores, target, weight)
+    for step in (0.0, 0.01, 0.7, 1.4, 1.6, 50.0):
+        heights = np.append(0.0, offsets + step * slopes)
+        top = heights >= heights.max() - 1e-12
+        expected = np.append(0.0, slopes)[top].max()
+        assert f.slope_at(step) == pytest.approx(expected, abs=1e-9)
+    assert len(f.kinks) <= n_lines
+
+
+def envelope_of(kind, seed, width):
+    loss, targets, weights, scores, dscores = problem(kind, seed)
+    rng = np.random.default_rng(seed)
+    weights = weights + 1.0 / 16.0
+    duals = [
+        loss.subgradient(3.0 * rng.normal(size=scores.shape), targets, weights)
+        for _ in range(3)
+    ]
+    center = loss.dual_variables(np.mean(duals, axis=0), targets, weights)
+    scores = scores + 0.1 * rng.normal(size=scores.shape)
+    return loss, loss.envelope(center, width), targets, weights, scores, dscores
+
+
+@each_kind
+@pytest.mark.parametrize("width", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seed", range(8))
+def test_envelope(kind, width, seed):
+    loss, smooth, targets, weights, scores, dscores = envelope_of(kind, seed, width)
+    args = targets, weights
+    assert smooth.value(scores, *args) <= loss.value(scores, *args) + 1e-13
+    u = smooth.subgradient(scores, *args)
+    assert_allclose(u.sum(axis=1), 0.0, atol=1e-15)
+    # The gradient is a feasible dual point: its cut lies below the hinge everywhere.
+    conjugate = loss.conjugate(u, *args)
+    for other in (scores, dscores, -dscores, 0.0 * scores):
+        bound = np.vdot(u, other) - conjugate
+        assert loss.value(other, *args) >= bound - 1e-13
+    # Fenchel-Young for the envelope itself, and its gradient by differences.
+    both = smooth.value(scores, *args) + smooth.conjugate(u, *args)
+    assert both == pytest.approx(np.vdot(u, scores), abs=1e-12)
+    h = 1e-6
+    for _ in range(5):
+        direction = np.random.default_rng(seed).normal(size=scores.shape)
+        ahead = smooth.value(scores + h * direction, *args)
+        behind = smooth.value(scores - h * direction, *args)
+        slope = np.vdot(u, direction)
+        assert (ahead - behind) / (2 * h) == pytest.approx(slope, abs=1e-7)
+    at = smooth.derivatives(scores, dscores, *args)
+    for step in (0.0, 0.3):
+        expected = np.vdot(smooth.subgradient(scores + step * dscores, *args), dscores)
+        assert at(step)[0] == pytest.approx(expected, abs=1e-13)
+    change = smooth.subgradient(scores + h * dscores, *args) - u
+    product = smooth.curvature(scores, *args).apply(dscores.copy())
+    assert_allclose(product, change / h, atol=1e-6 / width)
+    assert at(0.0)[1] == pytest.approx(np.vdot(product, dscores), abs=1e-12)
+
+
+@each_kind
+def test_curvature_as_matrix(kind):
+    _, smooth, targets, weights, scores, _ = envelope_of(kind, 3, 1.0)
+    n, k = scores.shape
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    curvature = smooth.curvature(scores, targets, weights)
+    blocks = np.zeros((k, k, 3, 3))
+    curvature.add_gram(X, slice(None), blocks)
+    full = np.zeros((k, k, 3, 3))
+    for j in range(k):
+        unit = np.zeros((n, k))
+        unit[:, j] = 1.0
+        column = curvature.apply(unit)
+        assert_allclose(column[:, j], curvature.diagonal()[:, j], atol=1e-14)
+        full[:, j] = np.einsum("il,if,ig->lfg", column, X, X)
+    for j in range(k):
+        for m in range(j, k):
+            assert_allclose(blocks[j, m], full[j, m], atol=1e-12)
+    rows = curvature.rows()
+    assert_array_equal(rows, np.flatnonzero(curvature.diagonal().any(axis=1)))
+
+
+@each_kind
+@EXPLORE
+@seeds
+def test_leveled_duals_are_feasible_and_level(kind, seed):
+    loss, targets, weights, scores, dscores = problem(kind, seed, n=30)
+    duals = [loss.subgradient(s, targets, weights) for s in (scores, dscores, -scores)]
+    u = loss.level(np.mean(duals, axis=0))
+    assert_allclose(u.sum(axis=0), 0.0, atol=1e-13)
+    assert_allclose(u.sum(axis=1), 0.0, atol=1e-13)
+    conjugate = loss.conjugate(u, targets, weights)
+    for other in (scores, dscores, -scores, -dscores, 3.0 * dscores):
+        bound = np.vdot(u, other) - conjugate
+        assert loss.value(other, targets, weights) >= bound - 1e-12
