@@ -1,9 +1,17 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
 from .display import ConvergenceDisplay
+from .logistic import L1LogisticOWLQN
+from .logistic_cv import L1LogisticOWLQNCV
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["ConvergenceDisplay", "SubLBFGSLinearSVC", "SubLBFGSLinearSVCCV"]
+__all__ = [
+    "ConvergenceDisplay",
+    "L1LogisticOWLQN",
+    "L1LogisticOWLQNCV",
+    "SubLBFGSLinearSVC",
+    "SubLBFGSLinearSVCCV",
+]

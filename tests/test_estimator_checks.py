@@ -7,12 +7,15 @@ import warnings
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn import L1LogisticOWLQN, SubLBFGSLinearSVC
 
 AUTOMATIC = [
     SubLBFGSLinearSVC(),
     SubLBFGSLinearSVC(loss="squared_hinge"),
     SubLBFGSLinearSVC(fit_intercept=False),
+    L1LogisticOWLQN(),
+    L1LogisticOWLQN(l1_ratio=0.5),
+    L1LogisticOWLQN(fit_intercept=False),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.
@@ -20,13 +23,17 @@ EXPLICIT = [
     SubLBFGSLinearSVC(solver="sublbfgs"),
     SubLBFGSLinearSVC(solver="subbfgs"),
     SubLBFGSLinearSVC(loss="squared_hinge", solver="lbfgs"),
+    L1LogisticOWLQN(solver="cd", tol=1e-13),
+    L1LogisticOWLQN(solver="owlqn"),
+    L1LogisticOWLQN(solver="owlqn*"),
+    L1LogisticOWLQN(solver="fista"),
 ]
 
 
 def expected_failures(estimator):
     """Return the checks that an estimator cannot pass, with the reasons."""
     failures = {}
-    if estimator.solver in ("sublbfgs", "subbfgs", "lbfgs"):
+    if estimator.solver in ("sublbfgs", "subbfgs", "lbfgs", "owlqn", "owlqn*"):
         reason = (
             "Compares coefficients to seven digits; these solvers stop at tol, from "
             "where weighted and repeated rows lead to different points."

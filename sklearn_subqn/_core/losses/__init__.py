@@ -2,5 +2,13 @@
 
 from ._base import Loss, PiecewiseQuadratic
 from ._hinge import Hinge, SquaredHinge
+from ._logistic import Logistic, Softmax
 
-__all__ = ["Hinge", "Loss", "PiecewiseQuadratic", "SquaredHinge"]
+__all__ = [
+    "Hinge",
+    "Logistic",
+    "Loss",
+    "PiecewiseQuadratic",
+    "Softmax",
+    "SquaredHinge",
+]

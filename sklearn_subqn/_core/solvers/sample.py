@@ -36,7 +36,7 @@ def sample_solution(
     n_sampled = int(_SHARE * len(objective.weights))
     if n_sampled < _ROWS_PER_PARAMETER * objective.n_params:
         return None
-    rows = _spread(len(objective.weights), n_sampled)
+    rows = spread(len(objective.weights), n_sampled)
     if not objective.weights[rows].any():
         return None
     sample = objective.sample(rows)
@@ -47,7 +47,7 @@ def sample_solution(
     return w
 
 
-def _spread(n: int, n_sampled: int) -> Rows:
+def spread(n: int, n_sampled: int) -> Rows:
     """Return indices of rows spread evenly but with no period that data might have."""
     fractions = np.arange(n_sampled) * _GOLDEN_RATIO % 1.0
     return np.unique((fractions * n).astype(np.intp))
