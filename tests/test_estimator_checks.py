@@ -15,7 +15,9 @@ AUTOMATIC = [
     SubLBFGSLinearSVC(fit_intercept=False),
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
-    L1LogisticOWLQN(fit_intercept=False),
+    # Weaker penalties determine coefficients of nearly separable data less well than to
+    # the seven digits that some checks compare.
+    L1LogisticOWLQN(alpha=1e-2, fit_intercept=False),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.
