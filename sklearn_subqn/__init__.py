@@ -1,6 +1,8 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
 from .display import ConvergenceDisplay
+from .logistic import L1LogisticOWLQN
+from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
 from .multilabel import MultilabelHingeClassifier
 from .svm import SubLBFGSLinearSVC
@@ -10,6 +12,8 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "ConvergenceDisplay",
+    "L1LogisticOWLQN",
+    "L1LogisticOWLQNCV",
     "MulticlassHingeClassifier",
     "MultilabelHingeClassifier",
     "SubLBFGSLinearSVC",

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils.multiclass import check_classification_targets
 
-from ._callbacks import FitTask, with_callbacks
-from ._estimator import Progress, n_threads
-from ._validation import check_number, check_weights, unchanged_on_failure
-from .svm import BaseLinearSVC, BinaryProblems
+from ._callbacks import with_callbacks
+from ._classifier import Problems
+from ._cv import PathCV, check_alphas
+from ._estimator import Progress
+from ._validation import unchanged_on_failure
+from .svm import BaseLinearSVC
 
 # Ends of the default grid.
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 
 
-class _FoldPath(NamedTuple):
-    """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha."""
-
-    scores: list[float]
-    gaps: list[float]
-    n_iters: list[int]
-    coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-
-
-class SubLBFGSLinearSVCCV(BaseLinearSVC):
+class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     """Linear SVM with cross-validation over a path of regularization strengths.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
@@ -180,97 +168,9 @@ class SubLBFGSLinearSVCCV(BaseLinearSVC):
         ConvergenceWarning
             If ``tol`` was not reached by a fit; states the gap that was.
         """
-        self._check_parameters()
-        alphas = _check_alphas(self.alphas)
-        raw_X, raw_y = X, y
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        scorer = check_scoring(self, scoring=self.scoring)
-        score_weights = None
-        if sample_weight is not None:
-            score_weights = np.broadcast_to(
-                np.asarray(sample_weight, dtype=np.float64), y.shape
-            )
-        folds = check_cv(self.cv, y, classifier=True).split(X, y, groups)
-        threads = n_threads(self.n_jobs)
-        paths = Parallel(n_jobs=threads, prefer="threads")(
-            delayed(self._fold_path)(
-                X, y, weights, classes, train, test, alphas, scorer, score_weights
-            )
-            for train, test in folds
-        )
-        self.alphas_ = alphas
-        self.scores_path_ = np.array([path.scores for path in paths])
-        self.gaps_path_ = np.array([path.gaps for path in paths])
-        best = int(np.argmax(self.scores_path_.mean(axis=0)))
-        self.alpha_ = float(alphas[best])
-        if self.refit:
-            problems = BinaryProblems(self, X, y, weights, classes, threads)
-            task = FitTask(
-                self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
-            )
-            self._store(problems, problems.solve(self.alpha_, task))
-            task.end()
-        else:
-            self.classes_ = classes
-            self.n_iter_ = max(1, *(max(path.n_iters) for path in paths), 1)
-            coefs, intercepts = zip(
-                *(path.coefficients[best] for path in paths), strict=True
-            )
-            self.coef_ = np.mean(coefs, axis=0)
-            self.intercept_ = np.mean(intercepts, axis=0)
-        return self
+        return self._fit_path(X, y, sample_weight, groups)
 
-    def _fold_path(
-        self,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
-        scorer: Callable[..., float],
-        score_weights: npt.NDArray[np.float64] | None,
-    ) -> _FoldPath:
-        """Fit the path on one training part and score it on the rest."""
-        weights = weights[train]
-        if not weights.any():
-            raise ValueError("A training part of cv has no samples of positive weight.")
-        model = copy.copy(self).set_params(callback=None, verbose=0)
-        # Scorers pass arrays, whose columns have no names.
-        vars(model).pop("feature_names_in_", None)
-        problems = BinaryProblems(
-            model, X[train], y[train], weights / weights.sum(), classes, 1
-        )
-        keywords = {}
-        if score_weights is not None:
-            keywords["sample_weight"] = score_weights[test]
-        model.classes_ = classes
-        path = _FoldPath([], [], [], [])
-        for alpha in alphas:
-            solutions = problems.solve(float(alpha), FitTask.silent())
-            coefficients = problems.coefficients()
-            model.coef_, model.intercept_ = coefficients
-            path.scores.append(float(scorer(model, X[test], y[test], **keywords)))
-            path.gaps.append(max(solution.relative_gap for solution in solutions))
-            path.n_iters.append(max(solution.n_iter for solution in solutions))
-            if not self.refit:
-                path.coefficients.append(coefficients)
-        return path
-
-
-def _check_alphas(alphas: Any) -> npt.NDArray[np.float64]:
-    """Return the grid in descending order."""
-    if np.ndim(alphas) == 0:
-        check_number("alphas", alphas, low=1, integer=True)
-        return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, int(alphas))
-    grid = np.asarray(alphas, dtype=np.float64)
-    if grid.ndim != 1 or not grid.size:
-        raise ValueError(
-            f"alphas must be an integer or a non-empty list of numbers, got {alphas!r}."
-        )
-    for alpha in grid:
-        check_number("alphas", alpha, low=0.0, low_included=False)
-    return np.sort(grid)[::-1]
+    def _grid(self, problems: Problems) -> npt.NDArray[np.float64]:
+        if np.ndim(self.alphas) > 0:
+            return check_alphas(self.alphas)
+        return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, int(self.alphas))

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_subqn import (
+    L1LogisticOWLQN,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
@@ -20,6 +21,11 @@ AUTOMATIC = [
     MulticlassHingeClassifier(),
     MulticlassHingeClassifier(rescaling="slack"),
     MultilabelHingeClassifier(),
+    L1LogisticOWLQN(),
+    L1LogisticOWLQN(l1_ratio=0.5),
+    # Weaker penalties determine coefficients of nearly separable data less well than to
+    # the seven digits that some checks compare.
+    L1LogisticOWLQN(alpha=1e-2, fit_intercept=False),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.
@@ -27,13 +33,17 @@ EXPLICIT = [
     SubLBFGSLinearSVC(solver="sublbfgs"),
     SubLBFGSLinearSVC(solver="subbfgs"),
     SubLBFGSLinearSVC(loss="squared_hinge", solver="lbfgs"),
+    L1LogisticOWLQN(solver="cd", tol=1e-13),
+    L1LogisticOWLQN(solver="owlqn"),
+    L1LogisticOWLQN(solver="owlqn*"),
+    L1LogisticOWLQN(solver="fista"),
 ]
 
 
 def expected_failures(estimator):
     """Return the checks that an estimator cannot pass, with the reasons."""
     failures = {}
-    if estimator.solver in ("sublbfgs", "subbfgs", "lbfgs"):
+    if estimator.solver in ("sublbfgs", "subbfgs", "lbfgs", "owlqn", "owlqn*"):
         reason = (
             "Compares coefficients to seven digits; these solvers stop at tol, from "
             "where weighted and repeated rows lead to different points."

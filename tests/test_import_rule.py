@@ -30,7 +30,8 @@ LEVELS = [
     ["_core.solvers", "_core"],
     ["_callbacks", "_validation"],
     ["_estimator"],
-    ["_joint"],
+    ["_classifier", "_joint"],
+    ["_cv"],
     ["*"],
     [""],
 ]
@@ -51,7 +52,15 @@ ALLOWED = [
 
 # Of these only files that match a pattern may import.
 RESERVED = {
-    "sklearn": ["_estimator", "_validation", "_callbacks", "_joint", "[a-z]*"],
+    "sklearn": [
+        "_estimator",
+        "_classifier",
+        "_joint",
+        "_cv",
+        "_validation",
+        "_callbacks",
+        "[a-z]*",
+    ],
     "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
     "matplotlib": ["display"],
     "_core.losses": ["_estimator", "_joint", "[a-z]*"],

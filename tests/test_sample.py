@@ -9,7 +9,7 @@ from sklearn_subqn._core.losses import Hinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.solvers import Start, auto
-from sklearn_subqn._core.solvers.sample import _spread, sample_solution
+from sklearn_subqn._core.solvers.sample import sample_solution, spread
 
 
 def tall(n=20_000, d=5, *, seed=0, fit_intercept=False, weights=None):
@@ -26,8 +26,8 @@ def sampled(objective):
 
 
 @pytest.mark.parametrize(("n", "n_sampled"), [(16, 1), (1000, 62), (99_999, 6249)])
-def test_sampled_rows_are_spread_over_all(n, n_sampled):
-    rows = _spread(n, n_sampled)
+def test_sampled_rows_arespread_over_all(n, n_sampled):
+    rows = spread(n, n_sampled)
     assert len(rows) == n_sampled
     assert np.all(np.diff(rows) > 0)
     assert rows.min() >= 0
@@ -38,7 +38,7 @@ def test_sampled_rows_are_spread_over_all(n, n_sampled):
 
 @pytest.mark.parametrize("period", [2, 3, 7, 16, 50])
 def test_sampled_rows_follow_no_period(period):
-    rows = _spread(50_000, 3125)
+    rows = spread(50_000, 3125)
     counts = np.bincount(rows % period, minlength=period)
     assert counts.min() > 0.5 * counts.mean()
 
@@ -66,14 +66,14 @@ def test_no_sample_unless_rows_are_many_times_the_features():
 def test_no_sample_of_rows_without_weight():
     n = 20_000
     weights = np.ones(n)
-    weights[_spread(n, n // 16)] = 0.0
+    weights[spread(n, n // 16)] = 0.0
     assert sampled(tall(n, weights=weights / weights.sum())) is None
 
 
 def test_a_sample_of_one_class_misleads_nobody():
     X = np.random.default_rng(1).normal(size=(20_000, 3))
     y = np.ones(20_000)
-    y[np.setdiff1d(np.arange(20_000), _spread(20_000, 1250))[:2000]] = -1.0
+    y[np.setdiff1d(np.arange(20_000), spread(20_000, 1250))[:2000]] = -1.0
     model = SubLBFGSLinearSVC(solver="auto").fit(X, y)
     peer = SubLBFGSLinearSVC(solver="alm").fit(X, y)
     assert "sample" in model.history_[0].phase

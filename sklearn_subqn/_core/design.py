@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .kernels import ascent, gram
+from .kernels import ascent, coordinate_descent, gram
 from .losses._base import Floats, Intervals, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
@@ -42,6 +42,10 @@ _PAIRS_SHARE = 0.3
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
+
+# Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
+# core's cache.
+_BLOCK_BYTES = 1 << 20
 
 
 class Design:
@@ -281,6 +285,34 @@ class Design:
         """Return the parameters w of shape (q,) for one score per row."""
         return np.append(coef, intercept) if self.fit_intercept else coef.copy()
 
+    def columns(self, columns: Rows) -> Columns:
+        """Return some of the columns of X, for products with one score per row."""
+        X = self._by_columns if sparse.issparse(self._X) else self._X
+        whole = len(columns) == self.n_features
+        return Columns(self, columns, X if whole else X[:, columns])
+
+    def gram_cost(self, n_columns: int) -> float:
+        """Return about how many products with X a Gram matrix of columns costs."""
+        if sparse.issparse(self._X):
+            return self.row_size * (n_columns / self.n_features) ** 2 / 3.0
+        return n_columns * (n_columns / self.n_features) / 12.0
+
+    @cached_property
+    def _by_columns(self) -> Any:
+        """The columns of a sparse X one after the other (CSC)."""
+        columns = sparse.csc_array(self._X)
+        columns.sum_duplicates()
+        return columns
+
+    @cached_property
+    def _canonical_rows(self) -> Any:
+        """A sparse X without repeated entries in a row (CSR)."""
+        if self._X.has_canonical_format:
+            return self._X
+        rows = self._X.copy()
+        rows.sum_duplicates()
+        return rows
+
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
         coef, intercept = w[: self.n_coef], w[self.n_coef :]
@@ -371,6 +403,73 @@ class RowSweeps:
             v,
             coef,
         )
+
+
+class Columns:
+    """Some columns A of a design's X, without intercepts.
+
+    Parameters
+    ----------
+    design : Design
+    columns : ndarray of shape (m,)
+        Their indices in X.
+    block : ndarray or CSC array of shape (n, m)
+
+    Attributes
+    ----------
+    row_size : float
+        Mean number of stored entries in a row.
+    sparse : bool
+    """
+
+    def __init__(self, design: Design, columns: Rows, block: Any) -> None:
+        self._design = design
+        self._columns = columns
+        self._block = block
+        self.sparse = sparse.issparse(block)
+        stored = block.nnz if self.sparse else block.size
+        self.row_size = stored / max(design.n_rows, 1)
+
+    @cached_property
+    def csc(self) -> Any:
+        """The columns as a CSC array."""
+        return self._block if self.sparse else sparse.csc_array(self._block)
+
+    def forward(self, coef: Floats) -> Floats:
+        """Return the product with v of shape (m,), in float64."""
+        return np.asarray(self._block @ coef.astype(self._block.dtype), np.float64)
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the product of the transpose with u of shape (n,), in float64."""
+        return np.asarray(self._block.T @ dual.astype(self._block.dtype), np.float64)
+
+    def squared_adjoint(self, weights: Floats) -> Floats:
+        """Return the diagonal of Aᵀ diag(weights) A."""
+        return np.asarray(_squared(self._block).T @ weights, np.float64)
+
+    def gram(self, weights: Floats) -> Floats:
+        """Return Aᵀ diag(weights) A, of shape (m, m)."""
+        m = len(self._columns)
+        if self.sparse:
+            return self._sparse_gram(weights, m)
+        gram = np.zeros((m, m))
+        roots = np.sqrt(weights)[:, np.newaxis]
+        n_rows = max(1, int(_BLOCK_BYTES / 8 / max(m, 1)))
+        for start in range(0, self._design.n_rows, n_rows):
+            rows = self._block[start : start + n_rows] * roots[start : start + n_rows]
+            gram += rows.T @ rows
+        return gram
+
+    def _sparse_gram(self, weights: Floats, m: int) -> Floats:
+        X = self._design._canonical_rows
+        position = np.full(X.shape[1], -1, dtype=np.intp)
+        position[self._columns] = np.arange(m)
+        places, buffer = np.empty(m, dtype=np.intp), np.empty(m)
+        gram = np.zeros((m, m))
+        coordinate_descent.gram_of_rows(
+            X.indptr, X.indices, X.data, weights, position, places, buffer, gram
+        )
+        return gram + np.tril(gram, -1).T
 
 
 def _dense(rows: Any) -> Floats:

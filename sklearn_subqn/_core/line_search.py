@@ -24,6 +24,11 @@ _MAX_SETTLE = 30
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
 _FLAT_TOLERANCE = 1e-12
 
+# Dual variables that sum to this little are balanced, and the longest Newton step of
+# free parameters towards such.
+_BALANCED = 1e-13
+_LONGEST = 1.0
+
 
 class HasSlope(Protocol):
     """A line of which only values and right-hand slopes are known."""
@@ -200,6 +205,57 @@ def _middle_of_flat(derivatives: Derivatives, step: float) -> float:
                 outside = middle
         ends.append(inside)
     return step + 0.5 * sum(ends)
+
+
+def center(point: Point) -> Point:
+    """Return the point with its free parameters minimized over, for smooth losses.
+
+    The columns of its dual sum to zero, so that its dual value is a lower bound. Newton
+    steps bounded by ``_LONGEST`` get there from anywhere if third derivatives of the
+    loss are bounded by second ones, as for logistic losses: no values are needed.
+    """
+    o = point.objective
+    if not o.n_free:
+        return point
+    for _ in range(100):
+        excess = np.atleast_1d(point.dual.sum(axis=0))
+        if np.abs(excess).max() <= _BALANCED:
+            break
+        matrix = point.curvature.total()
+        scale = float(np.trace(matrix))
+        if not scale > 0.0:
+            break
+        # A common shift of all scores of a row changes nothing.
+        if o.n_free > 1:
+            matrix += scale / o.n_free
+        change = -np.linalg.lstsq(matrix, excess, rcond=1e-12)[0]
+        change *= min(1.0, _LONGEST / float(np.abs(change).max()))
+        point = point.along_all_free(change).point(1.0)
+    point.dual = o.loss.balanced(point.dual, o.targets, o.weights)
+    return point
+
+
+def backtrack(line: Line, decrease: float) -> float:
+    """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, 0 if none does.
+
+    Parameters
+    ----------
+    line : Line
+    decrease : float
+        What the step 1 promises, negative: the change of J with a linear risk (Tseng
+        and Yun 2009, eq. 9).
+    """
+    start = line.start.value
+    # Close to the optimum rounding hides what a good step gains.
+    rounding = 4.0 * np.finfo(float).eps * abs(start)
+    if not decrease < rounding:
+        return 0.0
+    step = 1.0
+    for _ in range(40):
+        if line.value(step) <= start + 1e-2 * step * decrease + rounding:
+            return step
+        step *= 0.5
+    return 0.0
 
 
 def wolfe(

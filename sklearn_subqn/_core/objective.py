@@ -14,8 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .design import Design
-from .losses._base import Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
-from .regularizers import Regularizer
+from .losses._base import (
+    Derivatives,
+    Floats,
+    Loss,
+    PiecewiseQuadratic,
+    Rows,
+    SecondOrder,
+)
+from .regularizers import ElasticNet, Regularizer
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
 # often they are computed anew, so that rounding errors do not add up.
@@ -108,6 +115,20 @@ class Objective:
             self.weights,
         )
 
+    @property
+    def elastic_net(self) -> ElasticNet:
+        """The regularizer, for methods that need an ``ElasticNet``."""
+        if not isinstance(self.regularizer, ElasticNet):
+            name = type(self.regularizer).__name__
+            raise TypeError(f"The method needs an ElasticNet penalty, not {name}.")
+        return self.regularizer
+
+    @property
+    def penalties(self) -> tuple[float, float]:
+        """Factors of |w| and of w² / 2 in J, for an ``ElasticNet``."""
+        ratio = self.elastic_net.l1_ratio
+        return self.alpha * ratio, self.alpha * (1.0 - ratio)
+
     def sample(self, rows: Rows) -> Objective:
         """Return the objective of some of the rows, of positive total weight."""
         weights = self.weights[rows]
@@ -142,6 +163,22 @@ class Objective:
             return -np.inf
         normal = cut.normal / -self.alpha
         return -self.alpha * self.regularizer.conjugate(normal) + cut.offset
+
+    def dual_bound(self, dual: Floats, normal: Floats) -> float:
+        """Return a dual value of u = ``dual`` with Xᵀu = ``normal``: no J is smaller.
+
+        It is the better one of u itself and of u scaled down as the conjugate of the
+        regularizer asks for.
+        """
+        scale = self.regularizer.scaling(normal / self.alpha)
+        bound = -np.inf
+        for c in {scale, 1.0}:
+            cut = Cut(c * normal, 0.0)
+            value = self.dual_value(cut)
+            if value > -np.inf:
+                value -= self.loss.conjugate(c * dual, self.targets, self.weights)
+            bound = max(bound, value)
+        return bound
 
 
 class Point:
@@ -244,7 +281,10 @@ class Point:
 
     @cached_property
     def lower_bound(self) -> float:
-        return self.objective.dual_value(self.cut)
+        o = self.objective
+        if o.regularizer.smooth:
+            return o.dual_value(self.cut)
+        return o.dual_bound(self.dual, self.risk_gradient)
 
     def steepest(self, p: Floats) -> Floats:
         """Return argsup <g, p> over the subdifferential of J, of shape (q,).
@@ -281,6 +321,12 @@ class Point:
         return self if "risk_gradient" in vars(self) else self._origin
 
     @property
+    def curvature(self) -> SecondOrder:
+        """Second derivatives of the loss in all rows."""
+        o = self.objective
+        return o.loss.second_order(self.scores, o.targets, o.weights)
+
+    @property
     def hessian(self) -> Hessian:
         """The generalized Hessian of J here, for losses that have one."""
         return Hessian(self)
@@ -302,6 +348,14 @@ class Point:
     def along(self, p: Floats) -> Line:
         """Return the line w + eta * p, at the cost of one product with X."""
         return Line(self, p, self.objective.design.forward(p))
+
+    def along_all_free(self, change: Floats) -> Line:
+        """Return the line that moves the free parameters only, by ``change``."""
+        p = np.zeros(self.objective.n_params)
+        p[self.objective.regularizer.n_penalized :] = change
+        dscores = np.empty_like(self.scores)
+        dscores[:] = change
+        return Line(self, p, dscores)
 
     def along_free(self, index: int, sign: float = 1.0) -> Line:
         """Return the line that moves one free parameter only; X takes no part."""
@@ -364,7 +418,7 @@ class Line:
 
     @property
     def smooth(self) -> bool:
-        """Whether J is differentiable."""
+        """Whether the loss is differentiable, so that J has one-sided derivatives."""
         return self.start.objective.loss.smooth
 
     def value(self, step: float) -> float:

@@ -2,14 +2,17 @@
 
 from ._base import Loss, PiecewiseQuadratic
 from ._hinge import Hinge, SquaredHinge
+from ._logistic import Logistic, Softmax
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
 
 __all__ = [
     "Hinge",
+    "Logistic",
     "Loss",
     "MulticlassHinge",
     "MultilabelHinge",
     "PiecewiseQuadratic",
+    "Softmax",
     "SquaredHinge",
 ]

@@ -135,6 +135,61 @@ class Intervals(NamedTuple):
     ridge: float
 
 
+class SecondOrder(ABC):
+    """Second derivatives R''(z): for each row a k x k matrix over its scores."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number k of scores a row."""
+
+    @abstractmethod
+    def diagonal(self, k: int) -> Floats:
+        """Return the entries (k, k) of all rows, of shape (n,)."""
+
+    @abstractmethod
+    def coupling(self, k: int, j: int) -> Floats:
+        """Return minus the entries (k, j) of all rows, k != j, non-negative."""
+
+    @abstractmethod
+    def row(self, k: int, dscores: Floats) -> Floats:
+        """Return the column k of ``apply(dscores)``, of shape (n,)."""
+
+    @abstractmethod
+    def apply(self, dscores: Floats) -> Floats:
+        """Return R''(z) dz, of the shape of the scores."""
+
+    @abstractmethod
+    def total(self) -> Floats:
+        """Return the sum over the rows, of shape (k, k)."""
+
+
+class DiagonalSecondOrder(SecondOrder):
+    """Second derivatives h of a loss of one score a row, of shape (n,)."""
+
+    def __init__(self, h: Floats) -> None:
+        self._h = h
+
+    @property
+    def n_outputs(self) -> int:
+        return 1
+
+    def diagonal(self, k: int) -> Floats:
+        return self._h
+
+    def coupling(self, k: int, j: int) -> Floats:
+        return np.zeros_like(self._h)
+
+    def row(self, k: int, dscores: Floats) -> Floats:
+        return self._h * dscores
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._h * dscores
+
+    def total(self) -> Floats:
+        return np.array([[self._h.sum()]])
+
+
 class Loss(ABC):
     """A convex function R(z) = sum_i weights_i * loss_i(z_i) of scores z.
 
@@ -175,6 +230,17 @@ class Loss(ABC):
         """
         return self.subgradient(scores, targets, weights)
 
+    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+        """Return whether R*(u) is finite for u = ``dual``."""
+        return bool(np.isfinite(self.conjugate(dual, targets, weights)))
+
+    def balanced(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return u changed, within the domain of R*, so that its columns sum to zero.
+
+        Lower bounds of objectives with a free intercept need such duals.
+        """
+        raise TypeError(f"{type(self).__name__} does not balance its duals.")
+
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
@@ -203,6 +269,12 @@ class Loss(ABC):
 
         An array h >= 0 of shape (n,), or for several scores per row a ``Curvature``.
         """
+        raise TypeError(f"{type(self).__name__} has no second derivatives.")
+
+    def second_order(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> SecondOrder:
+        """Return all second derivatives, of losses of one or several scores a row."""
         raise TypeError(f"{type(self).__name__} has no second derivatives.")
 
     def restrict(

@@ -9,32 +9,43 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..line_search import exact
+from ..line_search import center, exact
 from ..losses._base import Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
 from .alm import alm
 from .auto import auto
 from .bfgs import bfgs
+from .cd import auto as cd_from_sample
+from .cd import cd
 from .cg import cg
+from .fista import fista
 from .newton import newton
+from .owlqn import owlqn, owlqn_star
 from .run import History, Iterate, Result, Solver, Start, run
 from .subbfgs import subbfgs
 from .trust_region import trust_region
 
 __all__ = [
+    "L1_SOLVERS",
     "SOLVERS",
     "History",
     "Iterate",
     "Options",
     "Result",
     "Solver",
+    "SolverSpec",
     "Start",
     "alm",
     "auto",
     "bfgs",
+    "cd",
+    "center",
     "cg",
+    "fista",
     "newton",
+    "owlqn",
+    "owlqn_star",
     "run",
     "subbfgs",
     "trust_region",
@@ -139,4 +150,41 @@ SOLVERS: dict[str, SolverSpec] = {
     "newton-cg": SolverSpec(_newton, smooth=True),
     "trust-region": SolverSpec(_trust_region, smooth=True),
     "cg": SolverSpec(_cg, smooth=True),
+}
+
+
+def _l1_auto(objective: Objective, start: Start, options: Options) -> Solver:
+    return cd_from_sample(objective, start)
+
+
+def _cd(objective: Objective, start: Start, options: Options) -> Solver:
+    return cd(objective, start)
+
+
+def _owlqn(objective: Objective, start: Start, options: Options) -> Solver:
+    hessian = LimitedMemoryInverseHessian(objective.n_params, options.memory)
+    return owlqn(objective, start.w, hessian)
+
+
+def _owlqn_star(objective: Objective, start: Start, options: Options) -> Solver:
+    return owlqn_star(
+        objective,
+        start.w,
+        LimitedMemoryInverseHessian(objective.n_params, options.memory),
+        direction_tol=options.direction_tol,
+        direction_max_iter=options.direction_max_iter,
+    )
+
+
+def _fista(objective: Objective, start: Start, options: Options) -> Solver:
+    return fista(objective, start.w)
+
+
+#: Solvers of smooth losses with an L1 penalty.
+L1_SOLVERS: dict[str, SolverSpec] = {
+    "auto": SolverSpec(_l1_auto, smooth=True),
+    "cd": SolverSpec(_cd, smooth=True),
+    "owlqn": SolverSpec(_owlqn, smooth=True),
+    "owlqn*": SolverSpec(_owlqn_star, smooth=True),
+    "fista": SolverSpec(_fista, smooth=True),
 }

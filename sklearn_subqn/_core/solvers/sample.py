@@ -43,7 +43,7 @@ def sample_solution(
     n_sampled = int(share * len(objective.weights))
     if n_sampled < needed * objective.n_params // (n_outputs or 1):
         return None
-    rows = _spread(len(objective.weights), n_sampled)
+    rows = spread(len(objective.weights), n_sampled)
     if not objective.weights[rows].any():
         return None
     sample = objective.sample(rows)
@@ -54,7 +54,7 @@ def sample_solution(
     return w
 
 
-def _spread(n: int, n_sampled: int) -> Rows:
+def spread(n: int, n_sampled: int) -> Rows:
     """Return indices of rows spread evenly but with no period that data might have."""
     fractions = np.arange(n_sampled) * _GOLDEN_RATIO % 1.0
     return np.unique((fractions * n).astype(np.intp))

@@ -1,0 +1,165 @@
+"""What linear classifiers share: fitting, predictions, the interface of problems."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ._callbacks import FitTask
+from ._core.solvers import Start
+from ._estimator import LinearEstimator, Solution, n_threads
+from ._validation import check_flag, check_number, check_weights
+
+_Self = TypeVar("_Self", bound="LinearClassifier")
+
+
+class Problems(Protocol):
+    """The problems whose solutions make one model; solved for one alpha after another.
+
+    Attributes
+    ----------
+    classes : ndarray
+        Sorted.
+    starts : list of Start
+        Where each problem stands.
+    """
+
+    classes: npt.NDArray[Any]
+    starts: list[Start]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of problems."""
+        ...
+
+    def start_from(
+        self,
+        coef: npt.NDArray[Any],
+        intercept: npt.NDArray[Any],
+        duals: list[npt.NDArray[np.float64] | None] | None,
+    ) -> None:
+        """Start from a previous solution."""
+        ...
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve all problems, each from where it stands."""
+        ...
+
+    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return ``coef_`` and ``intercept_`` where the problems stand."""
+        ...
+
+
+class LinearClassifier(ClassifierMixin, LinearEstimator):
+    """Base of linear classifiers with a strength ``alpha`` of the regularization."""
+
+    alpha: float
+    warm_start: bool
+    max_iter: int
+    class_weight: Any
+    n_jobs: int | None
+
+    classes_: npt.NDArray[Any]
+    coef_: npt.NDArray[Any]
+    intercept_: npt.NDArray[Any]
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the signed scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``.
+        """
+        scores = self._raw_scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0.0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        """Set the fitted attributes."""
+        self.classes_ = problems.classes
+        self.coef_, self.intercept_ = problems.coefficients()
+        objectives = np.array([solution.objective for solution in solutions])
+        gaps = np.array([solution.dual_gap for solution in solutions])
+        binary = len(solutions) == 1
+        self.objective_ = float(objectives[0]) if binary else objectives
+        self.dual_gap_ = float(gaps[0]) if binary else gaps
+        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
+        self.history_ = [solution.history for solution in solutions]
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        raise NotImplementedError
+
+    def _problems(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        classes: npt.NDArray[Any],
+        n_threads: int,
+    ) -> Problems:
+        """Return the problems of validated data; weights sum to one."""
+        raise NotImplementedError
+
+    def _fit(self: _Self, X: Any, y: Any, sample_weight: Any) -> _Self:
+        """Validate everything, solve for ``alpha`` and set the fitted attributes."""
+        self._check_parameters()
+        check_flag("warm_start", self.warm_start)
+        check_number("alpha", self.alpha, low=0.0, low_included=False)
+        previous = vars(self).copy() if self.warm_start else {}
+        raw_X, raw_y = X, y
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        problems = self._problems(X, y, weights, classes, n_threads(self.n_jobs))
+        if self._continues(previous, problems):
+            problems.start_from(
+                previous["coef_"], previous["intercept_"], previous.get("_duals")
+            )
+        task = FitTask(
+            self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
+        )
+        self._store(problems, problems.solve(float(self.alpha), task))
+        # Dual points are only worth their memory to a fit that starts from them.
+        self._duals = (
+            [start.dual for start in problems.starts] if self.warm_start else None
+        )
+        task.end()
+        return self
+
+    def _continues(self, previous: dict[str, Any], problems: Problems) -> bool:
+        """Whether a previous fit was of the same classes and features."""
+        return (
+            "coef_" in previous
+            # As lists, since old NumPy warns at comparing numbers with strings.
+            and previous["classes_"].tolist() == problems.classes.tolist()
+            and previous["coef_"].shape[1] == self.n_features_in_
+            and np.array_equal(
+                previous.get("feature_names_in_", ()),
+                getattr(self, "feature_names_in_", ()),
+            )
+        )

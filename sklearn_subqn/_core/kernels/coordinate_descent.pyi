@@ -1,0 +1,44 @@
+from typing import Any
+
+from numpy import float64, intp
+from numpy.typing import NDArray
+
+Floats = NDArray[float64]
+Positions = NDArray[intp]
+
+def sweep_gram(
+    gram: Floats,
+    gradient: Floats,
+    coef: Floats,
+    l1: Floats,
+    l2: Floats,
+    tol: float,
+    max_sweeps: int,
+) -> tuple[float, int]: ...
+def sweep_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    h: Floats,
+    product: Floats,
+    gradient: Floats,
+    diagonal: Floats,
+    coef: Floats,
+    l1: float,
+    l2: float,
+    free_gradient: float,
+    free: Floats,
+    tol: float,
+    max_sweeps: int,
+) -> tuple[float, int]: ...
+def gram_of_rows(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    weights: Floats,
+    position: Positions,
+    places: Positions,
+    buffer: Floats,
+    gram: Floats,
+) -> None: ...

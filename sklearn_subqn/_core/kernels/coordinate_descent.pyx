@@ -1,0 +1,213 @@
+"""Coordinate descent on quadratic models with an L1 penalty, and Gram matrices.
+
+All sweeps minimize the model <g, v - w> + <v - w, H (v - w)> / 2 + l1 |v| + l2 v² / 2
+over one coordinate of v after the other; penalties are zero for free coordinates. The
+violation of a coordinate is the least absolute subgradient of the model in it.
+"""
+
+from libc.math cimport fabs
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused integer:
+    int
+    long long
+
+
+cdef inline double _minimizer(
+    double v, double slope, double curvature, double l1
+) noexcept nogil:
+    """Return argmin over t of slope (t - v) + curvature (t - v)² / 2 + l1 |t|."""
+    cdef double target = curvature * v - slope
+    if target > l1:
+        return (target - l1) / curvature
+    if target < -l1:
+        return (target + l1) / curvature
+    return 0.0
+
+
+cdef inline double _violation(double v, double slope, double l1) noexcept nogil:
+    if v > 0.0:
+        return fabs(slope + l1)
+    if v < 0.0:
+        return fabs(slope - l1)
+    slope = fabs(slope) - l1
+    return slope if slope > 0.0 else 0.0
+
+
+def sweep_gram(
+    const double[:, ::1] gram,
+    double[::1] gradient,
+    double[::1] coef,
+    const double[::1] l1,
+    const double[::1] l2,
+    double tol,
+    Py_ssize_t max_sweeps,
+):
+    """Minimize a model with the matrix H = ``gram`` of shape (q, q), in place.
+
+    ``gradient`` holds g + H (v - w), without penalties, and is kept up to date with
+    ``coef``, v. Sweeps over coordinates that are not zero alternate with sweeps over
+    all. Returns the largest violation of the last sweep over all, at most ``tol``
+    unless ``max_sweeps`` is reached, and the number of sweeps.
+    """
+    cdef Py_ssize_t q = gram.shape[0], i, j, sweep = 0
+    cdef double old, new, step, curvature, slope, violation, worst = 0.0
+    cdef bint whole = True
+    if gram.shape[1] != q or gradient.shape[0] != q or coef.shape[0] != q:
+        raise ValueError("arrays of a model differ in length.")
+    if l1.shape[0] != q or l2.shape[0] != q:
+        raise ValueError("penalties and coefficients differ in length.")
+    with nogil:
+        while sweep < max_sweeps:
+            sweep += 1
+            worst = 0.0
+            for j in range(q):
+                old = coef[j]
+                if not whole and old == 0.0 and l1[j] > 0.0:
+                    continue
+                curvature = gram[j, j] + l2[j]
+                if curvature <= 0.0:
+                    continue
+                slope = gradient[j] + l2[j] * old
+                violation = _violation(old, slope, l1[j])
+                if violation > worst:
+                    worst = violation
+                if violation == 0.0:
+                    continue
+                new = _minimizer(old, slope, curvature, l1[j])
+                step = new - old
+                if step != 0.0:
+                    coef[j] = new
+                    for i in range(q):
+                        gradient[i] += step * gram[j, i]
+            if worst <= tol:
+                if whole:
+                    break
+                whole = True
+            else:
+                whole = sweep % 10 == 0
+    return worst, sweep
+
+
+def sweep_columns(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[::1] h,
+    double[::1] product,
+    const double[::1] gradient,
+    const double[::1] diagonal,
+    double[::1] coef,
+    double l1,
+    double l2,
+    double free_gradient,
+    double[::1] free,
+    double tol,
+    Py_ssize_t max_sweeps,
+):
+    """Minimize a model with H = Xᵀ diag(h) X over some columns of X, in place.
+
+    X is given by columns (CSC), ``columns`` are those taking part, and ``gradient``,
+    ``diagonal`` and ``coef`` hold g, the diagonal of H and v for each of them.
+    ``product`` holds h X (v - w) of shape (n,) and is kept up to date; entries of h and
+    product that are zero stay so. ``free`` is empty, or holds the intercept, which is
+    minimized over once a sweep and whose gradient at w is ``free_gradient``. Sweeps
+    are chosen, and results returned, as by ``sweep_gram``.
+    """
+    cdef Py_ssize_t n = h.shape[0], m = columns.shape[0], i, j, k, sweep = 0
+    cdef double old, new, step, curvature, slope, violation, worst = 0.0, total = 0.0
+    cdef bint whole = True, has_free = free.shape[0] > 0
+    if product.shape[0] != n or gradient.shape[0] != m or diagonal.shape[0] != m:
+        raise ValueError("arrays of a model differ in length.")
+    if coef.shape[0] != m:
+        raise ValueError("columns and coefficients differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    with nogil:
+        if has_free:
+            for i in range(n):
+                total += h[i]
+        while sweep < max_sweeps:
+            sweep += 1
+            worst = 0.0
+            if has_free and total > 0.0:
+                slope = free_gradient
+                for i in range(n):
+                    slope += product[i]
+                worst = fabs(slope)
+                step = -slope / total
+                free[0] += step
+                for i in range(n):
+                    product[i] += step * h[i]
+            for k in range(m):
+                old = coef[k]
+                if not whole and old == 0.0:
+                    continue
+                curvature = diagonal[k] + l2
+                if curvature <= 0.0:
+                    continue
+                j = columns[k]
+                slope = gradient[k] + l2 * old
+                for i in range(indptr[j], indptr[j + 1]):
+                    slope += values[i] * product[indices[i]]
+                violation = _violation(old, slope, l1)
+                if violation > worst:
+                    worst = violation
+                if violation == 0.0:
+                    continue
+                new = _minimizer(old, slope, curvature, l1)
+                step = new - old
+                if step != 0.0:
+                    coef[k] = new
+                    for i in range(indptr[j], indptr[j + 1]):
+                        product[indices[i]] += step * values[i] * h[indices[i]]
+            if worst <= tol:
+                if whole:
+                    break
+                whole = True
+            else:
+                whole = sweep % 10 == 0
+    return worst, sweep
+
+
+def gram_of_rows(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const double[::1] weights,
+    const Py_ssize_t[::1] position,
+    Py_ssize_t[::1] places,
+    double[::1] buffer,
+    double[:, ::1] gram,
+):
+    """Add Xᵀ diag(weights) X to ``gram``, for some columns of X given by rows (CSR).
+
+    ``position`` maps columns of X to those of ``gram``, or to -1. The rest of
+    ``places`` and ``buffer``, as long as the longest row, is room to work in.
+    """
+    cdef Py_ssize_t n = weights.shape[0], q = gram.shape[0], i, k, a, b, row, length
+    cdef double value
+    if gram.shape[1] != q or indptr.shape[0] != n + 1:
+        raise ValueError("arrays of a matrix differ in length.")
+    if places.shape[0] < q or buffer.shape[0] < q:
+        raise ValueError("there is too little room to work in.")
+    with nogil:
+        for i in range(n):
+            if weights[i] == 0.0:
+                continue
+            length = 0
+            for k in range(indptr[i], indptr[i + 1]):
+                row = position[indices[k]]
+                if row >= 0:
+                    places[length] = row
+                    buffer[length] = values[k]
+                    length += 1
+            for a in range(length):
+                value = weights[i] * buffer[a]
+                row = places[a]
+                for b in range(a + 1):
+                    gram[row, places[b]] += value * buffer[b]

@@ -1,0 +1,231 @@
+"""Logistic losses: binary for targets -1 or +1, and softmax for k classes.
+
+Exponentials are taken of non-positive numbers only, so that no score overflows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import Derivatives, DiagonalSecondOrder, Floats, Loss, SecondOrder
+
+# Duals that leave the domain of the conjugate by this share of a weight do so by
+# rounding.
+_ROUNDING = 1e-15
+
+
+class Logistic(Loss):
+    """Binary logistic loss ln(1 + exp(-y z)) (Yu 2009, eq. 3.59).
+
+    With beta the probability of the wrong class, u_i = -s_i y_i beta_i.
+    """
+
+    smooth = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        m = scores * targets
+        tail = np.abs(m)
+        np.negative(tail, out=tail)
+        np.exp(tail, out=tail)
+        np.log1p(tail, out=tail)
+        np.minimum(m, 0.0, out=m)
+        tail -= m
+        return float(weights @ tail)
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the gradient u of shape (n,)."""
+        u = _sigmoid(-(scores * targets))
+        u *= weights
+        u *= targets
+        return np.negative(u, out=u)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the negative weighted entropy of beta, finite for beta in [0, 1]."""
+        positive = weights > 0.0
+        beta = -(dual * targets)[positive] / weights[positive]
+        # Duals of this class may leave the interval by rounding.
+        np.clip(beta, 0.0, 1.0, out=beta)
+        return float(weights[positive] @ (_entropy(beta) + _entropy(1.0 - beta)))
+
+    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+        excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
+        return bool(np.all(excess <= _ROUNDING * weights))
+
+    def balanced(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Scale the heavier class down, so that the entries sum to zero."""
+        positive = targets > 0.0
+        first, second = -float(dual[positive].sum()), float(dual[~positive].sum())
+        if first == second:
+            return dual
+        lighter = min(first, second)
+        scales = [lighter / total if total > 0.0 else 1.0 for total in (first, second)]
+        return dual * np.where(positive, scales[0], scales[1])
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return s_i p_i (1 - p_i)."""
+        p = _sigmoid(-np.abs(scores))
+        return weights * p * (1.0 - p)
+
+    def second_order(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> SecondOrder:
+        return DiagonalSecondOrder(self.curvature(scores, targets, weights))
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        m, dm = -(scores * targets), -(targets * dscores)
+        slopes = weights * dm
+        curvatures = slopes * dm
+
+        def at(step: float) -> tuple[float, float]:
+            p = _sigmoid(m + step * dm)
+            return float(slopes @ p), float(curvatures @ (p * (1.0 - p)))
+
+        return at
+
+
+class Softmax(Loss):
+    """Multinomial logistic loss ln sum_k exp(z_k) - z_y (Teo et al. 2010, Table 6).
+
+    Targets are the indices of the classes, as floats; scores have shape (n, k).
+    """
+
+    smooth = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        own = shifted[_own(targets)]
+        np.exp(shifted, out=shifted)
+        return float(weights @ (np.log(shifted.sum(axis=1)) - own))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the gradient u = s (P - Y), with probabilities P and one-hot Y."""
+        u = softmax(scores)
+        u[_own(targets)] -= 1.0
+        u *= weights[:, np.newaxis]
+        return u
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the negative weighted entropy of u / s + Y, rows on the simplex."""
+        positive = weights > 0.0
+        q = self._probabilities(dual[positive], targets[positive], weights[positive])
+        np.maximum(q, 0.0, out=q)
+        return float(weights[positive] @ _entropy(q).sum(axis=1))
+
+    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+        shifted = dual.copy()
+        shifted[_own(targets)] += weights
+        return bool(np.all(shifted >= -_ROUNDING * weights[:, np.newaxis]))
+
+    def balanced(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Move probability from classes with too much to those with too little.
+
+        Classes with more than their share of the weights are scaled down; what this
+        frees in a row goes to the others in proportion to what they lack altogether.
+        """
+        excess = dual.sum(axis=0)
+        if not excess.any():
+            return dual
+        shares = np.bincount(targets.astype(np.intp), weights, dual.shape[1])
+        heavy, light = np.maximum(excess, 0.0), np.maximum(-excess, 0.0)
+        if not heavy.any() or not light.any():
+            return dual
+        moved = dual.copy()
+        moved[_own(targets)] += weights
+        ratios = np.zeros_like(heavy)
+        np.divide(heavy, shares + heavy, out=ratios, where=heavy > 0.0)
+        freed = moved * ratios
+        change = np.outer(freed.sum(axis=1), light / light.sum()) - freed
+        return dual + change
+
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return s_i P_ik (1 - P_ik), the diagonal of the second derivatives."""
+        p = softmax(scores)
+        return weights[:, np.newaxis] * p * (1.0 - p)
+
+    def second_order(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> SecondOrder:
+        return SoftmaxSecondOrder(softmax(scores), weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        own = float(weights @ dscores[_own(targets)])
+
+        def at(step: float) -> tuple[float, float]:
+            p = softmax(scores + step * dscores)
+            mean = np.einsum("ik,ik->i", p, dscores)
+            square = np.einsum("ik,ik,ik->i", p, dscores, dscores)
+            return float(weights @ mean) - own, float(weights @ (square - mean * mean))
+
+        return at
+
+    @staticmethod
+    def _probabilities(dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        q = dual / weights[:, np.newaxis]
+        q[_own(targets)] += 1.0
+        return q
+
+
+class SoftmaxSecondOrder(SecondOrder):
+    """s_i (diag(P_i) - P_i P_iᵀ), a k x k matrix for each row.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, k)
+    weights : ndarray of shape (n,)
+    """
+
+    def __init__(self, probabilities: Floats, weights: Floats) -> None:
+        self._p = probabilities
+        self._weighted = weights[:, np.newaxis] * probabilities
+
+    @property
+    def n_outputs(self) -> int:
+        return self._p.shape[1]
+
+    def diagonal(self, k: int) -> Floats:
+        return self._weighted[:, k] * (1.0 - self._p[:, k])
+
+    def coupling(self, k: int, j: int) -> Floats:
+        return self._weighted[:, k] * self._p[:, j]
+
+    def row(self, k: int, dscores: Floats) -> Floats:
+        mean = np.einsum("ik,ik->i", self._p, dscores)
+        return self._weighted[:, k] * (dscores[:, k] - mean)
+
+    def apply(self, dscores: Floats) -> Floats:
+        mean = np.einsum("ik,ik->i", self._p, dscores)
+        return self._weighted * (dscores - mean[:, np.newaxis])
+
+    def total(self) -> Floats:
+        return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
+
+
+def softmax(scores: Floats) -> Floats:
+    """Return probabilities exp(z_k) / sum_l exp(z_l) of shape (n, k)."""
+    p = scores - scores.max(axis=1, keepdims=True)
+    np.exp(p, out=p)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
+def _own(targets: Floats) -> tuple[np.ndarray, np.ndarray]:
+    """Return the index of each row's own class."""
+    return np.arange(len(targets)), targets.astype(np.intp)
+
+
+def _sigmoid(t: Floats) -> Floats:
+    """Return 1 / (1 + exp(-t))."""
+    e = np.abs(t)
+    np.negative(e, out=e)
+    np.exp(e, out=e)
+    return np.where(t < 0.0, e, 1.0) / (1.0 + e)
+
+
+def _entropy(p: Floats) -> Floats:
+    """Return p ln(p), zero at zero."""
+    # The smallest number keeps the product exact, and is faster than a mask.
+    return p * np.log(np.maximum(p, np.finfo(float).tiny))

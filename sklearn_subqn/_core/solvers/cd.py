@@ -1,0 +1,223 @@
+"""Coordinate descent on quadratic models for L1-penalized smooth losses.
+
+Newton's method on the loss, with the penalty left as it is: the model of each iteration
+is minimized by coordinate descent (Aggarwal, section 5.8.1.2; Yuan, Ho and Lin 2012),
+over a working set of features.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import backtrack, center
+from ..losses._base import Floats, Rows
+from ..objective import Line, Objective, Point
+from ..quadratic import QuadraticModel
+from .run import Iterate, Solver, Start
+from .sample import spread
+
+# The model is minimized until its violations are this share of those before: first
+# roughly, then, once its predictions are good, such that its dual point is feasible.
+_ROUGH, _FINE = 0.1, 1e-3
+_MAX_ROUGH, _MAX_FINE = 10, 2000
+
+# The error of the prediction as a share of the gap, below which it is good.
+_GOOD = 0.3
+
+# A working set holds at least so many features, and grows from one iteration to the
+# next by at most this factor of those that are used.
+_SMALL_SET = 200
+_GROWTH = 2
+
+# Hessians that cost less than so many products with X are not estimated from a sample,
+# nor from less than so many rows for each parameter in use; and no longer so once
+# violations fall to more than this share of those before.
+_CHEAP = 4.0
+_ROWS_PER_USED = 20
+_SLOW = 0.5
+
+# The method ends after so many iterations in which violations have not been halved, if
+# the objective does not fall any more either.
+_MAX_STUCK = 5
+
+# Samples hold a quarter of the rows each of the next larger one, as long as these are
+# at least so many, altogether and per feature.
+_STRIDE = 4
+_MIN_ROWS = 1000
+_ROWS_PER_FEATURE = 5
+
+
+def cd(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of the proximal Newton method.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is smooth and has second derivatives, its regularizer is an
+        ``ElasticNet``.
+    start : Start
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "stationary": the conditions of optimality hold exactly. "no_step": no step
+        lowers the objective, or "no_progress": violations no longer fall. Both happen
+        where rounding is all that is left.
+
+    Notes
+    -----
+    Lower bounds come from two dual points: the gradient of the loss at an iterate, and
+    its prediction by the quadratic model. The latter satisfies the dual constraints up
+    to the accuracy to which the model was minimized, and is off by the square of the
+    step only.
+    """
+    regularizer, alpha = objective.elastic_net, objective.alpha
+    at_zero = not start.w.any()
+    point = center(objective.origin() if at_zero else objective.at(start.w))
+    bound, stated = -np.inf, False
+    good = False
+    sample, rows, sampled_stride = objective, np.arange(0), 1
+    before, largest_stride = np.inf, len(point.scores)
+    least, value, n_stuck = np.inf, np.inf, 0
+    while True:
+        bound = max(bound, point.lower_bound)
+        if not stated:
+            yield Iterate(point, None, bound, "cd")
+        w, gradient = point.w, point.risk_gradient
+        residual = regularizer.smallest_subgradient(w, gradient, alpha)
+        worst = float(np.abs(residual).max())
+        if worst == 0.0:
+            return "stationary"
+        features = working_set(objective, point, worst)
+        stride = min(hessian_stride(objective, w, features), largest_stride)
+        if stride > 1 and worst > _SLOW * before:
+            stride = largest_stride = max(1, stride // 4)
+        n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
+        least = min(least, worst)
+        if n_stuck > _MAX_STUCK and not point.value < value:
+            return "no_progress"
+        value = min(value, point.value)
+        before = worst
+        fine = good or stride > 1
+        share, max_sweeps = (_FINE, _MAX_FINE) if fine else (_ROUGH, _MAX_ROUGH)
+        if stride != sampled_stride:
+            rows = spread(len(point.scores), len(point.scores) // stride)
+            if not objective.weights[rows].any():
+                stride = largest_stride = 1
+            sample = objective.sample(rows) if stride > 1 else objective
+            sampled_stride = stride
+        thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
+        model = QuadraticModel(sample, thinned.curvature, features, max_sweeps)
+        p = model.minimize(w, gradient, share * worst, max_sweeps)
+        line = point.along(p)
+        penalties = regularizer.value(w + p) - regularizer.value(w)
+        step = backtrack(line, float(gradient @ p) + alpha * penalties)
+        if step == 0.0:
+            if stride == 1:
+                return "no_step"
+            before, stated = 0.0, True
+            continue
+        new = center(line.point(step))
+        stated = False
+        if step == 1.0 and stride == 1:
+            dual, error = predicted_dual(line, new)
+            if error <= _GOOD * (new.value - bound):
+                good = True
+                predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
+                stated = predicted > bound
+                bound = max(bound, predicted)
+        point = new
+        if stated:
+            yield Iterate(point, None, bound, "cd")
+
+
+def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
+    """Return the dual point that the quadratic model predicts for the step 1.
+
+    Returns
+    -------
+    dual : ndarray of the shape of the scores
+    error : float
+        Its share of the gap at ``new`` that is due to the loss, by the inequality of
+        Fenchel and Young; ``inf`` if it is infeasible.
+    """
+    o, point = line.start.objective, line.start
+    dual = point.dual + point.curvature.apply(line.dscores)
+    if not o.loss.is_feasible(dual, o.targets, o.weights):
+        return dual, np.inf
+    if o.n_free:
+        dual = o.loss.balanced(dual, o.targets, o.weights)
+    error = o.loss.value(new.scores, o.targets, o.weights)
+    error += o.loss.conjugate(dual, o.targets, o.weights)
+    return dual, error - float(np.vdot(dual, new.scores))
+
+
+def hessian_stride(objective: Objective, w: Floats, features: Rows) -> int:
+    """Return the stride s of the rows of which the Hessian is to be estimated.
+
+    The estimate is off by about the square root of the number of parameters in use over
+    that of rows. It pays where the matrix takes the time of many products with X.
+    """
+    cost = objective.design.gram_cost(len(features))
+    n_used = max(int(np.count_nonzero(w)), _SMALL_SET // 4)
+    affordable = objective.design.n_rows / (_ROWS_PER_USED * n_used)
+    wanted = min(cost / _CHEAP, affordable)
+    return 2 ** int(np.log2(wanted)) if wanted >= 2.0 else 1
+
+
+def working_set(objective: Objective, point: Point, worst: float) -> Rows:
+    """Return the features that the next model may change, in ascending order.
+
+    Those in use, and others whose gradient is within ``worst`` of the threshold, or
+    beyond it; of these the nearest where they are many.
+    """
+    n = objective.regularizer.n_penalized
+    d = objective.design.n_features
+    if d <= _SMALL_SET:
+        return np.arange(d)
+    l1, _ = objective.penalties
+    used = np.any(point.w[:n].reshape(d, -1) != 0.0, axis=1)
+    size = np.abs(point.risk_gradient[:n]).reshape(d, -1).max(axis=1)
+    candidates = np.flatnonzero(~used & (size > l1 - worst))
+    limit = max(_SMALL_SET, _GROWTH * int(np.count_nonzero(used)))
+    if len(candidates) > limit:
+        largest = np.argpartition(-size[candidates], limit)[:limit]
+        candidates = candidates[largest]
+    return np.sort(np.concatenate([np.flatnonzero(used), candidates]))
+
+
+def auto(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of ``cd`` from the solution on a sample of the rows.
+
+    With many more rows than features the optimum on a quarter of the rows is close to
+    that on all, and found in a quarter of the time, itself from that on a sixteenth.
+
+    Returns
+    -------
+    status : str
+        As of ``cd``.
+    """
+    return (yield from cd(objective, Start(_sample_solution(objective, start.w))))
+
+
+def _sample_solution(objective: Objective, w: Floats) -> Floats:
+    """Return w, or the minimizer on a sample, as accurate as makes sense, for w = 0.
+
+    Its expected excess over the optimum on all rows is about half the number of
+    parameters over that of rows.
+    """
+    n, d = objective.design.n_rows, objective.design.n_features
+    if w.any() or n < _STRIDE * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
+        return w
+    rows = spread(n, n // _STRIDE)
+    if not objective.weights[rows].any():
+        return w
+    sample = objective.sample(rows)
+    for iterate in cd(sample, Start(_sample_solution(sample, w))):
+        w = iterate.point.w
+        gap = iterate.point.value - iterate.lower_bound
+        if gap <= 0.5 * np.count_nonzero(w) / sample.design.n_rows:
+            break
+    objective.design.count(sample.design, sample.passes)
+    return w

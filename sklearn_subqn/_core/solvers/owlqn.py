@@ -1,0 +1,184 @@
+"""OWL-QN (Andrew and Gao 2007) and OWL-QN* (Yu 2009, section 4.1.4).
+
+L-BFGS for a smooth loss with an L1 penalty. Each step stays in one orthant, where the
+penalty is linear, and curvature comes from the smooth part alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..direction import descent_direction
+from ..line_search import center
+from ..losses._base import Floats
+from ..objective import Objective, Point
+from ..quasi_newton import LimitedMemoryInverseHessian
+from .run import Iterate, Solver
+
+# A step must lower J by this share of what the slope at its beginning promises.
+_DECREASE = 1e-4
+
+
+def owlqn(
+    objective: Objective,
+    w: Floats,
+    hessian: LimitedMemoryInverseHessian,
+    *,
+    random: np.random.Generator | None = None,
+) -> Solver:
+    """Yield the iterates of OWL-QN.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is smooth, its regularizer an ``ElasticNet``.
+    w : ndarray of shape (q,)
+        Starting point.
+    hessian : LimitedMemoryInverseHessian
+        Estimate B of the inverse Hessian of the smooth part.
+    random : Generator, optional
+        Draw subgradients at random, in place of the one that Andrew and Gao choose:
+        the method then breaks down (Yu 2009, section 4.1.4).
+
+    Returns
+    -------
+    status : str
+        "stationary": the chosen subgradient vanishes. "no_step": no step lowers the
+        objective.
+    """
+    point = center(objective.at(w))
+    yield Iterate(point, None, point.lower_bound, "owlqn")
+    while True:
+        g = _subgradient(point, random)
+        if not g.any():
+            return "stationary"
+        p = -hessian.apply(g)
+        # The projection of the direction: no entry may go against -g.
+        p[p * g > 0.0] = 0.0
+        orthant = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
+        new = _search(point, p, orthant, g, hessian.pristine)
+        if new is None:
+            if hessian.pristine:
+                return "no_step"
+            hessian.reset()
+            continue
+        _update(hessian, point, new)
+        point = new
+        yield Iterate(point, None, point.lower_bound, "owlqn")
+
+
+def owlqn_star(
+    objective: Objective,
+    w: Floats,
+    hessian: LimitedMemoryInverseHessian,
+    *,
+    direction_tol: float = 1e-5,
+    direction_max_iter: int = 100,
+    random: np.random.Generator | None = None,
+) -> Solver:
+    """Yield the iterates of OWL-QN*: directions by Yu's Alg. 3.2.
+
+    Parameters
+    ----------
+    objective, w, hessian, random
+        As for ``owlqn``. Random subgradients are corrected by the direction search.
+    direction_tol, direction_max_iter : float, int
+        Tolerance, relative to the objective, and limit of the direction search.
+
+    Returns
+    -------
+    status : str
+        "no_descent", "no_step": no direction, or no step, lowers the objective.
+
+    Notes
+    -----
+    The phase of an iterate tells the number of iterations of the direction search,
+    whose sum is k of Yu's Table 4.2.
+    """
+    point = center(objective.at(w))
+    yield Iterate(point, None, point.lower_bound, "owlqn*: 0")
+    while True:
+        kink = _Kink(point, _subgradient(point, random))
+        direction = descent_direction(
+            kink,
+            hessian,
+            direction_tol * abs(point.value),
+            direction_max_iter,
+        )
+        new = None
+        if direction.descends:
+            p = direction.p
+            orthant = np.where(point.w == 0.0, np.sign(p), np.sign(point.w))
+            g = kink.steepest(p)
+            new = _search(point, p, orthant, g, hessian.pristine)
+        if new is None:
+            if hessian.pristine:
+                return "no_step" if direction.descends else "no_descent"
+            hessian.reset()
+            continue
+        _update(hessian, point, new)
+        point = new
+        phase = f"owlqn*: {direction.n_iter}"
+        yield Iterate(point, None, point.lower_bound, phase)
+
+
+class _Kink:
+    """A point with a given subgradient, and the oracle argsup <g, p> of J.
+
+    Only the penalty has kinks, so that the oracle takes no product with X.
+    """
+
+    def __init__(self, point: Point, gradient: Floats) -> None:
+        self._point = point
+        self.gradient = gradient
+
+    def steepest(self, p: Floats) -> Floats:
+        o = self._point.objective
+        penalty = o.elastic_net.steepest(self._point.w, p)
+        return self._point.risk_gradient + o.alpha * penalty
+
+
+def _subgradient(point: Point, random: np.random.Generator | None) -> Floats:
+    """Return the pseudo-gradient, or a random element of the subdifferential."""
+    o = point.objective
+    if random is None:
+        return o.elastic_net.smallest_subgradient(point.w, point.risk_gradient, o.alpha)
+    return point.risk_gradient + o.alpha * o.elastic_net.random(point.w, random)
+
+
+def _search(
+    point: Point, p: Floats, orthant: Floats, g: Floats, first: bool
+) -> Point | None:
+    """Backtrack along p with all points projected onto the orthant.
+
+    A step must lower J by a share of <g, w' - w>, as Andrew and Gao ask for. While the
+    projection changes nothing a trial takes no product with X beyond that for the line.
+    """
+    if not float(g @ p) < 0.0:
+        return None
+    n = point.objective.regularizer.n_penalized
+    line = point.along(p)
+    step = min(1.0, 1.0 / float(np.linalg.norm(p))) if first else 1.0
+    for _ in range(60):
+        w = point.w + step * p
+        outside = w[:n] * orthant[:n] < 0.0
+        if outside.any():
+            w[:n][outside] = 0.0
+            new = point.objective.at(w)
+        else:
+            new = line.point(step)
+        slope = float(g @ (new.w - point.w))
+        if new.value <= point.value + _DECREASE * slope and new.value < point.value:
+            return center(new)
+        step *= 0.5
+    return None
+
+
+def _update(hessian: LimitedMemoryInverseHessian, point: Point, new: Point) -> None:
+    """Store a pair of the smooth part; one without curvature is skipped."""
+    regularizer = point.objective.elastic_net
+    dw = new.w - point.w
+    dg = new.risk_gradient - point.risk_gradient
+    dg += point.objective.alpha * regularizer.smooth_gradient(dw)
+    if float(dw @ dg) > np.finfo(float).tiny:
+        hessian.update(dw, dg)

@@ -1,0 +1,170 @@
+"""Cross-validated choice of the penalty of sparse logistic models on warm paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._callbacks import with_callbacks
+from ._classifier import Problems
+from ._cv import PathCV, check_alphas
+from ._estimator import Progress
+from ._validation import unchanged_on_failure
+from .logistic import BaseL1Logistic, LogisticProblem
+
+# The smallest value of the default grid, as a share of the largest.
+_SMALLEST_SHARE = 1e-3
+
+
+class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
+    """L1-regularized logistic regression with cross-validation over a path.
+
+    On each fold the problems are solved from the largest ``alpha`` to the smallest,
+    each starting from the solution of the one before. The best ``alpha`` is then
+    refitted on all samples.
+
+    Parameters
+    ----------
+    alphas : int or array-like of shape (n_alphas,), default=20
+        The grid, or its size: then the values fall from the smallest one for which all
+        coefficients are zero to a thousandth of it in geometric progression.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How to split, as in scikit-learn; ``None`` means 5 stratified folds.
+    scoring : str, callable or None, default=None
+        What to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
+        are passed to the scorer if there are any.
+    refit : bool, default=True
+        Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
+        means over the folds, for which there is no objective or gap.
+    l1_ratio : float, default=1.0
+        Share of the L1 norm in the penalty, in (0, 1].
+    solver : str, default="auto"
+        As in :class:`L1LogisticOWLQN`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    tol : float, default=1e-3
+        Relative gap to which each problem is solved.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples of each class, taken from all samples.
+    memory : int, default=15
+        Number of displacement pairs of quasi-Newton methods, at least 1.
+    n_jobs : int or None, default=None
+        Number of threads: over folds, and over blocks of rows in the refit. ``None``
+        means 1 unless in a :func:`joblib.parallel_config` context.
+    callback : callable or None, default=None
+        Called after every iteration of the refit, as in :class:`L1LogisticOWLQN`.
+    verbose : int, default=0
+        Print the progress of the refit.
+
+    Attributes
+    ----------
+    alphas_ : ndarray of shape (n_alphas,)
+        The grid, from the largest value to the smallest.
+    alpha_ : float
+        The value with the best mean score; the largest of them if there are several.
+    scores_path_ : ndarray of shape (n_folds, n_alphas)
+        Scores on the left-out samples.
+    gaps_path_ : ndarray of shape (n_folds, n_alphas)
+        Proven relative gaps.
+    coef_, intercept_, classes_, n_features_in_, feature_names_in_
+        As in :class:`L1LogisticOWLQN`, of the final model.
+    objective_, dual_gap_, n_iter_, history_
+        As in :class:`L1LogisticOWLQN`; ``objective_``, ``dual_gap_`` and ``history_``
+        with ``refit=True`` only.
+
+    See Also
+    --------
+    L1LogisticOWLQN : The same model for one ``alpha``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import L1LogisticOWLQNCV
+    >>> X, y = make_classification(n_samples=300, random_state=0)
+    >>> clf = L1LogisticOWLQNCV(alphas=5, cv=3).fit(X, y)
+    >>> clf.scores_path_.shape
+    (3, 5)
+    >>> bool(clf.gaps_path_.max() <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        alphas: Any = 20,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: bool = True,
+        l1_ratio: float = 1.0,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        class_weight: Any = None,
+        memory: int = 15,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> L1LogisticOWLQNCV:
+        """Choose ``alpha`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples, in fits and in scores.
+        groups : array-like of shape (n_samples,), default=None
+            Group labels for splitters that ask for them.
+
+        Returns
+        -------
+        self : L1LogisticOWLQNCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not acceptable, or a fit overflows.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached by a fit; states the gap that was.
+        """
+        return self._fit_path(X, y, sample_weight, groups)
+
+    def _grid(self, problems: Problems) -> npt.NDArray[np.float64]:
+        if np.ndim(self.alphas) > 0:
+            return check_alphas(self.alphas)
+        assert isinstance(problems, LogisticProblem)
+        # Data without any slope at zero have no scale.
+        largest = problems.alpha_max() or 1.0
+        return np.geomspace(largest, _SMALLEST_SHARE * largest, int(self.alphas))

@@ -1,0 +1,602 @@
+"""L1-regularized logistic regression: losses, penalty, solvers and estimators."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from _problems import EXPLORE
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
+from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.kernels import coordinate_descent
+from sklearn_subqn._core.losses import Logistic, Softmax
+from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
+from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, center, run
+from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
+
+SOLVERS = list(L1_SOLVERS)
+ROUNDING = 1e-12
+
+
+def data(n=120, d=12, *, n_classes=2, seed=0):
+    X, y = make_classification(
+        n, d, n_informative=min(d, 6), n_classes=n_classes, random_state=seed
+    )
+    return X, y
+
+
+def scores_and_targets(loss, n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.ones(n))
+    if isinstance(loss, Softmax):
+        targets = (np.arange(n) % 4).astype(float)
+        return 3.0 * rng.normal(size=(n, 4)), targets, weights
+    return 3.0 * rng.normal(size=n), np.where(np.arange(n) % 3, 1.0, -1.0), weights
+
+
+def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True):
+    """The objective for labels 0, 1, ..., as the estimator makes it."""
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    k = len(np.unique(y))
+    multinomial = k > 2
+    design = Design(
+        X, fit_intercept=fit_intercept, n_outputs=k if multinomial else None
+    )
+    targets = y.astype(float) if multinomial else np.where(y > 0, 1.0, -1.0)
+    loss = Softmax() if multinomial else Logistic()
+    penalty = ElasticNet(design.n_coef, l1_ratio)
+    return Objective(design, targets, loss, penalty, alpha, weights / weights.sum())
+
+
+def solve(objective, solver="cd", *, tol=1e-9, max_iter=5000):
+    start = Start(np.zeros(objective.n_params))
+    solver = L1_SOLVERS[solver].start(objective, start, Options())
+    return run(solver, tol=tol, max_iter=max_iter)
+
+
+def evaluate(model, X, y, weights=None):
+    """The formula of the documentation, from the fitted attributes."""
+    weights = np.ones(len(y)) if weights is None else weights
+    coef = model.coef_.astype(float)
+    penalty = model.l1_ratio * np.abs(coef).sum()
+    penalty += 0.5 * (1.0 - model.l1_ratio) * np.sum(coef**2)
+    scores = X @ coef.T + model.intercept_.astype(float)
+    if len(coef) == 1:
+        scores = np.hstack([np.zeros_like(scores), scores])
+    own = np.searchsorted(model.classes_, y)
+    top = scores.max(axis=1)
+    losses = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    losses -= scores[np.arange(len(y)), own]
+    return model.alpha * penalty + weights @ losses / weights.sum()
+
+
+# Losses
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax()])
+def test_gradients_are_those_of_the_value(loss):
+    scores, targets, weights = scores_and_targets(loss)
+    u = loss.subgradient(scores, targets, weights)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        p, h = rng.normal(size=scores.shape), 1e-6
+        change = loss.value(scores + h * p, targets, weights)
+        change -= loss.value(scores - h * p, targets, weights)
+        assert np.vdot(u, p) == pytest.approx(change / (2 * h), abs=1e-8)
+        slope, curvature = loss.derivatives(scores, p, targets, weights)(0.0)
+        assert slope == pytest.approx(np.vdot(u, p))
+        product = loss.second_order(scores, targets, weights).apply(p)
+        assert curvature == pytest.approx(np.vdot(p, product))
+        bend = loss.subgradient(scores + h * p, targets, weights)
+        bend -= loss.subgradient(scores - h * p, targets, weights)
+        assert_allclose(product, bend / (2 * h), atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax()])
+def test_parts_of_the_curvature_agree(loss):
+    scores, targets, weights = scores_and_targets(loss)
+    second = loss.second_order(scores, targets, weights)
+    k = second.n_outputs
+    p = np.random.default_rng(2).normal(size=scores.shape)
+    product = second.apply(p).reshape(-1, k)
+    diagonal = loss.curvature(scores, targets, weights).reshape(-1, k)
+    total = np.empty((k, k))
+    for j in range(k):
+        assert_allclose(second.row(j, p), product[:, j])
+        assert_allclose(second.diagonal(j), diagonal[:, j])
+        one = np.zeros_like(scores)
+        one.reshape(-1, k)[:, j] = 1.0
+        total[:, j] = second.apply(one).reshape(-1, k).sum(axis=0)
+    assert_allclose(second.total(), total, atol=1e-15)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax()])
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_fenchel_young(loss, scale):
+    scores, targets, weights = scores_and_targets(loss)
+    scores = scale * scores
+    value = loss.value(scores, targets, weights)
+    assert np.isfinite(value)
+    u = loss.subgradient(scores, targets, weights)
+    assert loss.is_feasible(u, targets, weights)
+    both = value + loss.conjugate(u, targets, weights)
+    assert both == pytest.approx(np.vdot(u, scores), abs=1e-12 * scale)
+    for c in (0.0, 0.3, 0.9):
+        lower = value + loss.conjugate(c * u, targets, weights)
+        assert lower >= c * np.vdot(u, scores) - 1e-12
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax()])
+def test_balanced_duals_are_feasible_and_sum_to_zero(loss):
+    scores, targets, weights = scores_and_targets(loss)
+    u = loss.subgradient(scores, targets, weights)
+    balanced = loss.balanced(u, targets, weights)
+    assert_allclose(balanced.sum(axis=0), 0.0, atol=1e-15)
+    shifted = balanced * (1.0 - 1e-12)
+    assert loss.is_feasible(shifted, targets, weights)
+    if scores.ndim == 2:
+        assert_allclose(balanced.sum(axis=1), 0.0, atol=1e-15)
+
+
+def test_feasibility_refuses_what_is_not():
+    for loss in (Logistic(), Softmax()):
+        scores, targets, weights = scores_and_targets(loss)
+        u = loss.subgradient(scores, targets, weights)
+        assert not loss.is_feasible(-u, targets, weights)
+        assert not loss.is_feasible(20.0 * u, targets, weights)
+
+
+# Penalty
+
+
+@EXPLORE
+@given(seed=st.integers(0, 999), l1_ratio=st.sampled_from([1.0, 0.5]))
+def test_elastic_net(seed, l1_ratio):
+    rng = np.random.default_rng(seed)
+    penalty = ElasticNet(5, l1_ratio)
+    w = rng.normal(size=6) * (rng.random(6) < 0.6)
+    v, p = rng.normal(size=(2, 6))
+    # Subgradients bound from below, at all points.
+    for g in (
+        penalty.gradient(w),
+        penalty.steepest(w, p),
+        penalty.random(w, rng),
+    ):
+        assert penalty.value(v) >= penalty.value(w) + g[:5] @ (v - w)[:5] - 1e-12
+        assert g[5] == 0.0
+    # The steepest one is the right-hand derivative.
+    h = 1e-7
+    slope = (penalty.value(w + h * p) - penalty.value(w)) / h
+    assert penalty.steepest(w, p) @ p == pytest.approx(slope, abs=1e-5)
+    f = penalty.restrict(w, p)
+    assert f.slope_at(0.0) == pytest.approx(slope, abs=1e-5)
+    step = 2.0
+    ahead = penalty.value(w + (step + h) * p) - penalty.value(w + step * p)
+    assert f.slope_at(step) == pytest.approx(ahead / h, abs=1e-5)
+    # Fenchel and Young, with equality at subgradients.
+    scaled = penalty.scaling(v) * v
+    assert penalty.conjugate(scaled) == 0.0
+    assert penalty.value(w) >= scaled[:5] @ w[:5] - 1e-12
+    g = penalty.gradient(w) * (1.0 - 1e-15)
+    both = penalty.value(w) + penalty.conjugate(g)
+    assert both == pytest.approx(g @ w, abs=1e-9)
+    # The proximal point obeys its condition of optimality.
+    near = penalty.prox(v, 0.3)
+    rest = (v - near) / 0.3
+    assert_allclose(penalty.smallest_subgradient(near, -rest, 1.0)[:5], 0, atol=1e-12)
+    assert near[5] == v[5]
+
+
+# Kernels
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_kernels_minimize_the_model(dtype, index):
+    rng = np.random.default_rng(0)
+    n, m = 30, 8
+    X = (rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.5)).astype(dtype)
+    h, g, w = rng.random(n), rng.normal(size=m), rng.normal(size=m)
+    gram = X.T.astype(float) @ (h[:, None] * X)
+    rows = sparse.csr_array(X)
+    lower = np.zeros((m, m))
+    coordinate_descent.gram_of_rows(
+        rows.indptr.astype(index),
+        rows.indices.astype(index),
+        rows.data,
+        h,
+        np.arange(m),
+        np.empty(m, dtype=np.intp),
+        np.empty(m),
+        lower,
+    )
+    assert_allclose(lower + np.tril(lower, -1).T, gram, rtol=1e-6, atol=1e-7)
+    v, slopes = w.copy(), g.copy()
+    worst, _ = coordinate_descent.sweep_gram(
+        gram, slopes, v, np.full(m, 0.3), np.full(m, 0.1), 1e-10, 10_000
+    )
+    assert worst <= 1e-10
+    assert_allclose(slopes, g + gram @ (v - w), atol=1e-9)
+    columns = sparse.csc_array(X)
+    u, product = w.copy(), np.zeros(n)
+    coordinate_descent.sweep_columns(
+        columns.indptr.astype(index),
+        columns.indices.astype(index),
+        columns.data,
+        np.arange(m),
+        h,
+        product,
+        g,
+        np.diag(gram).copy(),
+        u,
+        0.3,
+        0.1,
+        0.0,
+        np.empty(0),
+        1e-10,
+        10_000,
+    )
+    assert_allclose(u, v, atol=1e-7)
+    assert_allclose(product, h * (X @ (u - w)), atol=1e-6)
+    # Conditions of optimality, from the formula.
+    total = g + gram @ (v - w) + 0.1 * v
+    assert_allclose(total[v != 0.0], -0.3 * np.sign(v[v != 0.0]), atol=1e-9)
+    assert np.all(np.abs(total[v == 0.0]) <= 0.3 + 1e-9)
+
+
+def test_kernels_refuse_arrays_of_different_lengths():
+    square, short, long = np.eye(3), np.zeros(2), np.zeros(3)
+    with pytest.raises(ValueError, match="differ in length"):
+        coordinate_descent.sweep_gram(square, short, long, long, long, 0.0, 1)
+    with pytest.raises(ValueError, match="differ in length"):
+        coordinate_descent.sweep_gram(square, long, long, short, long, 0.0, 1)
+
+
+# Optima
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.6])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_all_solvers_enclose_the_optimum(solver, n_classes, l1_ratio, fit_intercept):
+    X, y = data(n_classes=n_classes)
+    weights = np.random.default_rng(3).random(len(y))
+    options = {"l1_ratio": l1_ratio, "weights": weights, "fit_intercept": fit_intercept}
+    objective = problem(X, y, **options)
+    best = solve(objective, tol=1e-12)
+    assert best.gap <= 1e-11 * best.point.value
+    result = solve(objective, solver, tol=1e-4, max_iter=3000)
+    if solver == "owlqn*":
+        # Its direction search fails at times before the bound is tight.
+        assert result.point.value - best.point.value <= 1e-4 * best.point.value
+    else:
+        assert result.status == "converged"
+    assert result.lower_bound <= best.point.value + ROUNDING
+    assert best.lower_bound <= result.point.value + ROUNDING
+    for lower in result.history.lower_bound:
+        assert lower <= best.point.value + ROUNDING
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_conditions_of_optimality(n_classes, l1_ratio):
+    X, y = data(n_classes=n_classes)
+    model = L1LogisticOWLQN(alpha=0.02, l1_ratio=l1_ratio, tol=1e-12).fit(X, y)
+    assert 0 < np.count_nonzero(model.coef_) < model.coef_.size
+    onehot = y[:, None] == model.classes_
+    p = model.predict_proba(X)
+    u = (p - onehot) / len(y)
+    if n_classes == 2:
+        u = u[:, 1:]
+    assert_allclose(u.sum(axis=0), 0.0, atol=1e-9)
+    g = (X.T @ u).T + model.alpha * (1.0 - l1_ratio) * model.coef_
+    used = model.coef_ != 0.0
+    threshold = model.alpha * l1_ratio
+    assert_allclose(g[used], -threshold * np.sign(model.coef_[used]), atol=1e-6)
+    assert np.all(np.abs(g[~used]) <= threshold * (1.0 + 1e-6))
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_agreement_with_a_smooth_solver_in_twice_the_variables(l1_ratio):
+    X, y = data()
+    model = L1LogisticOWLQN(alpha=0.02, l1_ratio=l1_ratio, tol=1e-12).fit(X, y)
+    d, t = X.shape[1], np.where(y > 0, 1.0, -1.0)
+
+    def function(v):
+        w, b = v[:d] - v[d : 2 * d], v[-1]
+        m = t * (X @ w + b)
+        u = -t / (1.0 + np.exp(m)) / len(t)
+        g = X.T @ u + 0.02 * (1 - l1_ratio) * w
+        slope = 0.02 * l1_ratio
+        value = np.mean(np.logaddexp(0.0, -m)) + slope * v[: 2 * d].sum()
+        value += 0.01 * (1 - l1_ratio) * w @ w
+        return value, np.concatenate([g + slope, slope - g, [u.sum()]])
+
+    bounds = [(0.0, None)] * (2 * d) + [(None, None)]
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 20_000, "maxfun": 100_000}
+    peer = minimize(
+        function, np.zeros(2 * d + 1), jac=True, bounds=bounds, options=options
+    )
+    assert model.objective_ <= peer.fun + 1e-9
+    assert model.objective_ - model.dual_gap_ <= peer.fun + ROUNDING
+    assert_allclose(model.coef_[0], peer.x[:d] - peer.x[d : 2 * d], atol=1e-4)
+
+
+def test_agreement_with_liblinear():
+    X, y = data()
+    model = L1LogisticOWLQN(alpha=0.02, fit_intercept=False, tol=1e-12).fit(X, y)
+    peer = LogisticRegression(
+        l1_ratio=1.0,
+        C=1.0 / (len(y) * 0.02),
+        solver="liblinear",
+        fit_intercept=False,
+        tol=1e-10,
+        max_iter=100_000,
+    ).fit(X, y)
+    assert_allclose(model.coef_, peer.coef_, atol=1e-5)
+    assert_array_equal(model.coef_ == 0.0, peer.coef_ == 0.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_agreement_with_saga(n_classes):
+    X, y = data(n_classes=n_classes)
+    model = L1LogisticOWLQN(alpha=0.02, l1_ratio=0.7, tol=1e-12).fit(X, y)
+    peer = LogisticRegression(
+        l1_ratio=0.7,
+        C=1.0 / (len(y) * 0.02),
+        solver="saga",
+        tol=1e-10,
+        max_iter=100_000,
+        random_state=0,
+    ).fit(X, y)
+    assert_allclose(model.coef_, peer.coef_, atol=1e-5)
+    # saga's objective, with the intercepts shifted as ours.
+    model_value, peer.l1_ratio, peer.alpha = evaluate(model, X, y), 0.7, 0.02
+    assert model_value <= evaluate(peer, X, y) + 1e-10
+
+
+@EXPLORE
+@given(
+    n=st.integers(4, 25),
+    d=st.integers(1, 30),
+    seed=st.integers(0, 9999),
+    n_classes=st.integers(2, 3),
+    scale=st.integers(-3, 3),
+    share=st.floats(1e-3, 1.5),
+    l1_ratio=st.sampled_from([1.0, 0.99, 0.5]),
+)
+def test_small_problems_of_all_kinds(n, d, seed, n_classes, scale, share, l1_ratio):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7) * 10.0**scale
+    model = L1LogisticOWLQN(l1_ratio=l1_ratio)
+    model.alpha = max(share * model.alpha_max(X, y), 1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.objective_ == pytest.approx(evaluate(model, X, y), rel=1e-10)
+    assert 0.0 <= model.dual_gap_ <= 1e-3 * model.objective_
+
+
+def test_alpha_max_is_the_smallest_that_leaves_no_coefficient():
+    for n_classes in (2, 3):
+        for l1_ratio in (1.0, 0.5):
+            X, y = data(n_classes=n_classes)
+            model = L1LogisticOWLQN(l1_ratio=l1_ratio, tol=1e-10)
+            largest = model.alpha_max(X, y)
+            assert not model.set_params(alpha=1.001 * largest).fit(X, y).coef_.any()
+            assert model.set_params(alpha=0.99 * largest).fit(X, y).coef_.any()
+    assert not hasattr(L1LogisticOWLQN(), "n_features_in_")
+
+
+def test_more_features_than_a_gram_matrix_has_room_for():
+    rng = np.random.default_rng(0)
+    X = sparse.random(60, 300, 0.1, format="csr", random_state=rng)
+    y = (X @ rng.normal(size=300) > 0).astype(int)
+    for yy in (y, y + (np.arange(60) % 3 == 0)):
+        objective = problem(X, yy, alpha=2e-3)
+        result = solve(objective, tol=1e-9, max_iter=200)
+        assert result.status == "converged"
+        other = solve(problem(X.toarray(), yy, alpha=2e-3), tol=1e-9, max_iter=200)
+        assert result.point.value == pytest.approx(other.point.value, rel=1e-8)
+
+
+def test_samples_of_tall_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 5))
+    y = (X @ rng.normal(size=5) + rng.logistic(size=len(X)) > 0).astype(int)
+    model = L1LogisticOWLQN(alpha=1e-3, tol=1e-6).fit(X, y)
+    direct = L1LogisticOWLQN(alpha=1e-3, tol=1e-10, solver="cd").fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= direct.objective_ + ROUNDING
+    assert model.history_[0].objective[0] < 1.01 * direct.objective_
+    # Classes one after the other, and a sample without any weight.
+    order = np.argsort(y, kind="stable")
+    by_class = L1LogisticOWLQN(alpha=1e-3, tol=1e-6).fit(X[order], y[order])
+    assert by_class.objective_ == pytest.approx(direct.objective_, rel=1e-6)
+
+
+# OWL-QN and random subgradients
+
+
+def test_random_subgradients_break_owlqn_but_not_owlqn_star():
+    """Yu 2009, section 4.1.4 and Figure 4.5, on indicators and rounded quantities."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.random((2000, 10)), rng.random((2000, 40)) < 0.05])
+    w = rng.normal(size=50) * (rng.random(50) < 0.4)
+    y = (X @ w + rng.logistic(size=2000) > 0.5 * w.sum()).astype(int)
+    objective = problem(X, y, alpha=2e-3, fit_intercept=False)
+    best = solve(objective).point.value
+
+    def excess(method, random):
+        hessian = LimitedMemoryInverseHessian(objective.n_params, 15)
+        start = np.zeros(objective.n_params)
+        result = run(
+            method(objective, start, hessian, random=random), tol=0.0, max_iter=40
+        )
+        searches = [p.partition(" ")[2] for p in result.history.phase]
+        return result.point.value - best, sum(int(s) for s in searches if s)
+
+    generator = np.random.default_rng(1)
+    chosen, _ = excess(owlqn, None)
+    star, k = excess(owlqn_star, None)
+    random_star, k_random = excess(owlqn_star, generator)
+    random, _ = excess(owlqn, np.random.default_rng(1))
+    assert chosen <= 1e-5
+    assert star <= 1e-5
+    assert random_star <= 1e-5
+    assert random >= 10.0 * max(chosen, star, random_star)
+    assert k_random > k
+
+
+# The estimator's contract
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weight_two_is_a_repeated_row(n_classes):
+    X, y = data(n_classes=n_classes)
+    weights = np.random.default_rng(2).integers(0, 4, size=len(y))
+    model = L1LogisticOWLQN(alpha=0.01, class_weight="balanced")
+    weighted = clone(model).fit(X, y, weights)
+    repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-5)
+    assert_array_equal(weighted.coef_ == 0.0, repeated.coef_ == 0.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_float32_and_sparse(n_classes, container):
+    X, y = data(n_classes=n_classes)
+    X[np.abs(X) < 0.5] = 0.0
+    double = L1LogisticOWLQN(alpha=0.01).fit(X, y)
+    single = L1LogisticOWLQN(alpha=0.01).fit(container(X.astype(np.float32)), y)
+    assert single.coef_.dtype == single.intercept_.dtype == np.float32
+    assert single.predict_proba(container(X.astype(np.float32))).dtype == np.float32
+    assert_allclose(single.coef_, double.coef_, atol=1e-5)
+    assert_array_equal(single.coef_ == 0.0, double.coef_ == 0.0)
+    assert single.objective_ == pytest.approx(
+        evaluate(single, X.astype(np.float32).astype(float), y), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities(n_classes):
+    X, y = data(n_classes=n_classes)
+    model = L1LogisticOWLQN(alpha=0.01).fit(X, y)
+    p = model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+    assert_allclose(np.log(p), model.predict_log_proba(X), atol=1e-12)
+    assert np.all(np.isfinite(model.predict_log_proba(1e5 * X)))
+    if n_classes == 2:
+        assert_allclose(np.log(p[:, 1] / p[:, 0]), model.decision_function(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sparsify_and_densify(n_classes):
+    X, y = data(n_classes=n_classes)
+    model = L1LogisticOWLQN(alpha=0.03).fit(X, y)
+    coef, scores = model.coef_.copy(), model.decision_function(X)
+    assert model.sparsify() is model
+    assert sparse.issparse(model.coef_)
+    assert_allclose(model.decision_function(X), scores, atol=1e-11)
+    assert_allclose(model.decision_function(sparse.csr_array(X)), scores, atol=1e-11)
+    assert_array_equal(model.densify().coef_, coef)
+    assert_array_equal(model.densify().coef_, coef)
+    # Training goes on from sparse coefficients.
+    model.set_params(warm_start=True).sparsify().fit(X, y)
+    assert isinstance(model.coef_, np.ndarray)
+
+
+def test_warm_start():
+    X, y = data(3000, 12)
+    model = L1LogisticOWLQN(alpha=0.01, warm_start=True, tol=1e-8).fit(X, y)
+    first = model.objective_
+    model.fit(X, y)
+    assert model.n_iter_ == 1
+    assert model.objective_ <= first * (1 + 1e-12)
+    cold = L1LogisticOWLQN(alpha=0.008, tol=1e-8, solver="cd").fit(X, y)
+    warm = model.set_params(alpha=0.008).fit(X, y)
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-7)
+
+
+def test_threads_make_no_difference():
+    X, y = data(20_000, 12)
+    one = L1LogisticOWLQN(alpha=0.01, tol=1e-8).fit(X, y)
+    two = L1LogisticOWLQN(alpha=0.01, tol=1e-8, n_jobs=2).fit(X, y)
+    assert one.objective_ == pytest.approx(two.objective_, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("alpha", 0.0, "alpha must be finite and > 0"),
+        ("l1_ratio", 0.0, "l1_ratio must be finite and > 0"),
+        ("l1_ratio", 1.5, "l1_ratio must be <= 1"),
+        ("solver", "alm", "solver must be one of 'auto', 'cd', 'owlqn'"),
+        ("tol", -1.0, "tol must be"),
+    ],
+)
+def test_errors_name_the_parameter(name, value, match):
+    X, y = data()
+    model = L1LogisticOWLQN(alpha=0.1).fit(X, y)
+    coef = model.coef_
+    with pytest.raises(ValueError, match=match):
+        model.set_params(**{name: value}).fit(X, y)
+    assert model.coef_ is coef
+
+
+def test_a_warning_states_the_gap():
+    X, y = data(n_classes=3)
+    with pytest.warns(ConvergenceWarning, match="relative gap"):
+        L1LogisticOWLQN(alpha=1e-3, solver="fista", max_iter=2).fit(X, y)
+
+
+# Cross-validation
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_path(n_classes):
+    X, y = data(200, n_classes=n_classes)
+    model = L1LogisticOWLQNCV(alphas=6, cv=3).fit(X, y)
+    single = L1LogisticOWLQN()
+    assert model.alphas_[0] == pytest.approx(single.alpha_max(X, y))
+    assert_allclose(model.alphas_[-1], 1e-3 * model.alphas_[0])
+    assert model.scores_path_.shape == model.gaps_path_.shape == (3, 6)
+    assert model.gaps_path_.max() <= 1e-3
+    refit = single.set_params(alpha=model.alpha_).fit(X, y)
+    assert_allclose(model.coef_, refit.coef_, atol=1e-6)
+    assert model.objective_ == pytest.approx(refit.objective_)
+    means = L1LogisticOWLQNCV(alphas=[0.1, 0.01], cv=3, refit=False).fit(X, y)
+    assert means.coef_.shape == model.coef_.shape
+    assert_allclose(means.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_scoring_by_probabilities():
+    X, y = data(200)
+    model = L1LogisticOWLQNCV(alphas=6, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert np.all(model.scores_path_ < 0.0)
+    assert model.alpha_ < model.alphas_[0]
+
+
+def test_center_balances():
+    X, y = data(n_classes=3)
+    objective = problem(X, y)
+    point = center(objective.at(10.0 * np.random.default_rng(0).normal(size=39)))
+    assert_allclose(point.dual.sum(axis=0), 0.0, atol=1e-13)
+    assert point.lower_bound <= solve(objective).point.value
