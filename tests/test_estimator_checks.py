@@ -42,8 +42,8 @@ def expected_failures(estimator):
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
     if isinstance(estimator, L1LogisticOWLQN) and not estimator.fit_intercept:
         reason = (
-            "Compares scores near zero to seven digits, which an objective exact to the "
-            "last digit does not determine where it has little curvature."
+            "Compares scores near zero to seven digits, which an objective exact to "
+            "the last digit does not determine where it has little curvature."
         )
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
