@@ -415,6 +415,16 @@ def test_more_features_than_a_gram_matrix_has_room_for():
         assert result.point.value == pytest.approx(other.point.value, rel=1e-8)
 
 
+def test_nearly_separable_data_with_hardly_any_penalty():
+    """Rows far on the wrong side have no curvature, which must not blow up steps."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(300, 1500, 0.02, format="csr", random_state=rng)
+    y = (X @ rng.normal(size=1500) > 0).astype(int)
+    y[:3] = 1 - y[:3]
+    result = solve(problem(X, y, alpha=1e-6, fit_intercept=False), tol=1e-3)
+    assert result.status == "converged"
+
+
 def test_samples_of_tall_data():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30_000, 5))

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import linalg
 
 from .kernels import coordinate_descent
-from .losses._base import Floats, Rows, SecondOrder
-from .objective import Objective
+from .losses._base import Floats, Rows
+from .objective import Point
 
 # H is formed for so many features at most.
 _MAX_GRAM = 4000
@@ -24,6 +24,9 @@ _SWEEPS_PER_ENTRY = 0.4
 # Multinomial models of so many coefficients at most are minimized over all classes at
 # once.
 _MAX_JOINT = 600
+
+# The longest step that a model takes in a score on account of its own row.
+_LONGEST = 50.0
 
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved.
 _SWEEPS = 30
@@ -138,31 +141,41 @@ class ColumnStep:
         return v, b
 
 
+def damping(point: Point) -> Floats:
+    """Return what models add to second derivatives, of the shape of the scores.
+
+    Far on its wrong side a loss is linear, with a slope but hardly any curvature, and
+    Newton's method would take steps of any size. A model's curvature is at least the
+    slope over ``_LONGEST``.
+    """
+    o = point.objective
+    h = o.loss.curvature(point.scores, o.targets, o.weights)
+    return np.maximum(np.abs(point.dual) / _LONGEST - h, 0.0)
+
+
 class QuadraticModel:
     """The model of one iteration, on some features.
 
     Parameters
     ----------
-    objective : Objective
-        Of all rows, or of a sample of them for an approximate Hessian. Its regularizer
-        is an ``ElasticNet``.
-    curvature : SecondOrder
-        Second derivatives of the loss in these rows.
+    point : Point
+        w, as a point of the objective of all rows, or of a sample of them for an
+        approximate Hessian. Its regularizer is an ``ElasticNet``.
     features : ndarray of shape (m,)
         Those that may change.
     n_sweeps : int
         About how many sweeps will be needed, which decides whether H is formed.
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        curvature: SecondOrder,
-        features: Rows,
-        n_sweeps: int,
-    ) -> None:
+    def __init__(self, point: Point, features: Rows, n_sweeps: int) -> None:
+        objective = point.objective
         self._design = objective.design
-        self._curvature = curvature
+        self._curvature = curvature = point.curvature
+        extra = damping(point)
+        self._diagonals = [
+            curvature.diagonal(k) + (extra if extra.ndim == 1 else extra[:, k])
+            for k in range(curvature.n_outputs)
+        ]
         self._features = features
         self._columns = columns = self._design.columns(features)
         self._n_outputs = curvature.n_outputs
@@ -177,13 +190,13 @@ class QuadraticModel:
         elif columns.sparse and not (small and worth_it):
             self._steps = [
                 ColumnStep(
-                    columns, curvature.diagonal(k), self._n_free, self._l1, self._l2
+                    columns, self._diagonals[k], self._n_free, self._l1, self._l2
                 )
                 for k in range(self._n_outputs)
             ]
         else:
             self._steps = [
-                GramStep(self._gram(curvature.diagonal(k)), *self._penalties(1))
+                GramStep(self._gram(self._diagonals[k]), *self._penalties(1))
                 for k in range(self._n_outputs)
             ]
 
@@ -192,7 +205,7 @@ class QuadraticModel:
         K = self._n_outputs
         blocks = [[np.empty(0)] * K for _ in range(K)]
         for k in range(K):
-            blocks[k][k] = self._gram(self._curvature.diagonal(k))
+            blocks[k][k] = self._gram(self._diagonals[k])
             for j in range(k):
                 blocks[k][j] = blocks[j][k] = -self._gram(
                     self._curvature.coupling(k, j)

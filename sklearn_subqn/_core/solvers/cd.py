@@ -12,7 +12,7 @@ import numpy as np
 from ..line_search import backtrack, center
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
-from ..quadratic import QuadraticModel
+from ..quadratic import QuadraticModel, damping
 from .run import Iterate, Solver, Start
 from .sample import spread
 
@@ -108,7 +108,7 @@ def cd(objective: Objective, start: Start) -> Solver:
             sample = objective.sample(rows) if stride > 1 else objective
             sampled_stride = stride
         thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
-        model = QuadraticModel(sample, thinned.curvature, features, max_sweeps)
+        model = QuadraticModel(thinned, features, max_sweeps)
         p = model.minimize(w, gradient, share * worst, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
@@ -144,6 +144,7 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
     """
     o, point = line.start.objective, line.start
     dual = point.dual + point.curvature.apply(line.dscores)
+    dual += damping(point) * line.dscores
     if not o.loss.is_feasible(dual, o.targets, o.weights):
         return dual, np.inf
     if o.n_free:

@@ -53,8 +53,8 @@ def owlqn(
         if not g.any():
             return "stationary"
         p = -hessian.apply(g)
-        # The projection of the direction: no entry may go against -g.
-        p[p * g > 0.0] = 0.0
+        # The projection of the direction: entries have the signs of -g, or vanish.
+        p[p * g >= 0.0] = 0.0
         orthant = np.where(point.w == 0.0, -np.sign(g), np.sign(point.w))
         new = _search(point, p, orthant, g, hessian.pristine)
         if new is None:
