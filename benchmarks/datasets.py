@@ -137,13 +137,14 @@ def load_joint(name: str, data_dir: str | None, test: bool = False) -> tuple[Any
         y = np.zeros((len(y), N_LABELS[name]), dtype=np.uint8)
         y[rows, labels] = 1
     else:
-        y = (y - (0 if name == "mnist" else 1)).astype(np.intp)
+        y = y.astype(np.intp) - FIRST_CLASS.get(name, 1)
     if dense:
         return X.toarray(), y
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sparse.csr_matrix((X.data, indices, indptr), X.shape), y
 
 
+FIRST_CLASS = {"mnist": 0, "usps": 0}
 N_LABELS = {"scene": 6, "tmc2007": 22, "rcv1_topics": 101}
 
 
