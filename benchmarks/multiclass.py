@@ -5,7 +5,7 @@ python benchmarks/multiclass.py --data-dir DIR
 Ours to gaps that it proves itself, no intercept. Scikit-learn's LinearSVC with
 ``crammer_singer``, by the loosest of a ladder of tolerances that reaches the gap;
 finding it is not counted. ``msvmocas`` of libocas-tools, where installed, by the time
-that its progress report shows. Processor time, but for ``msvmocas``, which reports its own.
+of its progress report. Processor time, but for ``msvmocas``, which reports its own.
 Peers are judged by our lower bound, or where we do not prove the last gap by the best
 objective of all. Multilabel problems have no peer.
 """
