@@ -21,6 +21,10 @@ from .losses._base import Floats, Intervals, Rows
 # nothing beside a product, and rows are nearly orthogonal.
 _TEXT_SHARE = 0.01
 
+# Share of a constant column in the squared norm of rows with one. A larger one lets the
+# intercept follow each row, a smaller one keeps it too near to where it was.
+_INTERCEPT_SHARE = 0.1
+
 # A product with a subset of the rows first copies them; above this share of the rows
 # the product with all of them is cheaper.
 _SUBSET_SHARE = 0.3
@@ -376,7 +380,7 @@ class RowSweeps:
         self._squares = X.multiply(X).sum(axis=1, dtype=np.float64)
         self._intercept_step = 0.0
         if design.fit_intercept:
-            self._intercept_step = float(self._squares.mean())
+            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
         self._order = np.arange(len(steps), dtype=X.indptr.dtype)
         self._seed = 1
 
@@ -384,7 +388,7 @@ class RowSweeps:
         """Change v and coef in place, each row once; return the intercept.
 
         The intercept is drawn to where it was by a penalty, as a coefficient of a
-        constant column as large as the rows are. Counts as two passes.
+        small constant column. Counts as two passes.
         """
         X = self._design._X
         self._design.passes += 2.0
