@@ -6,6 +6,7 @@ python benchmarks/report.py
 from __future__ import annotations
 
 import common
+import kernels
 import leukemia
 import svm_memory
 import svm_passes
@@ -15,6 +16,7 @@ TITLES = {
     svm_passes: "Passes over the data to relative gaps",
     svm_peers: "Seconds to relative gaps, beside other libraries",
     svm_memory: "Memory and growth with the input",
+    kernels: "What compiled kernels are worth",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
 }
 

@@ -15,6 +15,7 @@ SCRIPTS = [
     ["svm_passes.py", "--fresh"],
     ["svm_peers.py", "--fresh", "--search"],
     ["svm_memory.py", "--fresh"],
+    ["kernels.py"],
     ["leukemia.py"],
 ]
 

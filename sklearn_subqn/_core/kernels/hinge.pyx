@@ -4,6 +4,9 @@ All arrays are contiguous, of shape (n,) and float64. Scores z and targets y of 
 give the violation m = 1 - y z, a step along dz its change dm = -y dz. The envelope around
 dual variables c of width s is the maximum over b in [0, 1] of b m - s / 2 (b - c)²,
 attained at t = c + m / s, clipped to [0, 1].
+
+On which side of a kink a row lies is no more predictable than a coin: the loops compute
+both sides and select, without branches.
 """
 
 from libc.math cimport fabs
@@ -32,13 +35,14 @@ def subgradient(
 ):
     """Fill out_i with -weights_i targets_i where m_i > tolerance, elsewhere 0."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double m
+    cdef double m, u
     check_length(n, targets, weights)
     check_length(n, out, out)
     with nogil:
         for i in range(n):
             m = 1.0 - targets[i] * scores[i]
-            out[i] = -weights[i] * targets[i] if m > tolerance else 0.0
+            u = -weights[i] * targets[i]
+            out[i] = u if m > tolerance else 0.0
 
 
 def kinks_ahead(
@@ -64,21 +68,14 @@ def kinks_ahead(
     with nogil:
         for i in range(n):
             m = 1.0 - targets[i] * scores[i]
+            m = 0.0 if fabs(m) <= tolerance else m
             dm = -targets[i] * dscores[i]
             change = weights[i] * dm
-            if m > tolerance:
-                slope += change
-                if dm < 0.0:
-                    kinks[n_kinks] = m / -dm
-                    jumps[n_kinks] = -change
-                    n_kinks += 1
-            elif dm > 0.0:
-                if m < -tolerance:
-                    kinks[n_kinks] = -m / dm
-                    jumps[n_kinks] = change
-                    n_kinks += 1
-                else:
-                    slope += change
+            slope += change if (m if m != 0.0 else dm) > 0.0 else 0.0
+            # What is no kink is overwritten by the next.
+            kinks[n_kinks] = -m / dm
+            jumps[n_kinks] = fabs(change)
+            n_kinks += m * dm < 0.0
     return slope, n_kinks
 
 
@@ -107,14 +104,14 @@ def squared_slope(
 ):
     """Return slope and curvature of sum_i weights_i max(0, m_i + step dm_i)²."""
     cdef Py_ssize_t i, n = m.shape[0]
-    cdef double at, slope = 0.0, curvature = 0.0
+    cdef double at, change, slope = 0.0, curvature = 0.0
     check_length(n, dm, weights)
     with nogil:
         for i in range(n):
             at = m[i] + step * dm[i]
-            if at > 0.0:
-                slope += weights[i] * dm[i] * at
-                curvature += weights[i] * dm[i] * dm[i]
+            change = weights[i] * dm[i] * <double>(at > 0.0)
+            slope += change * at
+            curvature += change * dm[i]
     return 2.0 * slope, 2.0 * curvature
 
 
@@ -148,13 +145,14 @@ def envelope_curvature(
 ):
     """Fill out_i with weights_i / width where -edge <= t_i <= 1 + edge, elsewhere 0."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double t, half = 0.5 + edge
+    cdef double t, h, half = 0.5 + edge
     check_length(n, targets, weights)
     check_length(n, center, out)
     with nogil:
         for i in range(n):
             t = center[i] + (1.0 - targets[i] * scores[i]) / width
-            out[i] = weights[i] / width if fabs(t - 0.5) <= half else 0.0
+            h = weights[i] / width
+            out[i] = h if fabs(t - 0.5) <= half else 0.0
 
 
 def envelope_line(

@@ -12,7 +12,7 @@ def minimize(
 
     Passing ``kinks[i]`` adds ``slope_jumps[i]`` to a and ``curvature_jumps[i]`` to c,
     at first ``slope`` < 0 and ``curvature``. The arrays, contiguous, of shape (m,) and
-    float64, are reordered: kinks on the wrong side of a pivot are dropped together, so
+    float64, are overwritten: kinks on the wrong side of a pivot are dropped together, so
     that the time is O(m) without sorting.
 
     Returns
@@ -22,93 +22,73 @@ def minimize(
     slope, curvature : float
         a and c of the parabola that ends there or, beyond all kinks, of the last.
     """
-    cdef Py_ssize_t low = 0, high = kinks.shape[0], less, greater
-    cdef double a = slope, c = curvature, a_less, c_less, a_equal, c_equal
-    cdef double pivot, end = -1.0, step = -1.0
+    cdef Py_ssize_t i, n = kinks.shape[0]
+    cdef double a = slope, c = curvature, a_below, c_below, a_passed, c_passed
+    cdef double pivot, below, passed, end = -1.0, step = -1.0
     cdef unsigned long long state = 0x9E3779B97F4A7C15
-    if slope_jumps.shape[0] != high or curvature_jumps.shape[0] != high:
+    if slope_jumps.shape[0] != n or curvature_jumps.shape[0] != n:
         raise ValueError(
-            f"{high} kinks, but {slope_jumps.shape[0]} and {curvature_jumps.shape[0]} "
+            f"{n} kinks, but {slope_jumps.shape[0]} and {curvature_jumps.shape[0]} "
             "jumps."
         )
     with nogil:
-        while low < high:
+        while n > 0:
             pivot = median(
-                kinks[draw(&state, low, high)],
-                kinks[draw(&state, low, high)],
-                kinks[draw(&state, low, high)],
+                kinks[draw(&state, n)], kinks[draw(&state, n)], kinks[draw(&state, n)]
             )
-            less = low
-            greater = high
-            partition(
-                kinks, slope_jumps, curvature_jumps, pivot, &less, &greater,
-                &a_less, &c_less, &a_equal, &c_equal,
-            )
-            if a + a_less + (c + c_less) * pivot >= 0.0:
+            a_below = c_below = a_passed = c_passed = 0.0
+            # Factors of 0 or 1 are faster than branches that nobody can predict.
+            for i in range(n):
+                below = kinks[i] < pivot
+                passed = kinks[i] <= pivot
+                a_below += below * slope_jumps[i]
+                c_below += below * curvature_jumps[i]
+                a_passed += passed * slope_jumps[i]
+                c_passed += passed * curvature_jumps[i]
+            if a + a_below + (c + c_below) * pivot >= 0.0:
                 end = pivot
-                high = less
+                n = keep(kinks, slope_jumps, curvature_jumps, n, pivot, 1.0)
                 continue
-            a += a_less + a_equal
-            c += c_less + c_equal
+            a += a_passed
+            c += c_passed
             if a + c * pivot >= 0.0:
                 step = pivot
                 break
-            low = greater
+            n = keep(kinks, slope_jumps, curvature_jumps, n, pivot, -1.0)
         if step < 0.0 and end >= 0.0:
             step = min(-a / c, end) if c > 0.0 else end
     return step, a, c
 
 
-cdef void partition(
+cdef Py_ssize_t keep(
     double[::1] kinks,
     double[::1] slope_jumps,
     double[::1] curvature_jumps,
+    Py_ssize_t n,
     double pivot,
-    Py_ssize_t* less,
-    Py_ssize_t* greater,
-    double* a_less,
-    double* c_less,
-    double* a_equal,
-    double* c_equal,
+    double sign,
 ) noexcept nogil:
-    """Move kinks below the pivot before ``less``, those above it behind ``greater``.
+    """Move those of n kinks to the front that lie below the pivot, or above for -1.
 
-    On entry the two bound the range. Sums up the jumps of those below and of the equal.
+    Returns their number.
     """
-    cdef Py_ssize_t i = less[0]
-    a_less[0] = c_less[0] = a_equal[0] = c_equal[0] = 0.0
-    while i < greater[0]:
-        if kinks[i] < pivot:
-            a_less[0] += slope_jumps[i]
-            c_less[0] += curvature_jumps[i]
-            swap(kinks, slope_jumps, curvature_jumps, i, less[0])
-            less[0] += 1
-            i += 1
-        elif kinks[i] > pivot:
-            greater[0] -= 1
-            swap(kinks, slope_jumps, curvature_jumps, i, greater[0])
-        else:
-            a_equal[0] += slope_jumps[i]
-            c_equal[0] += curvature_jumps[i]
-            i += 1
+    cdef Py_ssize_t i, kept = 0
+    cdef double kink
+    for i in range(n):
+        kink = kinks[i]
+        kinks[kept] = kink
+        slope_jumps[kept] = slope_jumps[i]
+        curvature_jumps[kept] = curvature_jumps[i]
+        kept += sign * kink < sign * pivot
+    return kept
 
 
-cdef inline void swap(
-    double[::1] a, double[::1] b, double[::1] c, Py_ssize_t i, Py_ssize_t j
-) noexcept nogil:
-    a[i], a[j] = a[j], a[i]
-    b[i], b[j] = b[j], b[i]
-    c[i], c[j] = c[j], c[i]
-
-
-cdef inline Py_ssize_t draw(
-    unsigned long long* state, Py_ssize_t low, Py_ssize_t high
-) noexcept nogil:
-    """Return an index of the range; the same sequence in every call of ``minimize``."""
+cdef inline Py_ssize_t draw(unsigned long long* state, Py_ssize_t n) noexcept nogil:
+    """Return an index below n; the same sequence in every call of ``minimize``."""
     state[0] ^= state[0] << 13
     state[0] ^= state[0] >> 7
     state[0] ^= state[0] << 17
-    return low + <Py_ssize_t>(state[0] % <unsigned long long>(high - low))
+    return <Py_ssize_t>(state[0] % <unsigned long long>n)
 
 
 cdef inline double median(double a, double b, double c) noexcept nogil:
