@@ -181,37 +181,66 @@ def test_ascent(dtype, indices, ridge, intercept_step):
     steps = rng.random(30)
     steps[5] = 0.0
     squares = (dense**2).sum(axis=1)
-    order = np.arange(30, dtype=indices)
+    order, n_active = np.arange(30, dtype=indices), 30
     v, w, intercept = np.zeros(30), np.zeros(7), 0.2
     mine, mine_w, mine_b = v.copy(), w.copy(), intercept
     for seed in (1, 2, 3):
-        args = targets, low, high, ridge, steps, squares, intercept, intercept_step
-        intercept = ascent.sweep(*arrays, *args, seed, order, v, w)
-        for i in order:
+        visited = shuffled(order[:n_active], seed)
+        resting = []
+        for i in visited:
             curvature = steps[i] * (squares[i] + intercept_step) + ridge
             if steps[i] == 0 or curvature == 0:
+                resting.append(i)
                 continue
             z = mine_b + dense[i] @ mine_w
             new = mine[i] + (targets[i] - z - ridge * mine[i]) / curvature
-            change = (np.clip(new, low[i], high[i]) - mine[i]) * steps[i]
-            mine[i] = np.clip(new, low[i], high[i])
+            new = np.clip(new, low[i], high[i])
+            if new == mine[i] and new in (low[i], high[i]):
+                resting.append(i)
+            change = (new - mine[i]) * steps[i]
+            mine[i] = new
             mine_w += change * dense[i]
             mine_b += change * intercept_step
+        args = targets, low, high, ridge, steps, squares, intercept, intercept_step
+        intercept, n_active = ascent.sweep(*arrays, *args, seed, n_active, order, v, w)
         assert_array_equal(np.sort(order), np.arange(30))
+        assert set(order[:n_active]) == set(visited) - set(resting)
         assert_allclose(v, mine, rtol=1e-10, atol=1e-12)
         assert_allclose(w, mine_w, rtol=1e-10, atol=1e-12)
         assert intercept == pytest.approx(mine_b, rel=1e-10)
+    assert 0 < n_active < 30
 
 
-@pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 7, 8, 12, 13])
+def shuffled(rows, seed):
+    """Return the rows in the order in which a sweep visits them."""
+    rows, mask = rows.copy(), 2**64 - 1
+    for k in range(len(rows) - 1, 0, -1):
+        seed ^= seed << 13 & mask
+        seed ^= seed >> 7
+        seed ^= seed << 17 & mask
+        other = seed % (k + 1)
+        rows[[k, other]] = rows[[other, k]]
+    return rows
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 7, 8, 13, 14])
 def test_ascent_refuses_wrong_lengths(place):
     data, indices, indptr, _ = csr()
     n = np.ones(30)
-    arguments = [data, indices, indptr, n, n, n, 0.0, n, n, 0.0, 0.0, 1]
+    arguments = [data, indices, indptr, n, n, n, 0.0, n, n, 0.0, 0.0, 1, 30]
     arguments += [np.arange(30, dtype=np.int32), np.zeros(30), np.zeros(7)]
     arguments[place] = arguments[place][:-1]
     with pytest.raises(ValueError, match=r"instead of|behind the end"):
         ascent.sweep(*arguments)
+
+
+@pytest.mark.parametrize("n_active", [-1, 31])
+def test_ascent_refuses_more_active_rows_than_there_are(n_active):
+    n = np.ones(30)
+    order = np.arange(30, dtype=np.int32)
+    numbers = 0.0, 0.0, 1, n_active
+    with pytest.raises(ValueError, match=r"cannot be active"):
+        ascent.sweep(*csr()[:3], n, n, n, 0.0, n, n, *numbers, order, n, np.zeros(7))
 
 
 @pytest.mark.parametrize("place", range(4))

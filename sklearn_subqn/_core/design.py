@@ -384,29 +384,35 @@ class RowSweeps:
         self._order = np.arange(len(steps), dtype=X.indptr.dtype)
         self._seed = 1
 
-    def run(self, v: Floats, coef: Floats, intercept: float) -> float:
-        """Change v and coef in place, each row once; return the intercept.
+    def run(self, v: Floats, coef: Floats, intercept: float, n_sweeps: int) -> float:
+        """Change v and coef in place by some sweeps; return the intercept.
 
-        The intercept is drawn to where it was by a penalty, as a coefficient of a
-        small constant column. Counts as two passes.
+        The first sweep visits each row, the others those that were not resting at an
+        end of their interval. The intercept is drawn to where it was by a penalty, as a
+        coefficient of a small constant column. Sweeps count as two passes over the rows
+        they visit.
         """
         X = self._design._X
-        self._design.passes += 2.0
-        self._seed += 1
-        return ascent.sweep(
-            X.data,
-            X.indices,
-            X.indptr,
-            *self._loss,
-            self._steps,
-            self._squares,
-            intercept,
-            self._intercept_step,
-            self._seed * 0x9E3779B97F4A7C15 % 2**64,
-            self._order,
-            v,
-            coef,
-        )
+        n = n_active = len(self._order)
+        for _ in range(n_sweeps):
+            self._design.passes += 2.0 * n_active / max(n, 1)
+            self._seed += 1
+            intercept, n_active = ascent.sweep(
+                X.data,
+                X.indices,
+                X.indptr,
+                *self._loss,
+                self._steps,
+                self._squares,
+                intercept,
+                self._intercept_step,
+                self._seed * 0x9E3779B97F4A7C15 % 2**64,
+                n_active,
+                self._order,
+                v,
+                coef,
+            )
+        return intercept
 
 
 class Columns:

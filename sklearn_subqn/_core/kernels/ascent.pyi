@@ -18,7 +18,8 @@ def sweep(
     intercept: float,
     intercept_step: float,
     seed: int,
+    n_active: int,
     order: NDArray[Any],
     v: Floats,
     w: Floats,
-) -> float: ...
+) -> tuple[float, int]: ...

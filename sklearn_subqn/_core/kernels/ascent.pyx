@@ -22,11 +22,12 @@ def sweep(
     double intercept,
     double intercept_step,
     unsigned long long seed,
+    Py_ssize_t n_active,
     index[::1] order,
     double[::1] v,
     double[::1] w,
 ):
-    """Maximize over one dual variable after the other, each row once.
+    """Maximize over one dual variable after the other, each active row once.
 
     The dual variables v stand for the parameters w = sum_i steps_i v_i x_i, for an
     intercept that changes by intercept_step * steps_i times the change of v_i, and for
@@ -43,8 +44,10 @@ def sweep(
         Squared norms of the rows.
     intercept, intercept_step, seed : numbers
         ``seed``, not zero, of the permutation in which rows are visited.
+    n_active : int
+        Number of rows to visit, the first ones of ``order``.
     order : ndarray of shape (n,)
-        A permutation, shuffled in place.
+        A permutation, reordered in place.
     v : ndarray of shape (n,)
     w : ndarray of shape (d,)
         Both changed in place.
@@ -52,8 +55,11 @@ def sweep(
     Returns
     -------
     intercept : float
+    n_active : int
+        Number of rows, now the first ones of ``order``, that were not found resting at
+        an end of their interval.
     """
-    cdef Py_ssize_t n = v.shape[0], k, i, j, other
+    cdef Py_ssize_t n = v.shape[0], n_kept = 0, k, i, j, other
     cdef index swapped
     cdef double z, curvature, new, change
     for length in (
@@ -69,8 +75,10 @@ def sweep(
             raise ValueError(f"an array has {length} instead of {n} rows")
     if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
         raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    if not 0 <= n_active <= n:
+        raise ValueError(f"{n_active} of {n} rows cannot be active")
     with nogil:
-        for k in range(n - 1, 0, -1):
+        for k in range(n_active - 1, 0, -1):
             seed ^= seed << 13
             seed ^= seed >> 7
             seed ^= seed << 17
@@ -78,7 +86,7 @@ def sweep(
             swapped = order[k]
             order[k] = order[other]
             order[other] = swapped
-        for k in range(n):
+        for k in range(n_active):
             i = order[k]
             curvature = steps[i] * (squares[i] + intercept_step) + ridge
             if steps[i] == 0.0 or curvature == 0.0:
@@ -89,9 +97,13 @@ def sweep(
             new = v[i] + (targets[i] - z - ridge * v[i]) / curvature
             new = min(max(new, low[i]), high[i])
             change = (new - v[i]) * steps[i]
+            if change != 0.0 or low[i] < new < high[i]:
+                order[k] = order[n_kept]
+                order[n_kept] = <index>i
+                n_kept += 1
             if change != 0.0:
                 v[i] = new
                 intercept += intercept_step * change
                 for j in range(indptr[i], indptr[i + 1]):
                     w[indices[j]] += change * data[j]
-    return intercept
+    return intercept, n_kept

@@ -13,8 +13,8 @@ from ..losses._base import Floats
 from ..objective import Objective
 from .run import Iterate, Solver, Start
 
-# Sweeps over the rows between two looks at the gap, each worth two passes.
-_SWEEPS = 4
+# Sweeps over the rows between two looks at the gap.
+_SWEEPS = 5
 
 # Go on while so many sweeps shrink the gap to this share.
 _SHRINKING = 0.5
@@ -47,8 +47,7 @@ def dual_ascent(objective: Objective, start: Start) -> Solver:
     sweeps = design.row_sweeps(objective.loss.intervals(objective.targets), steps)
     best, bound, gap = point.value, -np.inf, np.inf
     while True:
-        for _ in range(_SWEEPS):
-            intercept = sweeps.run(v, coef, intercept)
+        intercept = sweeps.run(v, coef, intercept, _SWEEPS)
         point = settle(objective.at(design.join(coef, intercept)))
         intercept = float(design.split(point.w)[1])
         dual = -weights * (_balanced(v, weights) if objective.n_free else v)
