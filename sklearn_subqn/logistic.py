@@ -17,7 +17,7 @@ from ._core.design import Design
 from ._core.losses import Logistic, Loss, Softmax
 from ._core.objective import Objective
 from ._core.regularizers import ElasticNet
-from ._core.solvers import L1_SOLVERS, Options, Start, center
+from ._core.solvers import L1_SOLVERS, Options, Start, settle
 from ._estimator import Progress, Solution, n_threads, solve
 from ._validation import (
     check_callback,
@@ -96,7 +96,7 @@ class LogisticProblem:
     def alpha_max(self) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero."""
         objective = self._objective(1.0)
-        gradient = center(objective.origin()).risk_gradient[: self._design.n_coef]
+        gradient = settle(objective.origin()).risk_gradient[: self._design.n_coef]
         return float(np.abs(gradient).max(initial=0.0)) / self._estimator.l1_ratio
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
