@@ -219,19 +219,6 @@ def test_kernels_minimize_the_model(dtype, index):
     X = (rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.5)).astype(dtype)
     h, g, w = rng.random(n), rng.normal(size=m), rng.normal(size=m)
     gram = X.T.astype(float) @ (h[:, None] * X)
-    rows = sparse.csr_array(X)
-    lower = np.zeros((m, m))
-    coordinate_descent.gram_of_rows(
-        rows.indptr.astype(index),
-        rows.indices.astype(index),
-        rows.data,
-        h,
-        np.arange(m),
-        np.empty(m, dtype=np.intp),
-        np.empty(m),
-        lower,
-    )
-    assert_allclose(lower + np.tril(lower, -1).T, gram, rtol=1e-6, atol=1e-7)
     v, slopes = w.copy(), g.copy()
     worst, _ = coordinate_descent.sweep_gram(
         gram, slopes, v, np.full(m, 0.3), np.full(m, 0.1), 1e-10, 10_000

@@ -112,7 +112,7 @@ class ColumnStep:
     def __init__(
         self, columns: Any, h: Floats, n_free: int, l1: float, l2: float
     ) -> None:
-        self._X = columns.csc
+        self._X = columns.block
         self._h = h
         self._diagonal = columns.squared_adjoint(h)
         self._penalties = l1, l2
