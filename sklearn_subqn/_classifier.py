@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -11,8 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitTask
 from ._core.solvers import Start
-from ._estimator import LinearEstimator, Solution, n_threads
-from ._validation import check_flag, check_number, check_weights
+from ._estimator import LinearEstimator, Progress, Solution, n_threads
+from ._validation import (
+    check_callback,
+    check_flag,
+    check_n_jobs,
+    check_number,
+    check_verbose,
+    check_weights,
+)
 
 _Self = TypeVar("_Self", bound="LinearClassifier")
 
@@ -54,14 +62,17 @@ class Problems(Protocol):
         ...
 
 
-class LinearClassifier(ClassifierMixin, LinearEstimator):
-    """Base of linear classifiers with a strength ``alpha`` of the regularization."""
+class ScoringClassifier(ClassifierMixin, LinearEstimator):
+    """Base of classifiers that predict by linear scores."""
 
-    alpha: float
-    warm_start: bool
+    tol: float
     max_iter: int
-    class_weight: Any
+    fit_intercept: bool
+    memory: int
+    warm_start: bool
     n_jobs: int | None
+    callback: Callable[[Progress], Any] | None
+    verbose: int
 
     classes_: npt.NDArray[Any]
     coef_: npt.NDArray[Any]
@@ -97,6 +108,36 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if scores.ndim == 1:
             return self.classes_[(scores > 0.0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
+
+    def _check_common_parameters(self) -> None:
+        """Raise for parameters that all have and that are not acceptable."""
+        check_number("tol", self.tol, low=0.0)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_number("memory", self.memory, low=1, integer=True)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_n_jobs(self.n_jobs)
+        check_callback(self.callback)
+        check_verbose(self.verbose)
+
+    def _continues(self, previous: dict[str, Any], classes: npt.NDArray[Any]) -> bool:
+        """Whether a previous fit was of the same classes and features."""
+        return (
+            "coef_" in previous
+            # As lists, since old NumPy warns at comparing numbers with strings.
+            and previous["classes_"].tolist() == classes.tolist()
+            and previous["coef_"].shape[1] == self.n_features_in_
+            and np.array_equal(
+                previous.get("feature_names_in_", ()),
+                getattr(self, "feature_names_in_", ()),
+            )
+        )
+
+
+class LinearClassifier(ScoringClassifier):
+    """Base of classifiers of separate ``Problems``, for a strength ``alpha``."""
+
+    alpha: float
+    class_weight: Any
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         """Set the fitted attributes."""
@@ -136,7 +177,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         problems = self._problems(X, y, weights, classes, n_threads(self.n_jobs))
-        if self._continues(previous, problems):
+        if self._continues(previous, problems.classes):
             problems.start_from(
                 previous["coef_"], previous["intercept_"], previous.get("_duals")
             )
@@ -150,16 +191,3 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         )
         task.end()
         return self
-
-    def _continues(self, previous: dict[str, Any], problems: Problems) -> bool:
-        """Whether a previous fit was of the same classes and features."""
-        return (
-            "coef_" in previous
-            # As lists, since old NumPy warns at comparing numbers with strings.
-            and previous["classes_"].tolist() == problems.classes.tolist()
-            and previous["coef_"].shape[1] == self.n_features_in_
-            and np.array_equal(
-                previous.get("feature_names_in_", ()),
-                getattr(self, "feature_names_in_", ()),
-            )
-        )

@@ -7,61 +7,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 
 from ._callbacks import FitTask
+from ._classifier import ScoringClassifier
 from ._core.design import Design
 from ._core.losses import Loss
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import Options, Start
-from ._estimator import (
-    Floats,
-    LinearEstimator,
-    Progress,
-    Solution,
-    check_solver,
-    n_threads,
-    solve,
-)
-from ._validation import (
-    check_callback,
-    check_flag,
-    check_n_jobs,
-    check_number,
-    check_verbose,
-)
+from ._estimator import Floats, Solution, check_solver, n_threads, solve
+from ._validation import check_flag, check_number
 
 
-class JointEstimator(ClassifierMixin, LinearEstimator):
+class JointEstimator(ScoringClassifier):
     """Base of estimators that minimize one joint loss of all scores of a row."""
 
     alpha: float
     solver: str
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    warm_start: bool
-    memory: int
-    n_jobs: int | None
-    callback: Callable[[Progress], Any] | None
-    verbose: int
-
-    classes_: npt.NDArray[Any]
-    coef_: npt.NDArray[Any]
-    intercept_: npt.NDArray[Any]
 
     def _check_parameters(self, loss: Loss) -> None:
         """Raise for parameters that are not acceptable."""
         check_number("alpha", self.alpha, low=0.0, low_included=False)
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number("memory", self.memory, low=1, integer=True)
-        check_flag("fit_intercept", self.fit_intercept)
+        self._check_common_parameters()
         check_flag("warm_start", self.warm_start)
-        check_n_jobs(self.n_jobs)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
         check_solver(self.solver, "hinge", loss)
 
     def _fit_classes(
@@ -95,27 +63,12 @@ class JointEstimator(ClassifierMixin, LinearEstimator):
             return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
         start = None
-        # As lists, since old NumPy warns at comparing numbers with strings.
-        if (
-            self._continues(previous)
-            and previous["classes_"].tolist() == classes.tolist()
-        ):
+        if self._continues(previous, classes):
             w = np.column_stack([previous["coef_"], previous["intercept_"]])
             # The vectors of both classes are opposite.
             w = np.concatenate([-0.5 * w, 0.5 * w]) if k == 2 else w
             start = w, previous.get("_dual")
         self._minimize(X, targets, loss, weights, k, start, raw, store)
-
-    def _continues(self, previous: dict[str, Any]) -> bool:
-        """Whether a previous fit was of the same features."""
-        return (
-            "coef_" in previous
-            and previous["coef_"].shape[1] == self.n_features_in_
-            and np.array_equal(
-                previous.get("feature_names_in_", ()),
-                getattr(self, "feature_names_in_", ()),
-            )
-        )
 
     def _minimize(
         self,
@@ -195,34 +148,3 @@ class JointEstimator(ClassifierMixin, LinearEstimator):
         # The dual point is only worth its memory to a fit that starts from it.
         self._dual = solution.dual if self.warm_start else None
         task.end()
-
-    def decision_function(self, X: Any) -> Any:
-        """Return the scores of samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            For two classes, the difference of the scores of the second and the first.
-        """
-        scores = self._raw_scores(X)
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Any:
-        """Return the class of the largest score of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0.0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]

@@ -17,15 +17,11 @@ from ._core.design import Design
 from ._core.losses import Logistic, Loss, Softmax
 from ._core.objective import Objective
 from ._core.regularizers import ElasticNet
-from ._core.solvers import L1_SOLVERS, Options, Start, center
+from ._core.solvers import L1_SOLVERS, Options, Start, settle
 from ._estimator import Progress, Solution, n_threads, solve
 from ._validation import (
-    check_callback,
-    check_flag,
-    check_n_jobs,
     check_number,
     check_option,
-    check_verbose,
     check_weights,
     unchanged_on_failure,
 )
@@ -96,7 +92,7 @@ class LogisticProblem:
     def alpha_max(self) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero."""
         objective = self._objective(1.0)
-        gradient = center(objective.origin()).risk_gradient[: self._design.n_coef]
+        gradient = settle(objective.origin()).risk_gradient[: self._design.n_coef]
         return float(np.abs(gradient).max(initial=0.0)) / self._estimator.l1_ratio
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
@@ -154,11 +150,6 @@ class BaseL1Logistic(LinearClassifier):
     coef_: Any
     l1_ratio: float
     solver: str
-    fit_intercept: bool
-    tol: float
-    memory: int
-    callback: Callable[[Progress], Any] | None
-    verbose: int
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes.
@@ -230,13 +221,7 @@ class BaseL1Logistic(LinearClassifier):
         check_number("l1_ratio", self.l1_ratio, low=0.0, low_included=False)
         if self.l1_ratio > 1.0:
             raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number("memory", self.memory, low=1, integer=True)
-        check_flag("fit_intercept", self.fit_intercept)
-        check_n_jobs(self.n_jobs)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
+        self._check_common_parameters()
         check_option("solver", self.solver, list(L1_SOLVERS))
 
 

@@ -234,7 +234,7 @@ class MultilabelHingeClassifier(JointEstimator):
             return {"classes_": classes, "coef_": coef, "intercept_": intercept}
 
         start = None
-        if self._continues(previous) and len(previous["coef_"]) == n_labels:
+        if self._continues(previous, classes):
             w = np.column_stack([previous["coef_"], previous["intercept_"]])
             if self.threshold:
                 # All scores sum to zero.

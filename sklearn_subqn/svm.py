@@ -18,12 +18,8 @@ from ._core.regularizers import L2
 from ._core.solvers import Options, Start
 from ._estimator import Progress, Solution, check_solver, solve
 from ._validation import (
-    check_callback,
-    check_flag,
-    check_n_jobs,
     check_number,
     check_option,
-    check_verbose,
     unchanged_on_failure,
 )
 
@@ -164,15 +160,9 @@ class BaseLinearSVC(LinearClassifier):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number("memory", self.memory, low=1, integer=True)
+        self._check_common_parameters()
         check_number("direction_tol", self.direction_tol, low=0.0)
         check_number("direction_max_iter", self.direction_max_iter, low=1, integer=True)
-        check_flag("fit_intercept", self.fit_intercept)
-        check_n_jobs(self.n_jobs)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
         check_option("loss", self.loss, list(_LOSSES))
         check_solver(self.solver, self.loss, _LOSSES[self.loss])
 

@@ -219,16 +219,18 @@ def test_curvature_as_matrix(kind):
     curvature = smooth.curvature(scores, targets, weights)
     blocks = np.zeros((k, k, 3, 3))
     curvature.add_gram(X, slice(None), blocks)
-    full = np.zeros((k, k, 3, 3))
+    full, totals = np.zeros((k, k, 3, 3)), np.zeros((k, k))
     for j in range(k):
         unit = np.zeros((n, k))
         unit[:, j] = 1.0
         column = curvature.apply(unit)
         assert_allclose(column[:, j], curvature.diagonal()[:, j], atol=1e-14)
+        totals[:, j] = column.sum(axis=0)
         full[:, j] = np.einsum("il,if,ig->lfg", column, X, X)
     for j in range(k):
         for m in range(j, k):
             assert_allclose(blocks[j, m], full[j, m], atol=1e-12)
+    assert_allclose(curvature.total(), totals, atol=1e-14)
     rows = curvature.rows()
     assert_array_equal(rows, np.flatnonzero(curvature.diagonal().any(axis=1)))
 
@@ -239,7 +241,7 @@ def test_curvature_as_matrix(kind):
 def test_leveled_duals_are_feasible_and_level(kind, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed, n=30)
     duals = [loss.subgradient(s, targets, weights) for s in (scores, dscores, -scores)]
-    u = loss.level(np.mean(duals, axis=0))
+    u = loss.level(np.mean(duals, axis=0), targets, weights)
     assert_allclose(u.sum(axis=0), 0.0, atol=1e-13)
     assert_allclose(u.sum(axis=1), 0.0, atol=1e-13)
     conjugate = loss.conjugate(u, targets, weights)

@@ -152,18 +152,25 @@ def test_gram(dtype, indices):
     weights = np.random.default_rng(0).random(30)
     weights[::3] = 0.0
     half = np.zeros((9, 9))
-    gram.add_half(*arrays, weights, half)
+    gram.add_half(*arrays, weights, np.arange(7, dtype=indices), half)
     dense = X.toarray().astype(np.float64)
     expected = dense.T @ (weights[:, np.newaxis] * dense)
     assert_allclose((half + half.T)[:7, :7], expected, rtol=1e-12, atol=1e-15)
     assert not half[7:].any()
+    # Of columns 5, 1 and 2 only, in this order.
+    position = np.array([-1, 1, 2, -1, -1, 0, -1], dtype=indices)
+    half = np.zeros((3, 3))
+    gram.add_half(*arrays, weights, position, half)
+    some = np.ix_([5, 1, 2], [5, 1, 2])
+    assert_allclose(half + half.T, expected[some], rtol=1e-12, atol=1e-15)
 
 
 def test_gram_of_rows_with_repeated_and_unsorted_indices():
     data, indices = np.array([1.0, 2.0, 3.0, -4.0]), np.array([2, 0, 2, 1], np.int32)
     indptr = np.array([0, 3, 4], np.int32)
     half = np.zeros((3, 3))
-    gram.add_half(data, indices, indptr, np.array([0.5, 2.0]), half)
+    position = np.arange(3, dtype=np.int32)
+    gram.add_half(data, indices, indptr, np.array([0.5, 2.0]), position, half)
     dense = np.array([[2.0, 0.0, 4.0], [0.0, -4.0, 0.0]])
     assert_array_equal(half + half.T, dense.T @ np.diag([0.5, 2.0]) @ dense)
 
@@ -248,7 +255,13 @@ def test_gram_refuses_wrong_lengths(place):
     arguments = [*csr()[:3], np.ones(30)]
     arguments[place] = arguments[place][:-1]
     with pytest.raises(ValueError, match=r"weights for|behind the end"):
-        gram.add_half(*arguments, np.zeros((7, 7)))
+        gram.add_half(*arguments, np.arange(7, dtype=np.int32), np.zeros((7, 7)))
+
+
+def test_gram_refuses_positions_outside():
+    position = np.arange(7, dtype=np.int32)
+    with pytest.raises(ValueError, match="position 6 is outside"):
+        gram.add_half(*csr()[:3], np.ones(30), position, np.zeros((6, 6)))
 
 
 def test_read_only():

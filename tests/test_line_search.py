@@ -249,7 +249,7 @@ def test_exact_step_equals_the_bisected_one(seed, squared):
 def test_no_minimizer_along_a_free_parameter():
     """Without penalty, nothing stops a row's score from leaving the other way."""
     objective = binary_objective(np.zeros((1, 1)), np.ones(1))
-    line = objective.at(np.zeros(2)).along_free(0, -1.0)
+    line = objective.at(np.zeros(2)).along_free(-np.ones(1))
     assert exact(line) == 0.0
     f = piecewise(-1.0, 0.0, [1.0], [0.5])
     assert minimize_piecewise(f) == np.inf

@@ -24,7 +24,7 @@ from sklearn_subqn._core.losses import Logistic, Softmax
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, center, run
+from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 
 SOLVERS = list(L1_SOLVERS)
@@ -98,7 +98,7 @@ def test_gradients_are_those_of_the_value(loss):
         assert np.vdot(u, p) == pytest.approx(change / (2 * h), abs=1e-8)
         slope, curvature = loss.derivatives(scores, p, targets, weights)(0.0)
         assert slope == pytest.approx(np.vdot(u, p))
-        product = loss.second_order(scores, targets, weights).apply(p)
+        product = loss.curvature(scores, targets, weights).apply(p)
         assert curvature == pytest.approx(np.vdot(p, product))
         bend = loss.subgradient(scores + h * p, targets, weights)
         bend -= loss.subgradient(scores - h * p, targets, weights)
@@ -108,19 +108,27 @@ def test_gradients_are_those_of_the_value(loss):
 @pytest.mark.parametrize("loss", [Logistic(), Softmax()])
 def test_parts_of_the_curvature_agree(loss):
     scores, targets, weights = scores_and_targets(loss)
-    second = loss.second_order(scores, targets, weights)
-    k = second.n_outputs
+    curvature = loss.curvature(scores, targets, weights)
     p = np.random.default_rng(2).normal(size=scores.shape)
-    product = second.apply(p).reshape(-1, k)
-    diagonal = loss.curvature(scores, targets, weights).reshape(-1, k)
+    product = curvature.apply(p.copy())
+    k = p.size // len(p)
+    diagonal = curvature.diagonal().reshape(-1, k)
     total = np.empty((k, k))
     for j in range(k):
-        assert_allclose(second.row(j, p), product[:, j])
-        assert_allclose(second.diagonal(j), diagonal[:, j])
         one = np.zeros_like(scores)
         one.reshape(-1, k)[:, j] = 1.0
-        total[:, j] = second.apply(one).reshape(-1, k).sum(axis=0)
-    assert_allclose(second.total(), total, atol=1e-15)
+        column = curvature.apply(one).reshape(-1, k)
+        total[:, j] = column.sum(axis=0)
+        assert_allclose(column[:, j], diagonal[:, j])
+        for m in range(k):
+            if m != j:
+                assert_allclose(-curvature.coupling(j, m), column[:, m])
+        if k > 1:
+            assert_allclose(curvature.apply_one(j, p), product[:, j])
+    assert_allclose(curvature.total(), total, atol=1e-15)
+    rows = np.array([3, 1, 20])
+    assert_allclose(curvature.take(rows).apply(p[rows]), product[rows])
+    assert_array_equal(curvature.rows(), np.arange(len(p)))
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Softmax()])
@@ -140,15 +148,15 @@ def test_fenchel_young(loss, scale):
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Softmax()])
-def test_balanced_duals_are_feasible_and_sum_to_zero(loss):
+def test_leveled_duals_are_feasible_and_sum_to_zero(loss):
     scores, targets, weights = scores_and_targets(loss)
     u = loss.subgradient(scores, targets, weights)
-    balanced = loss.balanced(u, targets, weights)
-    assert_allclose(balanced.sum(axis=0), 0.0, atol=1e-15)
-    shifted = balanced * (1.0 - 1e-12)
+    level = loss.level(u, targets, weights)
+    assert_allclose(level.sum(axis=0), 0.0, atol=1e-15)
+    shifted = level * (1.0 - 1e-12)
     assert loss.is_feasible(shifted, targets, weights)
     if scores.ndim == 2:
-        assert_allclose(balanced.sum(axis=1), 0.0, atol=1e-15)
+        assert_allclose(level.sum(axis=1), 0.0, atol=1e-15)
 
 
 def test_feasibility_refuses_what_is_not():
@@ -211,19 +219,6 @@ def test_kernels_minimize_the_model(dtype, index):
     X = (rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.5)).astype(dtype)
     h, g, w = rng.random(n), rng.normal(size=m), rng.normal(size=m)
     gram = X.T.astype(float) @ (h[:, None] * X)
-    rows = sparse.csr_array(X)
-    lower = np.zeros((m, m))
-    coordinate_descent.gram_of_rows(
-        rows.indptr.astype(index),
-        rows.indices.astype(index),
-        rows.data,
-        h,
-        np.arange(m),
-        np.empty(m, dtype=np.intp),
-        np.empty(m),
-        lower,
-    )
-    assert_allclose(lower + np.tril(lower, -1).T, gram, rtol=1e-6, atol=1e-7)
     v, slopes = w.copy(), g.copy()
     worst, _ = coordinate_descent.sweep_gram(
         gram, slopes, v, np.full(m, 0.3), np.full(m, 0.1), 1e-10, 10_000
@@ -604,9 +599,18 @@ def test_scoring_by_probabilities():
     assert model.alpha_ < model.alphas_[0]
 
 
-def test_center_balances():
-    X, y = data(n_classes=3)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scale", [0.0, 10.0, 1e3])
+def test_settled_points(n_classes, scale):
+    """Even from where all probabilities are rounded to zero or one."""
+    X, y = data(n_classes=n_classes)
     objective = problem(X, y)
-    point = center(objective.at(10.0 * np.random.default_rng(0).normal(size=39)))
+    w = scale * np.random.default_rng(0).normal(size=objective.n_params)
+    point = settle(objective.at(w))
     assert_allclose(point.dual.sum(axis=0), 0.0, atol=1e-13)
     assert point.lower_bound <= solve(objective).point.value
+    d = objective.design.n_coef
+    assert_array_equal(point.w[:d], w[:d])
+    for change in np.vstack([np.eye(objective.n_free), -np.eye(objective.n_free)]):
+        beside = point.along_free(change).point(1e-3)
+        assert point.value <= beside.value * (1.0 + 1e-14)

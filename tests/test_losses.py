@@ -226,7 +226,7 @@ def test_curvature_is_the_derivative_of_the_gradient():
     squared = SquaredHinge()
     change = squared.subgradient(scores + h, targets, weights)
     change -= squared.subgradient(scores - h, targets, weights)
-    curvature = squared.curvature(scores, targets, weights)
+    curvature = squared.curvature(scores, targets, weights).diagonal()
     assert_allclose(curvature, change / (2.0 * h), atol=1e-8)
 
 

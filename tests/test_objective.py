@@ -234,7 +234,7 @@ def test_line_along_a_free_parameter():
     objective, w = gaussian_objective(2)
     point = objective.at(w)
     for sign in (1.0, -1.0):
-        line = point.along_free(0, sign)
+        line = point.along_free(np.array([sign]))
         assert objective.passes == 1.0
         expected = w + 0.75 * sign * np.array([0.0, 0.0, 0.0, 0.0, 1.0])
         assert_array_equal(line.point(0.75).w, expected)
@@ -275,7 +275,7 @@ def test_points_passed_through_cost_no_product():
     _ = point.gradient
     between = point.along(1e-9 * np.ones(5)).point(1.0)
     before = objective.passes
-    last = between.along_free(0).point(1e-9)
+    last = between.along_free(np.ones(1)).point(1e-9)
     changed = np.count_nonzero(last.dual != point.dual)
     _ = last.gradient
     assert objective.passes <= before + max(changed, 1) / 100.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .kernels import ascent, coordinate_descent, gram
+from .kernels import ascent, gram
 from .losses._base import Floats, Intervals, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
@@ -204,7 +204,9 @@ class Design:
 
     def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
         """Add half of the products of the columns, by row pairs of stored entries."""
-        gram.add_half(block.data, block.indices, block.indptr, weights, total)
+        position = np.arange(self.n_features, dtype=block.indices.dtype)
+        rows = block.data, block.indices, block.indptr
+        gram.add_half(*rows, weights, position, total)
         if self.fit_intercept:
             total[-1, :-1] += block.T @ weights
             total[-1, -1] += 0.5 * float(weights.sum())
@@ -307,15 +309,6 @@ class Design:
         columns = sparse.csc_array(self._X)
         columns.sum_duplicates()
         return columns
-
-    @cached_property
-    def _canonical_rows(self) -> Any:
-        """A sparse X without repeated entries in a row (CSR)."""
-        if self._X.has_canonical_format:
-            return self._X
-        rows = self._X.copy()
-        rows.sum_duplicates()
-        return rows
 
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
@@ -427,59 +420,50 @@ class Columns:
 
     Attributes
     ----------
+    block : ndarray or CSC array of shape (n, m)
+        A.
+    sparse : bool
+        Whether A is a CSC array.
     row_size : float
         Mean number of stored entries in a row.
-    sparse : bool
     """
 
     def __init__(self, design: Design, columns: Rows, block: Any) -> None:
         self._design = design
         self._columns = columns
-        self._block = block
+        self.block = block
         self.sparse = sparse.issparse(block)
         stored = block.nnz if self.sparse else block.size
         self.row_size = stored / max(design.n_rows, 1)
 
-    @cached_property
-    def csc(self) -> Any:
-        """The columns as a CSC array."""
-        return self._block if self.sparse else sparse.csc_array(self._block)
-
     def forward(self, coef: Floats) -> Floats:
         """Return the product with v of shape (m,), in float64."""
-        return np.asarray(self._block @ coef.astype(self._block.dtype), np.float64)
+        return np.asarray(self.block @ coef.astype(self.block.dtype), np.float64)
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""
-        return np.asarray(self._block.T @ dual.astype(self._block.dtype), np.float64)
+        return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 
     def squared_adjoint(self, weights: Floats) -> Floats:
         """Return the diagonal of Aᵀ diag(weights) A."""
-        return np.asarray(_squared(self._block).T @ weights, np.float64)
+        return np.asarray(_squared(self.block).T @ weights, np.float64)
 
     def gram(self, weights: Floats) -> Floats:
         """Return Aᵀ diag(weights) A, of shape (m, m)."""
         m = len(self._columns)
+        total = np.zeros((m, m))
         if self.sparse:
-            return self._sparse_gram(weights, m)
-        gram = np.zeros((m, m))
+            X = self._design._X
+            position = np.full(X.shape[1], -1, dtype=X.indices.dtype)
+            position[self._columns] = np.arange(m)
+            gram.add_half(X.data, X.indices, X.indptr, weights, position, total)
+            return total + total.T
         roots = np.sqrt(weights)[:, np.newaxis]
         n_rows = max(1, int(_BLOCK_BYTES / 8 / max(m, 1)))
         for start in range(0, self._design.n_rows, n_rows):
-            rows = self._block[start : start + n_rows] * roots[start : start + n_rows]
-            gram += rows.T @ rows
-        return gram
-
-    def _sparse_gram(self, weights: Floats, m: int) -> Floats:
-        X = self._design._canonical_rows
-        position = np.full(X.shape[1], -1, dtype=np.intp)
-        position[self._columns] = np.arange(m)
-        places, buffer = np.empty(m, dtype=np.intp), np.empty(m)
-        gram = np.zeros((m, m))
-        coordinate_descent.gram_of_rows(
-            X.indptr, X.indices, X.data, weights, position, places, buffer, gram
-        )
-        return gram + np.tril(gram, -1).T
+            rows = self.block[start : start + n_rows] * roots[start : start + n_rows]
+            total += rows.T @ rows
+        return total
 
 
 def _dense(rows: Any) -> Floats:

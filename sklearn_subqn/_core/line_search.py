@@ -24,11 +24,6 @@ _MAX_SETTLE = 30
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
 _FLAT_TOLERANCE = 1e-12
 
-# Dual variables that sum to this little are balanced, and the longest Newton step of
-# free parameters towards such.
-_BALANCED = 1e-13
-_LONGEST = 1.0
-
 
 class HasSlope(Protocol):
     """A line of which only values and right-hand slopes are known."""
@@ -132,21 +127,23 @@ def _ends_flat(f: PiecewiseQuadratic, c: float) -> bool:
 
 
 def settle(point: Point) -> Point:
-    """Return the point with its free parameter minimized over, exactly.
-
-    Several free parameters are minimized over where the loss is smooth, by Newton's
-    method; what is left of their gradients is taken out of the dual variables.
+    """Return the point with its free parameters minimized over, exactly.
 
     No product with X is needed. The subgradient of the result vanishes in the free
-    parameter, so that its dual value is a lower bound and its cut is level: solvers
+    parameters, so that its dual value is a lower bound and its cut is level: solvers
     thereby minimize the reduced function min_b J(w, b), whose cuts are bounded.
+
+    Several free parameters stay as they are where the loss is not smooth.
     """
-    if not point.objective.n_free:
+    o = point.objective
+    if not o.n_free:
         return point
-    if point.objective.n_free > 1:
-        return _settle_jointly(point) if point.objective.loss.smooth else point
+    if o.loss.smooth and (o.n_free > 1 or o.loss.analytic):
+        return _settle_by_newton(point)
+    if o.n_free > 1:
+        return point
     for sign in (1.0, -1.0):
-        line = point.along_free(0, sign)
+        line = point.along_free(np.array([sign]))
         step = exact(line)
         if 0.0 < step < np.inf:
             break
@@ -157,25 +154,35 @@ def settle(point: Point) -> Point:
     return line.point(step, level=True)
 
 
-def _settle_jointly(point: Point) -> Point:
-    """Minimize over several free parameters, the intercepts of a loss of k scores."""
+def _settle_by_newton(point: Point) -> Point:
+    """Minimize over the free parameters of a smooth loss by Newton's method.
+
+    Whole steps mostly halve the slopes and need no search. What rounding leaves of the
+    sums of the dual variables is taken out of them.
+    """
+    o = point.objective
     size = np.inf
     for _ in range(_MAX_SETTLE):
-        sums = point.dual.sum(axis=0)
+        sums = np.atleast_1d(point.dual.sum(axis=0))
         size, before = float(np.abs(sums).max()), size
         if size <= _SETTLED or (size <= 1e-10 and size > 0.5 * before):
             break
-        hessian = point.intercept_hessian()
+        hessian = point.curvature.total()
         largest = float(hessian.diagonal().max())
-        # Adding a constant to all intercepts changes nothing.
         hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
         direction = -np.linalg.solve(hessian, sums)
-        line = point.along_intercepts(direction - direction.mean())
-        step = minimize_smooth(line.derivatives, accuracy=_NEAR)
-        if not 0.0 < step < np.inf:
-            break
-        point = line.point(step)
-    point.dual = point.objective.loss.level(point.dual)
+        if o.n_free > 1:
+            # Adding a constant to all intercepts changes nothing.
+            direction -= direction.mean()
+        line = point.along_free(direction)
+        new = line.point(1.0)
+        if not np.abs(new.dual.sum(axis=0)).max() <= 0.5 * size:
+            step = minimize_smooth(line.derivatives, accuracy=_NEAR)
+            if not 0.0 < step < np.inf:
+                break
+            new = line.point(step)
+        point = new
+    point.dual = o.loss.level(point.dual, o.targets, o.weights)
     return point
 
 
@@ -205,34 +212,6 @@ def _middle_of_flat(derivatives: Derivatives, step: float) -> float:
                 outside = middle
         ends.append(inside)
     return step + 0.5 * sum(ends)
-
-
-def center(point: Point) -> Point:
-    """Return the point with its free parameters minimized over, for smooth losses.
-
-    The columns of its dual sum to zero, so that its dual value is a lower bound. Newton
-    steps bounded by ``_LONGEST`` get there from anywhere if third derivatives of the
-    loss are bounded by second ones, as for logistic losses: no values are needed.
-    """
-    o = point.objective
-    if not o.n_free:
-        return point
-    for _ in range(100):
-        excess = np.atleast_1d(point.dual.sum(axis=0))
-        if np.abs(excess).max() <= _BALANCED:
-            break
-        matrix = point.curvature.total()
-        scale = float(np.trace(matrix))
-        if not scale > 0.0:
-            break
-        # A common shift of all scores of a row changes nothing.
-        if o.n_free > 1:
-            matrix += scale / o.n_free
-        change = -np.linalg.lstsq(matrix, excess, rcond=1e-12)[0]
-        change *= min(1.0, _LONGEST / float(np.abs(change).max()))
-        point = point.along_all_free(change).point(1.0)
-    point.dual = o.loss.balanced(point.dual, o.targets, o.weights)
-    return point
 
 
 def backtrack(line: Line, decrease: float) -> float:

@@ -15,12 +15,12 @@ import numpy as np
 
 from .design import Design
 from .losses._base import (
+    Curvature,
     Derivatives,
     Floats,
     Loss,
     PiecewiseQuadratic,
     Rows,
-    SecondOrder,
 )
 from .regularizers import ElasticNet, Regularizer
 
@@ -267,7 +267,7 @@ class Point:
         o = self.objective
         dual, normal = self.dual, self.risk_gradient
         if o.n_free > 1:
-            dual = o.loss.level(dual)
+            dual = o.loss.level(dual, o.targets, o.weights)
             if dual is not self.dual:
                 normal = o.design.adjoint(dual)
         return Cut(normal, -o.loss.conjugate(dual, o.targets, o.weights))
@@ -320,26 +320,16 @@ class Point:
         """Return the nearest point whose risk gradient has been computed."""
         return self if "risk_gradient" in vars(self) else self._origin
 
-    @property
-    def curvature(self) -> SecondOrder:
-        """Second derivatives of the loss in all rows."""
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Second derivatives of the loss, for losses that have them."""
         o = self.objective
-        return o.loss.second_order(self.scores, o.targets, o.weights)
+        return o.loss.curvature(self.scores, o.targets, o.weights)
 
     @property
     def hessian(self) -> Hessian:
         """The generalized Hessian of J here, for losses that have one."""
         return Hessian(self)
-
-    def intercept_hessian(self) -> Floats:
-        """Return the Hessian in the k intercepts, of shape (k, k), without X."""
-        o = self.objective
-        k = self.scores.shape[1]
-        blocks = np.zeros((k, k, 1, 1))
-        curvature = o.loss.curvature(self.scores, o.targets, o.weights)
-        curvature.add_gram(np.ones((len(self.scores), 1)), slice(None), blocks)
-        upper = blocks[:, :, 0, 0]
-        return upper + np.triu(upper, 1).T
 
     @cached_property
     def _kink_design(self) -> Design:
@@ -349,28 +339,10 @@ class Point:
         """Return the line w + eta * p, at the cost of one product with X."""
         return Line(self, p, self.objective.design.forward(p))
 
-    def along_all_free(self, change: Floats) -> Line:
-        """Return the line that moves the free parameters only, by ``change``."""
+    def along_free(self, direction: Floats) -> Line:
+        """Return the line that moves the free parameters only; X takes no part."""
         p = np.zeros(self.objective.n_params)
-        p[self.objective.regularizer.n_penalized :] = change
-        dscores = np.empty_like(self.scores)
-        dscores[:] = change
-        return Line(self, p, dscores)
-
-    def along_free(self, index: int, sign: float = 1.0) -> Line:
-        """Return the line that moves one free parameter only; X takes no part."""
-        o = self.objective
-        p = np.zeros(o.n_params)
-        p[o.regularizer.n_penalized + index] = sign
-        dscores = np.zeros_like(self.scores)
-        dscores[..., index if dscores.ndim == 2 else slice(None)] = sign
-        return Line(self, p, dscores)
-
-    def along_intercepts(self, direction: Floats) -> Line:
-        """Return the line that moves several intercepts together, by shape (k,)."""
-        o = self.objective
-        p = np.zeros(o.n_params)
-        p[o.regularizer.n_penalized :] = direction
+        p[self.objective.regularizer.n_penalized :] = direction
         dscores = np.empty_like(self.scores)
         dscores[:] = direction
         return Line(self, p, dscores)
@@ -475,7 +447,7 @@ class Line:
         if abs(excess) <= 0.1 * _LEVEL_TOLERANCE:
             return
         side = products * excess > 0.0
-        bent = o.loss.curvature(point.scores, o.targets, o.weights) > 0.0
+        bent = point.curvature.diagonal() > 0.0
         for rows in (side & bent, side):
             total = float(products[rows].sum())
             if abs(total) > abs(excess):
@@ -505,8 +477,6 @@ class Line:
 class Hessian:
     """alpha * Omega'' + Xᵀ H X at a point, by the rows in which H does not vanish.
 
-    H is diagonal for one score per row; for several it has a block a row.
-
     Parameters
     ----------
     point : Point
@@ -519,8 +489,7 @@ class Hessian:
 
     def __init__(self, point: Point) -> None:
         o = point.objective
-        h = o.loss.curvature(point.scores, o.targets, o.weights)
-        curvature = _DiagonalCurvature(h) if isinstance(h, np.ndarray) else h
+        curvature = point.curvature
         rows = curvature.rows()
         self._whole = o.design
         # A copy of most rows would gain nothing.
@@ -566,7 +535,7 @@ class Hessian:
 
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
-        if isinstance(self._curvature, _DiagonalCurvature):
+        if self._subset.n_outputs is None:
             matrix = self._subset.gram(self._curvature.diagonal())
         else:
             matrix = self._subset.block_gram(self._curvature.add_gram)
@@ -577,22 +546,3 @@ class Hessian:
     def _count(self, products: float) -> None:
         if self._subset is not self._whole:
             self._whole.count(self._subset, products)
-
-
-class _DiagonalCurvature:
-    """Second derivatives h of shape (n,) of a loss of one score per row."""
-
-    def __init__(self, h: Floats) -> None:
-        self._h = h
-
-    def rows(self) -> Rows:
-        return np.flatnonzero(self._h)
-
-    def take(self, rows: Rows) -> _DiagonalCurvature:
-        return _DiagonalCurvature(self._h[rows])
-
-    def apply(self, dscores: Floats) -> Floats:
-        return self._h * dscores
-
-    def diagonal(self) -> Floats:
-        return self._h

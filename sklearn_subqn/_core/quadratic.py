@@ -112,7 +112,7 @@ class ColumnStep:
     def __init__(
         self, columns: Any, h: Floats, n_free: int, l1: float, l2: float
     ) -> None:
-        self._X = columns.csc
+        self._X = columns.block
         self._h = h
         self._diagonal = columns.squared_adjoint(h)
         self._penalties = l1, l2
@@ -148,9 +148,8 @@ def damping(point: Point) -> Floats:
     Newton's method would take steps of any size. A model's curvature is at least the
     slope over ``_LONGEST``.
     """
-    o = point.objective
-    h = o.loss.curvature(point.scores, o.targets, o.weights)
-    return np.maximum(np.abs(point.dual) / _LONGEST - h, 0.0)
+    slopes = np.abs(point.dual) / _LONGEST
+    return np.maximum(slopes - point.curvature.diagonal(), 0.0)
 
 
 class QuadraticModel:
@@ -170,15 +169,12 @@ class QuadraticModel:
     def __init__(self, point: Point, features: Rows, n_sweeps: int) -> None:
         objective = point.objective
         self._design = objective.design
-        self._curvature = curvature = point.curvature
-        extra = damping(point)
-        self._diagonals = [
-            curvature.diagonal(k) + (extra if extra.ndim == 1 else extra[:, k])
-            for k in range(curvature.n_outputs)
-        ]
+        self._curvature = point.curvature
+        diagonal = self._curvature.diagonal() + damping(point)
+        self._diagonals = list(np.ascontiguousarray(np.atleast_2d(diagonal.T)))
         self._features = features
         self._columns = columns = self._design.columns(features)
-        self._n_outputs = curvature.n_outputs
+        self._n_outputs = len(self._diagonals)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         worth_it = _SWEEPS_PER_ENTRY * columns.row_size <= n_sweeps
@@ -277,7 +273,7 @@ class QuadraticModel:
         for _ in range(_MAX_ROUNDS):
             at_rest = True
             for k in range(self._n_outputs):
-                dual = self._curvature.row(k, dscores)
+                dual = self._curvature.apply_one(k, dscores)
                 slopes = gradient[k].copy()
                 slopes[:m] += self._columns.adjoint(dual)
                 slopes[m:] += dual.sum()

@@ -32,13 +32,3 @@ def sweep_columns(
     tol: float,
     max_sweeps: int,
 ) -> tuple[float, int]: ...
-def gram_of_rows(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    weights: Floats,
-    position: Positions,
-    places: Positions,
-    buffer: Floats,
-    gram: Floats,
-) -> None: ...

@@ -1,4 +1,4 @@
-"""Coordinate descent on quadratic models with an L1 penalty, and Gram matrices.
+"""Coordinate descent on quadratic models with an L1 penalty.
 
 All sweeps minimize the model <g, v - w> + <v - w, H (v - w)> / 2 + l1 |v| + l2 v² / 2
 over one coordinate of v after the other; penalties are zero for free coordinates. The
@@ -172,42 +172,3 @@ def sweep_columns(
             else:
                 whole = sweep % 10 == 0
     return worst, sweep
-
-
-def gram_of_rows(
-    const integer[::1] indptr,
-    const integer[::1] indices,
-    const real[::1] values,
-    const double[::1] weights,
-    const Py_ssize_t[::1] position,
-    Py_ssize_t[::1] places,
-    double[::1] buffer,
-    double[:, ::1] gram,
-):
-    """Add Xᵀ diag(weights) X to ``gram``, for some columns of X given by rows (CSR).
-
-    ``position`` maps columns of X to those of ``gram``, or to -1. The rest of
-    ``places`` and ``buffer``, as long as the longest row, is room to work in.
-    """
-    cdef Py_ssize_t n = weights.shape[0], q = gram.shape[0], i, k, a, b, row, length
-    cdef double value
-    if gram.shape[1] != q or indptr.shape[0] != n + 1:
-        raise ValueError("arrays of a matrix differ in length.")
-    if places.shape[0] < q or buffer.shape[0] < q:
-        raise ValueError("there is too little room to work in.")
-    with nogil:
-        for i in range(n):
-            if weights[i] == 0.0:
-                continue
-            length = 0
-            for k in range(indptr[i], indptr[i + 1]):
-                row = position[indices[k]]
-                if row >= 0:
-                    places[length] = row
-                    buffer[length] = values[k]
-                    length += 1
-            for a in range(length):
-                value = weights[i] * buffer[a]
-                row = places[a]
-                for b in range(a + 1):
-                    gram[row, places[b]] += value * buffer[b]

@@ -10,5 +10,6 @@ def add_half(
     indices: NDArray[Any],
     indptr: NDArray[Any],
     weights: Floats,
+    position: NDArray[Any],
     out: Floats,
 ) -> None: ...

@@ -1,5 +1,9 @@
 """Products of the columns of a sparse matrix with each other."""
 
+from libc.stdlib cimport free
+
+from .rows cimport allocate
+
 ctypedef fused real:
     float
     double
@@ -14,9 +18,10 @@ def add_half(
     const index[::1] indices,
     const index[::1] indptr,
     const double[::1] weights,
+    const index[::1] position,
     double[:, ::1] out,
 ):
-    """Add to ``out`` half of Xᵀ diag(weights) X: its sum with its transpose is that.
+    """Add to ``out`` half of Aᵀ diag(weights) A: its sum with its transpose is that.
 
     Parameters
     ----------
@@ -24,20 +29,42 @@ def add_half(
         CSR matrix X of shape (n, d) with valid indices, in any order.
     weights : ndarray of shape (n,)
         Rows of weight zero cost nothing.
-    out : ndarray of shape (at least d, at least d)
+    position : ndarray of shape (d,)
+        Where the columns of X are in A; -1 for those that are not.
+    out : ndarray of shape (at least m, at least m)
+        For A of shape (n, m).
     """
-    cdef Py_ssize_t n = weights.shape[0], i, j, k
+    cdef Py_ssize_t n = weights.shape[0], d = position.shape[0], m = out.shape[0]
+    cdef Py_ssize_t i, j, k, length, longest = 0
     cdef double scaled
+    cdef double* values
+    cdef index* columns
     if indptr.shape[0] - 1 != n:
         raise ValueError(f"{n} weights for {indptr.shape[0] - 1} rows")
     if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
         raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
-    with nogil:
-        for i in range(n):
-            if weights[i] == 0.0:
-                continue
-            for j in range(indptr[i], indptr[i + 1]):
-                scaled = weights[i] * data[j]
-                out[indices[j], indices[j]] += 0.5 * scaled * data[j]
-                for k in range(j + 1, indptr[i + 1]):
-                    out[indices[j], indices[k]] += scaled * data[k]
+    for i in range(d):
+        if position[i] >= m or position[i] >= out.shape[1]:
+            raise ValueError(f"position {position[i]} is outside of the products")
+    for i in range(n):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    values = <double*> allocate((longest + 1) * (sizeof(double) + sizeof(index)))
+    columns = <index*> (values + longest + 1)
+    try:
+        with nogil:
+            for i in range(n):
+                if weights[i] == 0.0:
+                    continue
+                length = 0
+                for j in range(indptr[i], indptr[i + 1]):
+                    if position[indices[j]] >= 0:
+                        columns[length] = position[indices[j]]
+                        values[length] = data[j]
+                        length += 1
+                for j in range(length):
+                    scaled = weights[i] * values[j]
+                    out[columns[j], columns[j]] += 0.5 * scaled * values[j]
+                    for k in range(j + 1, length):
+                        out[columns[j], columns[k]] += scaled * values[k]
+    finally:
+        free(values)

@@ -1,4 +1,4 @@
-"""What kernels of losses with several scores per row share, row by row."""
+"""What kernels share: room to work in, and maxima of the lines of a row."""
 
 from libc.stdlib cimport malloc
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -103,20 +103,35 @@ class PiecewiseQuadratic:
         )
 
 
-class Curvature(Protocol):
-    """Second derivatives of a loss of several scores per row: a k x k matrix a row."""
+class Curvature(ABC):
+    """Second derivatives R''(z): for each row a symmetric k x k matrix over its scores.
+
+    Their shape is that of the scores, (n,) for one score per row. All offer ``take``,
+    ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
+    more: ``add_gram`` for Newton directions by factorization, ``apply_one`` and
+    ``coupling`` for quadratic models.
+    """
 
     def rows(self) -> Rows:
         """Return the rows whose matrix is not zero."""
+        nonzero = self.diagonal() != 0.0
+        return np.flatnonzero(nonzero.any(axis=1) if nonzero.ndim == 2 else nonzero)
 
+    @abstractmethod
     def take(self, rows: Rows) -> Curvature:
         """Return the matrices of some of the rows."""
 
+    @abstractmethod
     def apply(self, dscores: Floats) -> Floats:
-        """Return the products with rows of shape (n, k), which may be overwritten."""
+        """Return R''(z) dz for dz = ``dscores``, which may be overwritten."""
 
+    @abstractmethod
     def diagonal(self) -> Floats:
-        """Return the diagonals, of shape (n, k)."""
+        """Return the diagonals, of the shape of the scores."""
+
+    @abstractmethod
+    def total(self) -> Floats:
+        """Return the sum of the matrices, of shape (k, k)."""
 
     def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
         """Add the Kronecker products M_i (x) x_i x_iᵀ over a slice of the rows.
@@ -124,6 +139,34 @@ class Curvature(Protocol):
         X of shape (m, d) holds these rows only; ``out`` has shape (k, k, d, d), of
         which the blocks j <= l are added to.
         """
+        raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
+
+    def apply_one(self, j: int, dscores: Floats) -> Floats:
+        """Return the column j of ``apply(dscores)``, of shape (n,)."""
+        raise TypeError(f"{type(self).__name__} is not split by scores.")
+
+    def coupling(self, j: int, m: int) -> Floats:
+        """Return minus the entries (j, m) of the matrices, j != m, non-negative."""
+        raise TypeError(f"{type(self).__name__} is not split by scores.")
+
+
+class DiagonalCurvature(Curvature):
+    """Second derivatives h of shape (n,) of a loss of one score per row."""
+
+    def __init__(self, h: Floats) -> None:
+        self._h = h
+
+    def take(self, rows: Rows) -> DiagonalCurvature:
+        return DiagonalCurvature(self._h[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._h * dscores
+
+    def diagonal(self) -> Floats:
+        return self._h
+
+    def total(self) -> Floats:
+        return np.array([[self._h.sum()]])
 
 
 class Intervals(NamedTuple):
@@ -135,61 +178,6 @@ class Intervals(NamedTuple):
     ridge: float
 
 
-class SecondOrder(ABC):
-    """Second derivatives R''(z): for each row a k x k matrix over its scores."""
-
-    @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """Number k of scores a row."""
-
-    @abstractmethod
-    def diagonal(self, k: int) -> Floats:
-        """Return the entries (k, k) of all rows, of shape (n,)."""
-
-    @abstractmethod
-    def coupling(self, k: int, j: int) -> Floats:
-        """Return minus the entries (k, j) of all rows, k != j, non-negative."""
-
-    @abstractmethod
-    def row(self, k: int, dscores: Floats) -> Floats:
-        """Return the column k of ``apply(dscores)``, of shape (n,)."""
-
-    @abstractmethod
-    def apply(self, dscores: Floats) -> Floats:
-        """Return R''(z) dz, of the shape of the scores."""
-
-    @abstractmethod
-    def total(self) -> Floats:
-        """Return the sum over the rows, of shape (k, k)."""
-
-
-class DiagonalSecondOrder(SecondOrder):
-    """Second derivatives h of a loss of one score a row, of shape (n,)."""
-
-    def __init__(self, h: Floats) -> None:
-        self._h = h
-
-    @property
-    def n_outputs(self) -> int:
-        return 1
-
-    def diagonal(self, k: int) -> Floats:
-        return self._h
-
-    def coupling(self, k: int, j: int) -> Floats:
-        return np.zeros_like(self._h)
-
-    def row(self, k: int, dscores: Floats) -> Floats:
-        return self._h * dscores
-
-    def apply(self, dscores: Floats) -> Floats:
-        return self._h * dscores
-
-    def total(self) -> Floats:
-        return np.array([[self._h.sum()]])
-
-
 class Loss(ABC):
     """A convex function R(z) = sum_i weights_i * loss_i(z_i) of scores z.
 
@@ -198,9 +186,13 @@ class Loss(ABC):
     smooth : bool
         Whether R is differentiable everywhere. Smooth losses offer ``curvature`` and
         ``derivatives``, piecewise linear ones ``restrict``.
+    analytic : bool
+        Whether R has all derivatives, so that Newton's method finds minimizers over
+        free parameters; piecewise quadratic losses ask for exact steps.
     """
 
     smooth: bool
+    analytic: bool = False
 
     @abstractmethod
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -234,13 +226,6 @@ class Loss(ABC):
         """Return whether R*(u) is finite for u = ``dual``."""
         return bool(np.isfinite(self.conjugate(dual, targets, weights)))
 
-    def balanced(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return u changed, within the domain of R*, so that its columns sum to zero.
-
-        Lower bounds of objectives with a free intercept need such duals.
-        """
-        raise TypeError(f"{type(self).__name__} does not balance its duals.")
-
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
@@ -260,21 +245,15 @@ class Loss(ABC):
         """Return the smooth envelope around such variables (see ``_envelope.py``)."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def level(self, dual: Floats) -> Floats:
-        """Return a feasible dual near one of shape (n, k) whose columns sum to zero."""
-        raise TypeError(f"{type(self).__name__} has one score per row.")
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return u changed, within the domain of R*, so that its columns sum to zero.
 
-    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
-        """Return generalized second derivatives, row by row.
-
-        An array h >= 0 of shape (n,), or for several scores per row a ``Curvature``.
+        Lower bounds of objectives with free intercepts need such duals.
         """
-        raise TypeError(f"{type(self).__name__} has no second derivatives.")
+        raise TypeError(f"{type(self).__name__} does not level its duals.")
 
-    def second_order(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> SecondOrder:
-        """Return all second derivatives, of losses of one or several scores a row."""
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
+        """Return generalized second derivatives."""
         raise TypeError(f"{type(self).__name__} has no second derivatives.")
 
     def restrict(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import hinge
-from ._base import Derivatives, Floats, Loss
+from ._base import Derivatives, DiagonalCurvature, Floats, Loss
 
 # Rows this near to an edge of the band, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -55,7 +55,9 @@ class HingeEnvelope(Loss):
         penalty = 0.5 * self.width * float(weights[positive] @ (shift * shift))
         return float(dual @ targets) + penalty
 
-    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
         """Return second derivatives: s_i / width for rows in the band, else zero.
 
         Rows at the very edge, where both values are generalized second derivatives,
@@ -65,7 +67,7 @@ class HingeEnvelope(Loss):
         hinge.envelope_curvature(
             scores, targets, weights, self.center, self.width, _EDGE, h
         )
-        return h
+        return DiagonalCurvature(h)
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats

@@ -13,6 +13,7 @@ from ..kernels import hinge
 from ._base import (
     TIE_TOLERANCE,
     Derivatives,
+    DiagonalCurvature,
     Floats,
     Intervals,
     Loss,
@@ -136,7 +137,9 @@ class SquaredHinge(Loss):
             0.5,
         )
 
-    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
         """Return 2 s_i for rows in error, else zero.
 
         Rows on the margin, where both are generalized second derivatives, count as in
@@ -144,7 +147,7 @@ class SquaredHinge(Loss):
         stop at once.
         """
         in_error = _violations(scores, targets) >= 0.0
-        return np.where(in_error, 2.0 * weights, 0.0)
+        return DiagonalCurvature(np.where(in_error, 2.0 * weights, 0.0))
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Derivatives, DiagonalSecondOrder, Floats, Loss, SecondOrder
+from ._base import Curvature, Derivatives, DiagonalCurvature, Floats, Loss, Rows
 
 # Duals that leave the domain of the conjugate by this share of a weight do so by
 # rounding.
@@ -21,6 +21,7 @@ class Logistic(Loss):
     """
 
     smooth = True
+    analytic = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         m = scores * targets
@@ -51,7 +52,7 @@ class Logistic(Loss):
         excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
         return bool(np.all(excess <= _ROUNDING * weights))
 
-    def balanced(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale the heavier class down, so that the entries sum to zero."""
         positive = targets > 0.0
         first, second = -float(dual[positive].sum()), float(dual[~positive].sum())
@@ -61,15 +62,12 @@ class Logistic(Loss):
         scales = [lighter / total if total > 0.0 else 1.0 for total in (first, second)]
         return dual * np.where(positive, scales[0], scales[1])
 
-    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
         """Return s_i p_i (1 - p_i)."""
         p = _sigmoid(-np.abs(scores))
-        return weights * p * (1.0 - p)
-
-    def second_order(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> SecondOrder:
-        return DiagonalSecondOrder(self.curvature(scores, targets, weights))
+        return DiagonalCurvature(weights * p * (1.0 - p))
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -92,6 +90,7 @@ class Softmax(Loss):
     """
 
     smooth = True
+    analytic = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         shifted = scores - scores.max(axis=1, keepdims=True)
@@ -118,7 +117,7 @@ class Softmax(Loss):
         shifted[_own(targets)] += weights
         return bool(np.all(shifted >= -_ROUNDING * weights[:, np.newaxis]))
 
-    def balanced(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to those with too little.
 
         Classes with more than their share of the weights are scaled down; what this
@@ -139,15 +138,10 @@ class Softmax(Loss):
         change = np.outer(freed.sum(axis=1), light / light.sum()) - freed
         return dual + change
 
-    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return s_i P_ik (1 - P_ik), the diagonal of the second derivatives."""
-        p = softmax(scores)
-        return weights[:, np.newaxis] * p * (1.0 - p)
-
-    def second_order(
+    def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
-    ) -> SecondOrder:
-        return SoftmaxSecondOrder(softmax(scores), weights)
+    ) -> SoftmaxCurvature:
+        return SoftmaxCurvature(softmax(scores), weights)
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -169,7 +163,7 @@ class Softmax(Loss):
         return q
 
 
-class SoftmaxSecondOrder(SecondOrder):
+class SoftmaxCurvature(Curvature):
     """s_i (diag(P_i) - P_i P_iᵀ), a k x k matrix for each row.
 
     Parameters
@@ -180,28 +174,28 @@ class SoftmaxSecondOrder(SecondOrder):
 
     def __init__(self, probabilities: Floats, weights: Floats) -> None:
         self._p = probabilities
+        self._weights = weights
         self._weighted = weights[:, np.newaxis] * probabilities
 
-    @property
-    def n_outputs(self) -> int:
-        return self._p.shape[1]
-
-    def diagonal(self, k: int) -> Floats:
-        return self._weighted[:, k] * (1.0 - self._p[:, k])
-
-    def coupling(self, k: int, j: int) -> Floats:
-        return self._weighted[:, k] * self._p[:, j]
-
-    def row(self, k: int, dscores: Floats) -> Floats:
-        mean = np.einsum("ik,ik->i", self._p, dscores)
-        return self._weighted[:, k] * (dscores[:, k] - mean)
+    def take(self, rows: Rows) -> SoftmaxCurvature:
+        return SoftmaxCurvature(self._p[rows], self._weights[rows])
 
     def apply(self, dscores: Floats) -> Floats:
         mean = np.einsum("ik,ik->i", self._p, dscores)
         return self._weighted * (dscores - mean[:, np.newaxis])
 
+    def diagonal(self) -> Floats:
+        return self._weighted * (1.0 - self._p)
+
     def total(self) -> Floats:
         return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
+
+    def apply_one(self, j: int, dscores: Floats) -> Floats:
+        mean = np.einsum("ik,ik->i", self._p, dscores)
+        return self._weighted[:, j] * (dscores[:, j] - mean)
+
+    def coupling(self, j: int, m: int) -> Floats:
+        return self._weighted[:, j] * self._p[:, m]
 
 
 def softmax(scores: Floats) -> Floats:

@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import multiclass as kernel
-from ._base import TIE_TOLERANCE, Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
+from ._base import (
+    TIE_TOLERANCE,
+    Curvature,
+    Derivatives,
+    Floats,
+    Loss,
+    PiecewiseQuadratic,
+    Rows,
+)
 from ._leveling import leveled
 
 # Labels this near to the edge of the support, in units of dual variables, lie on it.
@@ -156,7 +164,7 @@ class MulticlassHinge(Loss):
         """Return the smooth envelope around dual variables of shape (n, k)."""
         return MulticlassEnvelope(self, center, width)
 
-    def level(self, dual: Floats) -> Floats:
+    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return leveled(dual)
 
 
@@ -263,11 +271,11 @@ class MulticlassEnvelope(Loss):
 
         return at
 
-    def level(self, dual: Floats) -> Floats:
+    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return leveled(dual)
 
 
-class SimplexCurvature:
+class SimplexCurvature(Curvature):
     """Second derivatives, a k x k matrix a row: factor Dᵀ (I - 11ᵀ / size) D.
 
     I and 1 are those of the active labels, of which there are ``size``, and D maps a
@@ -294,35 +302,34 @@ class SimplexCurvature:
         self._factors = factors
 
     def rows(self) -> Rows:
-        """Return the rows that have any."""
         return np.flatnonzero(self._active.any(axis=1))
 
     def take(self, rows: Rows) -> SimplexCurvature:
-        """Return those of some of the rows."""
         return SimplexCurvature(
             self._active[rows], self._targets[rows], self._rates, self._factors[rows]
         )
 
     def apply(self, dscores: Floats) -> Floats:
-        """Return the products with the rows of ``dscores``, which is overwritten."""
         kernel.apply_curvature(
             self._active, self._targets, self._rates, self._factors, dscores
         )
         return dscores
 
     def diagonal(self) -> Floats:
-        """Return the diagonals, of shape (n, k)."""
         diagonal = np.empty(self._active.shape)
         kernel.curvature_diagonal(
             self._active, self._targets, self._rates, self._factors, diagonal
         )
         return diagonal
 
-    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
-        """Add sum_i M_i (x) x_i x_iᵀ over some rows to the blocks j <= l of ``out``.
+    def total(self) -> Floats:
+        n, k = self._active.shape
+        blocks = np.zeros((k, k, 1, 1))
+        self.add_gram(np.ones((n, 1)), slice(None), blocks)
+        upper = blocks[:, :, 0, 0]
+        return upper + np.triu(upper, 1).T
 
-        X holds these rows of features; ``out`` has shape (k, k, d, d).
-        """
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
         kernel.gram(
             X,
             self._active[rows],

@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import multilabel as kernel
-from ._base import TIE_TOLERANCE, Derivatives, Floats, Loss, PiecewiseQuadratic, Rows
+from ._base import (
+    TIE_TOLERANCE,
+    Curvature,
+    Derivatives,
+    Floats,
+    Loss,
+    PiecewiseQuadratic,
+    Rows,
+)
 from ._leveling import leveled
 
 # Labels this near to the edge of the support, in units of dual variables, lie on it.
@@ -127,7 +135,7 @@ class MultilabelHinge(Loss):
         """Return the smooth envelope around dual variables of shape (n, l)."""
         return MultilabelEnvelope(self, center, width)
 
-    def level(self, dual: Floats) -> Floats:
+    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return leveled(dual)
 
 
@@ -215,11 +223,11 @@ class MultilabelEnvelope(Loss):
 
         return at
 
-    def level(self, dual: Floats) -> Floats:
+    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return leveled(dual)
 
 
-class GroupCurvature:
+class GroupCurvature(Curvature):
     """Second derivatives, a k x k matrix a row: scores centered in groups of labels.
 
     Parameters
@@ -240,27 +248,26 @@ class GroupCurvature:
         self._n_scores = n_scores
 
     def rows(self) -> Rows:
-        """Return the rows that have any."""
         return np.flatnonzero(self._groups.any(axis=1))
 
     def take(self, rows: Rows) -> GroupCurvature:
-        """Return those of some of the rows."""
         return GroupCurvature(self._groups[rows], self._factors[rows], self._n_scores)
 
     def apply(self, dscores: Floats) -> Floats:
-        """Return the products with the rows of ``dscores``, which is overwritten."""
         kernel.apply_curvature(self._groups, self._factors, dscores)
         return dscores
 
     def diagonal(self) -> Floats:
-        """Return the diagonals, of shape (n, k)."""
         diagonal = np.empty((len(self._groups), self._n_scores))
         kernel.curvature_diagonal(self._groups, self._factors, diagonal)
         return diagonal
 
-    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
-        """Add sum_i M_i (x) x_i x_iᵀ over some rows to the blocks j <= l of ``out``.
+    def total(self) -> Floats:
+        n, k = len(self._groups), self._n_scores
+        blocks = np.zeros((k, k, 1, 1))
+        self.add_gram(np.ones((n, 1)), slice(None), blocks)
+        upper = blocks[:, :, 0, 0]
+        return upper + np.triu(upper, 1).T
 
-        X holds these rows of features; ``out`` has shape (k, k, d, d).
-        """
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
         kernel.gram(X, self._groups[rows], self._factors[rows], out)

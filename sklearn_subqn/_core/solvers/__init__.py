@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..line_search import center, exact
+from ..line_search import exact, settle
 from ..losses._base import Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
@@ -40,13 +40,13 @@ __all__ = [
     "auto",
     "bfgs",
     "cd",
-    "center",
     "cg",
     "fista",
     "newton",
     "owlqn",
     "owlqn_star",
     "run",
+    "settle",
     "subbfgs",
     "trust_region",
 ]

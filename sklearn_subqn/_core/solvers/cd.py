@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, center
+from ..line_search import backtrack, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
 from ..quadratic import QuadraticModel, damping
@@ -74,7 +74,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
     at_zero = not start.w.any()
-    point = center(objective.origin() if at_zero else objective.at(start.w))
+    point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
     good = False
     sample, rows, sampled_stride = objective, np.arange(0), 1
@@ -118,7 +118,7 @@ def cd(objective: Objective, start: Start) -> Solver:
                 return "no_step"
             before, stated = 0.0, True
             continue
-        new = center(line.point(step))
+        new = settle(line.point(step))
         stated = False
         if step == 1.0 and stride == 1:
             dual, error = predicted_dual(line, new)
@@ -143,12 +143,12 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
         Fenchel and Young; ``inf`` if it is infeasible.
     """
     o, point = line.start.objective, line.start
-    dual = point.dual + point.curvature.apply(line.dscores)
-    dual += damping(point) * line.dscores
+    dual = point.dual + damping(point) * line.dscores
+    dual += point.curvature.apply(line.dscores.copy())
     if not o.loss.is_feasible(dual, o.targets, o.weights):
         return dual, np.inf
     if o.n_free:
-        dual = o.loss.balanced(dual, o.targets, o.weights)
+        dual = o.loss.level(dual, o.targets, o.weights)
     error = o.loss.value(new.scores, o.targets, o.weights)
     error += o.loss.conjugate(dual, o.targets, o.weights)
     return dual, error - float(np.vdot(dual, new.scores))

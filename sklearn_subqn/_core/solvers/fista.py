@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import center
+from ..line_search import settle
 from ..losses._base import Floats
 from ..objective import Line, Objective, Point
 from .run import Iterate, Solver
@@ -32,7 +32,7 @@ def fista(objective: Objective, w: Floats) -> Solver:
     the objective rises (O'Donoghue and Candès 2015, eq. 12). Free parameters are
     minimized over at every iterate, which keeps the bounds valid.
     """
-    point = center(objective.at(w))
+    point = settle(objective.at(w))
     ahead, momentum, step = point, 1.0, 1.0
     while True:
         yield Iterate(point, None, point.lower_bound, "fista")
@@ -43,7 +43,7 @@ def fista(objective: Objective, w: Floats) -> Solver:
             ahead, momentum = point, 1.0
             continue
         new, step = found
-        new = center(new)
+        new = settle(new)
         if new.value > point.value and ahead is not point:
             ahead, momentum = point, 1.0
             continue
@@ -51,7 +51,7 @@ def fista(objective: Objective, w: Floats) -> Solver:
         factor = 1.0 + (momentum - 1.0) / following
         # Scores are linear, so that going ahead takes no product with X.
         line = Line(point, new.w - point.w, new.scores - point.scores)
-        ahead = center(line.point(factor)) if factor > 1.0 else new
+        ahead = settle(line.point(factor)) if factor > 1.0 else new
         point, momentum = new, following
         step *= 1.25
 
