@@ -193,9 +193,10 @@ void gram_add_half(int64_t n, in data, const int32_t *indices, const int32_t *in
 void ascent_sweep(int64_t n, in data, const int32_t *indices, const int32_t *indptr,
                   in y, in low, in high, double ridge, in steps, in squares,
                   double intercept, double intercept_step, uint64_t seed,
-                  int32_t *order, double *v, double *w, double *result)
+                  int64_t n_active, int32_t *order, double *v, double *w, double *result)
 {
-    for (int64_t k = n - 1; k > 0; k--) {
+    int64_t active = 0;
+    for (int64_t k = n_active - 1; k > 0; k--) {
         seed ^= seed << 13;
         seed ^= seed >> 7;
         seed ^= seed << 17;
@@ -204,7 +205,7 @@ void ascent_sweep(int64_t n, in data, const int32_t *indices, const int32_t *ind
         order[k] = order[other];
         order[other] = kept;
     }
-    for (int64_t k = 0; k < n; k++) {
+    for (int64_t k = 0; k < n_active; k++) {
         int64_t i = order[k];
         double curvature = steps[i] * (squares[i] + intercept_step) + ridge;
         if (steps[i] == 0.0 || curvature == 0.0)
@@ -215,6 +216,10 @@ void ascent_sweep(int64_t n, in data, const int32_t *indices, const int32_t *ind
         double b = v[i] + (y[i] - z - ridge * v[i]) / curvature;
         b = b < low[i] ? low[i] : b > high[i] ? high[i] : b;
         double change = (b - v[i]) * steps[i];
+        if (change != 0.0 || (low[i] < b && b < high[i])) {
+            order[k] = order[active];
+            order[active++] = (int32_t)i;
+        }
         if (change == 0.0)
             continue;
         v[i] = b;
@@ -223,4 +228,5 @@ void ascent_sweep(int64_t n, in data, const int32_t *indices, const int32_t *ind
             w[indices[j]] += change * data[j];
     }
     result[0] = intercept;
+    result[1] = (double)active;
 }

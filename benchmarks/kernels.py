@@ -424,12 +424,12 @@ def cases() -> Iterator[Case]:
     X = text.X
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
     low, high = np.minimum(text.y, 0.0), np.maximum(text.y, 0.0)
-    numbers = 0.0, 0.0, 1
+    numbers = 0.0, 0.0, 1, N_ROWS
     order = np.arange(N_ROWS, dtype=np.int32)
     v, w = np.zeros(N_ROWS), np.zeros(X.shape[1])
     rows = X.data, X.indices, X.indptr, text.y, low, high, 0.0
     arguments = (*rows, 1e5 * s, squares, *numbers, order, v, w)
-    yield Case("ascent.sweep", arguments, (12, 13, 14))
+    yield Case("ascent.sweep", arguments, (13, 14, 15))
 
 
 def compiled() -> ctypes.CDLL | None:
