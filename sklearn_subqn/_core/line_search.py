@@ -17,8 +17,9 @@ _ROUNDING = 1e-14
 _NEAR = 0.1
 
 # Sums of dual variables this small need no further step of the intercepts, of which
-# there are at most so many.
-_SETTLED = 1e-14
+# there are at most so many; where a whole step does not halve sums below the second
+# number, they are rounding.
+_SETTLED, _ROUGHLY_SETTLED = 1e-13, 1e-10
 _MAX_SETTLE = 30
 
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
@@ -161,22 +162,23 @@ def _settle_by_newton(point: Point) -> Point:
     sums of the dual variables is taken out of them.
     """
     o = point.objective
-    size = np.inf
     for _ in range(_MAX_SETTLE):
         sums = np.atleast_1d(point.dual.sum(axis=0))
-        size, before = float(np.abs(sums).max()), size
-        if size <= _SETTLED or (size <= 1e-10 and size > 0.5 * before):
+        size = float(np.abs(sums).max())
+        if size <= _SETTLED:
             break
         hessian = point.curvature.total()
+        if o.n_free > 1:
+            # Adding a constant to all intercepts changes nothing.
+            hessian += float(np.trace(hessian)) / o.n_free
         largest = float(hessian.diagonal().max())
         hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
         direction = -np.linalg.solve(hessian, sums)
-        if o.n_free > 1:
-            # Adding a constant to all intercepts changes nothing.
-            direction -= direction.mean()
         line = point.along_free(direction)
         new = line.point(1.0)
         if not np.abs(new.dual.sum(axis=0)).max() <= 0.5 * size:
+            if size <= _ROUGHLY_SETTLED:
+                break
             step = minimize_smooth(line.derivatives, accuracy=_NEAR)
             if not 0.0 < step < np.inf:
                 break
