@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
+from sklearn_subqn._core import quadratic
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.kernels import coordinate_descent
 from sklearn_subqn._core.losses import Logistic, Softmax
@@ -250,6 +251,26 @@ def test_kernels_minimize_the_model(dtype, index):
     total = g + gram @ (v - w) + 0.1 * v
     assert_allclose(total[v != 0.0], -0.3 * np.sign(v[v != 0.0]), atol=1e-9)
     assert np.all(np.abs(total[v == 0.0]) <= 0.3 + 1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
+    """Correlated columns, on which sweeps alone converge slowly."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 30)) + 3.0 * rng.normal(size=(80, 1))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    y = (X[:, 0] - X[:, 1] + rng.normal(size=80) > 0.0).astype(int)
+    objective = problem(
+        sparse.csr_array(X), y, alpha=1e-3, l1_ratio=0.9, fit_intercept=fit_intercept
+    )
+    point = settle(objective.origin())
+    steps = []
+    for largest in (0, 1000):
+        monkeypatch.setattr(quadratic, "_MAX_GRAM", largest)
+        model = quadratic.QuadraticModel(point, np.arange(30), 5000)
+        steps.append(model.minimize(point.w, point.risk_gradient, 1e-10, 5000))
+    assert np.any(steps[0] != 0.0)
+    assert_allclose(steps[0], steps[1], atol=1e-6)
 
 
 def test_kernels_refuse_arrays_of_different_lengths():
