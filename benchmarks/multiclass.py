@@ -3,11 +3,13 @@
 python benchmarks/multiclass.py --data-dir DIR
 
 Ours to gaps that it proves itself, no intercept. Scikit-learn's LinearSVC with
-``crammer_singer``, by the loosest of a ladder of tolerances that reaches the gap;
-finding it is not counted. ``msvmocas`` of libocas-tools, where installed, by the time
-of its progress report. Processor time, but for ``msvmocas``, which reports its own.
-Peers are judged by our lower bound, or where we do not prove the last gap by the best
-objective of all. Multilabel problems have no peer.
+``crammer_singer``, which is liblinear's ``-s 4``, by the loosest of a ladder of
+tolerances that reaches the gap; finding it is not counted. ``msvmocas`` of
+libocas-tools, where installed, by the time of its progress report. Processor time, but
+for ``msvmocas``, which reports its own; the least of some repeats counts. Peers are
+judged by our lower bound, or where we do not prove the last gap by the best objective
+of all. Multilabel problems have no peer. One-vs-rest LinearSVC of the same alpha shows
+its accuracy only.
 """
 
 from __future__ import annotations
@@ -70,6 +72,14 @@ def ours(X: Any, y: Any, alpha: float, limit: float) -> tuple[Any, dict[str, flo
     return model.fit(X, y), seconds
 
 
+def ours_repeated(X: Any, y: Any, alpha: float, args: Any) -> tuple[Any, Any]:
+    """Return the model and the least seconds to each gap."""
+    runs = [ours(X, y, alpha, args.limit) for _ in range(args.repeats)]
+    model, seconds = runs[0]
+    least = {g: min(other.get(g, np.inf) for _, other in runs) for g in seconds}
+    return model, least
+
+
 def value_of(W: Any, X: Any, y: Any, alpha: float) -> float:
     scores = X @ W.T
     rows = np.arange(len(y))
@@ -83,7 +93,7 @@ def value_of(W: Any, X: Any, y: Any, alpha: float) -> float:
 Trace = list[tuple[float, float]]
 
 
-def crammer_singer(X: Any, y: Any, alpha: float, enough: float, limit: float) -> Trace:
+def crammer_singer(X: Any, y: Any, alpha: float, enough: float, args: Any) -> Trace:
     trace: Trace = []
     for tol in LADDER:
         model = LinearSVC(
@@ -94,11 +104,13 @@ def crammer_singer(X: Any, y: Any, alpha: float, enough: float, limit: float) ->
             max_iter=100_000,
             random_state=0,
         )
-        begin = time.process_time()
-        model.fit(X, y)
-        spent = time.process_time() - begin
+        spent = np.inf
+        for _ in range(args.repeats):
+            begin = time.process_time()
+            model.fit(X, y)
+            spent = min(spent, time.process_time() - begin)
         trace.append((spent, value_of(model.coef_, X, y, alpha)))
-        if trace[-1][1] <= enough or spent > limit:
+        if trace[-1][1] <= enough or spent > args.limit:
             break
     return trace
 
@@ -128,6 +140,14 @@ def seconds_to(trace: Trace, best: float) -> dict[str, float]:
     return seconds
 
 
+def one_vs_rest(X: Any, y: Any, alpha: float, test: tuple[Any, Any]) -> float:
+    """Return the accuracy of one binary hinge for each class."""
+    model = LinearSVC(
+        loss="hinge", C=1.0 / (len(y) * alpha), fit_intercept=False, random_state=0
+    )
+    return float(model.fit(X, y).score(*test))
+
+
 def quality(model: Any, X: Any, y: Any) -> dict[str, float]:
     if y.ndim == 1:
         return {"accuracy": float(model.score(X, y))}
@@ -138,8 +158,8 @@ def quality(model: Any, X: Any, y: Any) -> dict[str, float]:
 def measure(name: str, args: Any, results: common.Results) -> None:
     X, y = datasets.load_joint(name, args.data_dir)
     test = datasets.load_joint(name, args.data_dir, test=True)
-    for alpha in (10 * ALPHAS[name], ALPHAS[name], ALPHAS[name] / 10):
-        model, seconds = ours(X, y, alpha, args.limit)
+    for alpha in args.alphas or (10 * ALPHAS[name], ALPHAS[name], ALPHAS[name] / 10):
+        model, seconds = ours_repeated(X, y, alpha, args)
         bound = model.objective_ - model.dual_gap_
         row: dict[str, Any] = {
             "data": name,
@@ -154,11 +174,12 @@ def measure(name: str, args: Any, results: common.Results) -> None:
             proven = row["gap"] <= min(GAPS)
             enough = bound * (1.0 + min(GAPS)) if proven else 0.0
             traces = {
-                "crammer_singer": crammer_singer(X, y, alpha, enough, args.limit),
+                "crammer_singer": crammer_singer(X, y, alpha, enough, args),
                 "msvmocas": ocas(X, y, alpha, args.limit),
             }
             values = [value for trace in traces.values() for _, value in trace]
             best = bound if proven else min(model.objective_, *values)
+            row["quality"]["one-vs-rest"] = one_vs_rest(X, y, alpha, test)
             for method, trace in traces.items():
                 row[method] = seconds_to(trace, best)
         else:
@@ -201,6 +222,8 @@ def render(results: dict[str, Any]) -> str:
 
 def main() -> None:
     p = common.parser(__doc__ or "", ALPHAS)
+    p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
+    p.add_argument("--repeats", type=int, default=1)
     p.add_argument("--limit", type=float, default=60.0, help="seconds for each fit")
     args = p.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)

@@ -44,7 +44,8 @@ class MulticlassHingeClassifier(JointEstimator):
     solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
         Optimization method.
 
-        - "auto": "alm", from the solution for a sample of the rows where data are tall.
+        - "auto": "alm", after dual coordinate ascent with margin rescaling, or from the
+          solution for a sample of the rows where data are tall.
           Problems small enough for it to take milliseconds are solved to nearly machine
           precision, whatever ``tol`` is.
         - "alm": proximal method of multipliers on the dual, that is, a semismooth

@@ -5,6 +5,7 @@ The only file that knows dense from sparse, intercept columns, row blocks and th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .kernels import ascent, gram
-from .losses._base import Floats, Intervals, Rows
+from .kernels import ascent, gram, multiclass_ascent
+from .losses._base import Floats, Intervals, Rows, Simplices
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.
@@ -46,6 +47,17 @@ _PAIRS_SHARE = 0.3
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
+
+# A round of ascent on intervals are so many sweeps.
+_SWEEPS = 5
+
+# A round of ascent on simplices ends after about so many visits a row, or so many
+# sweeps. On text-like data it goes on with rows whose last visit gained more than some
+# share of the mean of a sweep, elsewhere with all that gained: they do anew as others
+# change.
+_VISITS_OF_ROUND = 3.0
+_SWEEPS_OF_ROUND, _SWEEPS_OF_ROUND_ON_TEXT = 10, 1000
+_GAIN_SHARE_ON_TEXT = 0.02
 
 # Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
 # core's cache.
@@ -117,8 +129,8 @@ class Design:
 
     @property
     def is_text_like(self) -> bool:
-        """Whether the data are so sparse that ``row_sweeps`` are worth while."""
-        return self.n_outputs is None and self._is_sparser_than(_TEXT_SHARE)
+        """Whether the data are so sparse that rows are nearly orthogonal."""
+        return self._is_sparser_than(_TEXT_SHARE)
 
     @property
     def nbytes(self) -> int:
@@ -283,13 +295,20 @@ class Design:
         values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
         return np.maximum(values, 0.0) / len(X), vectors
 
-    def row_sweeps(self, loss: Intervals, steps: Floats) -> RowSweeps:
-        """Return sweeps of dual coordinate ascent, for sparse data."""
-        return RowSweeps(self, loss, steps)
+    def row_sweeps(
+        self,
+        loss: Intervals | Simplices,
+        weights: Floats,
+        alpha: float,
+        dual: Floats | None = None,
+    ) -> RowSweeps:
+        """Return sweeps of dual coordinate ascent, for ``Intervals`` on sparse data.
 
-    def join(self, coef: Floats, intercept: float) -> Floats:
-        """Return the parameters w of shape (q,) for one score per row."""
-        return np.append(coef, intercept) if self.fit_intercept else coef.copy()
+        They begin at ``dual``, a subgradient of the risk, and without intercepts.
+        """
+        if isinstance(loss, Intervals):
+            return IntervalSweeps(self, loss, weights, alpha, dual)
+        return SimplexSweeps(self, loss, weights, alpha, dual)
 
     def columns(self, columns: Rows) -> Columns:
         """Return some of the columns of X, for products with one score per row."""
@@ -354,58 +373,225 @@ class Design:
         return block.astype(np.float64) if self._promote else block
 
 
-class RowSweeps:
-    """Sweeps of dual coordinate ascent over the rows of sparse data.
+class RowSweeps(ABC):
+    """Dual coordinate ascent over the rows, with an unpenalized intercept.
+
+    The intercept is drawn to where a round of sweeps began by a penalty, as a
+    coefficient of a small constant column.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        The parameters that the dual variables stand for.
+    dual : ndarray of the shape of scores
+        The subgradient of the risk that they stand for.
+    """
+
+    @abstractmethod
+    def run(self) -> None:
+        """Make a round of sweeps."""
+
+    @abstractmethod
+    def recenter(self, w: Floats) -> None:
+        """Go on from the intercept at the end of ``w``."""
+
+    @property
+    @abstractmethod
+    def w(self) -> Floats: ...
+
+    @property
+    @abstractmethod
+    def dual(self) -> Floats: ...
+
+
+class IntervalSweeps(RowSweeps):
+    """Sweeps over dual variables in intervals, for sparse data.
 
     Parameters
     ----------
     design : Design
     loss : Intervals
-    steps : ndarray of shape (n,)
-        The dual variables v stand for coefficients sum_i steps_i v_i x_i.
+    weights : ndarray of shape (n,)
+    alpha : float
+    dual : ndarray of shape (n,) or None
     """
 
-    def __init__(self, design: Design, loss: Intervals, steps: Floats) -> None:
+    def __init__(
+        self,
+        design: Design,
+        loss: Intervals,
+        weights: Floats,
+        alpha: float,
+        dual: Floats | None,
+    ) -> None:
         self._design = design
         self._loss = loss
-        self._steps = steps
-        X = design._X
-        self._squares = X.multiply(X).sum(axis=1, dtype=np.float64)
+        self._weights = weights
+        self._steps = weights / alpha
+        self._squares = _squared_norms(design._X)
         self._intercept_step = 0.0
         if design.fit_intercept:
             self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
-        self._order = np.arange(len(steps), dtype=X.indptr.dtype)
+        self._order = np.arange(len(weights), dtype=design._X.indptr.dtype)
         self._seed = 1
+        self._v = np.zeros_like(weights)
+        self._coef = np.zeros(design.n_features)
+        self._intercept = 0.0
+        if dual is not None:
+            np.divide(-dual, weights, out=self._v, where=weights > 0.0)
+            w = design.adjoint(self._steps * self._v)
+            self._coef = np.ascontiguousarray(design.split(w)[0])
 
-    def run(self, v: Floats, coef: Floats, intercept: float, n_sweeps: int) -> float:
-        """Change v and coef in place by some sweeps; return the intercept.
+    def run(self) -> None:
+        """Make five sweeps, each of two passes over the rows it visits.
 
-        The first sweep visits each row, the others those that were not resting at an
-        end of their interval. The intercept is drawn to where it was by a penalty, as a
-        coefficient of a small constant column. Sweeps count as two passes over the rows
-        they visit.
+        The first one visits each row, the others those that were not resting at an end
+        of their interval.
         """
         X = self._design._X
         n = n_active = len(self._order)
-        for _ in range(n_sweeps):
+        for _ in range(_SWEEPS):
             self._design.passes += 2.0 * n_active / max(n, 1)
             self._seed += 1
-            intercept, n_active = ascent.sweep(
+            self._intercept, n_active = ascent.sweep(
                 X.data,
                 X.indices,
                 X.indptr,
                 *self._loss,
                 self._steps,
                 self._squares,
-                intercept,
+                self._intercept,
                 self._intercept_step,
-                self._seed * 0x9E3779B97F4A7C15 % 2**64,
+                _hash(self._seed),
                 n_active,
                 self._order,
-                v,
-                coef,
+                self._v,
+                self._coef,
             )
-        return intercept
+
+    def recenter(self, w: Floats) -> None:
+        """Go on from the intercept of ``w``."""
+        self._intercept = float(self._design.split(w)[1])
+
+    @property
+    def w(self) -> Floats:
+        """The parameters."""
+        if not self._design.fit_intercept:
+            return self._coef.copy()
+        return np.append(self._coef, self._intercept)
+
+    @property
+    def dual(self) -> Floats:
+        """The subgradient, whose sum vanishes only in the limit."""
+        return -self._weights * self._v
+
+
+class SimplexSweeps(RowSweeps):
+    """Sweeps over dual variables in simplices, for sparse or dense data.
+
+    After all rows, a round visits those again which gained much.
+
+    Parameters
+    ----------
+    design : Design
+    loss : Simplices
+    weights : ndarray of shape (n,)
+    alpha : float
+    dual : ndarray of shape (n, k) or None
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        loss: Simplices,
+        weights: Floats,
+        alpha: float,
+        dual: Floats | None,
+    ) -> None:
+        self._design = design
+        self._loss = loss
+        self._weights = weights
+        self._steps = weights / alpha
+        n, k = len(weights), len(loss.offsets)
+        self._own = np.arange(n), loss.targets
+        self._X = design._X
+        if sparse.issparse(self._X) and not self._X.has_canonical_format:
+            self._X = self._X.copy()
+            self._X.sum_duplicates()
+        self._squares = _squared_norms(self._X)
+        self._intercept_step = 0.0
+        if design.fit_intercept:
+            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
+        self._seed = 1
+        self._gains = np.zeros(n)
+        self._b = np.zeros((n, k))
+        self._coef = np.zeros((design.n_features, k))
+        self._intercept = np.zeros(k)
+        if dual is not None:
+            scale = weights[:, np.newaxis]
+            np.divide(dual, scale, out=self._b, where=scale > 0.0)
+            w = design.adjoint(-self._steps[:, np.newaxis] * self._b)
+            self._coef = np.ascontiguousarray(design.split(w)[0])
+        self._b[self._own] += 1.0
+
+    def run(self) -> None:
+        """Visit all rows, and then those again which gain, three times the rows."""
+        rows = np.arange(len(self._gains))
+        share, n_sweeps = 0.0, _SWEEPS_OF_ROUND
+        if self._design.is_text_like:
+            share, n_sweeps = _GAIN_SHARE_ON_TEXT, _SWEEPS_OF_ROUND_ON_TEXT
+        n_visits = 0
+        for _ in range(n_sweeps):
+            self._sweep(rows)
+            n_visits += len(rows)
+            rows = np.flatnonzero(self._gains > share * self._gains[rows].mean())
+            if not len(rows) or n_visits >= _VISITS_OF_ROUND * len(self._gains):
+                break
+        self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
+
+    def _sweep(self, rows: Rows) -> None:
+        X = self._X
+        self._seed += 1
+        arguments = (
+            *self._loss,
+            self._steps,
+            self._squares,
+            self._intercept_step,
+            _hash(self._seed),
+            rows,
+            self._gains,
+            self._b,
+            self._coef,
+            self._intercept,
+        )
+        if sparse.issparse(X):
+            multiclass_ascent.sweep_sparse(X.data, X.indices, X.indptr, *arguments)
+        else:
+            multiclass_ascent.sweep_dense(X, *arguments)
+
+    def recenter(self, w: Floats) -> None:
+        """Go on from the intercepts of ``w``, moved by what the dual lacks of zero."""
+        excess = self._steps @ self._b
+        excess -= np.bincount(self._loss.targets, self._steps, len(excess))
+        self._intercept = self._design.split(w)[1] - self._intercept_step * excess
+
+    @property
+    def w(self) -> Floats:
+        """The parameters."""
+        w = self._coef.ravel()
+        return np.append(w, self._intercept) if self._design.fit_intercept else w.copy()
+
+    @property
+    def dual(self) -> Floats:
+        """The subgradient, whose columns' sums vanish only in the limit."""
+        dual = self._b.copy()
+        dual[self._own] -= 1.0
+        dual *= self._weights[:, np.newaxis]
+        return dual
+
+
+def _hash(seed: int) -> int:
+    return seed * 0x9E3779B97F4A7C15 % 2**64
 
 
 class Columns:
@@ -473,6 +659,15 @@ def _dense(rows: Any) -> Floats:
 
 def _squared(rows: Any) -> Any:
     return rows.multiply(rows) if sparse.issparse(rows) else rows * rows
+
+
+def _squared_norms(X: Any) -> Floats:
+    """Return those of the rows; a sparse X has no repeated entries."""
+    if not sparse.issparse(X):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    squares = np.square(X.data, dtype=np.float64), X.indices, X.indptr
+    norms: Floats = sparse.csr_array(squares, shape=X.shape) @ np.ones(X.shape[1])
+    return norms
 
 
 def _index_arrays(X: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ onto the simplex.
 from libc.math cimport fabs
 from libc.stdlib cimport free
 
-from .rows cimport allocate, upper_envelope
+from .rows cimport allocate, simplex_shift, upper_envelope
 
 
 def value(
@@ -563,35 +563,13 @@ cdef inline double _shifted(
 ) noexcept nogil:
     """Write t = center + m / width; return the shift with sum max(0, t - shift) = 1.
 
-    ``t`` has room for 2 k numbers. Entries more than 1 below the largest cannot be in
-    the support; of the others those below the mean shift are removed until none is
-    (Michelot 1986).
+    ``t`` has room for 2 k numbers.
     """
-    cdef Py_ssize_t j, size = 0, kept
-    cdef double largest, total = 0.0, shift, reference = z[y], scale = 1.0 / width
-    cdef double* few = t + k
+    cdef Py_ssize_t j
+    cdef double reference = z[y], scale = 1.0 / width
     for j in range(k):
         t[j] = center[j] + scale * (offsets[j] + rates[j] * (z[j] - reference))
-    largest = t[0]
-    for j in range(k):
-        largest = t[j] if t[j] > largest else largest
-    for j in range(k):
-        if t[j] > largest - 1.0:
-            few[size] = t[j] - largest
-            total += few[size]
-            size += 1
-    while True:
-        shift = (total - 1.0) / size
-        kept = 0
-        total = 0.0
-        for j in range(size):
-            if few[j] > shift:
-                few[kept] = few[j]
-                total += few[j]
-                kept += 1
-        if kept == size:
-            return shift + largest
-        size = kept
+    return simplex_shift(t, k, t + k)
 
 
 cdef inline double _size(const double* z, Py_ssize_t k) noexcept nogil:

@@ -65,3 +65,36 @@ cdef inline Py_ssize_t upper_envelope(
         top += 1
         rise[top], height[top], at[top] = rise[i], height[i], where
     return top + 1
+
+
+cdef inline double simplex_shift(
+    const double* t, Py_ssize_t k, double* few
+) noexcept nogil:
+    """Return the shift with sum max(0, t - shift) = 1.
+
+    ``few`` has room for k numbers. Entries more than 1 below the largest cannot be in
+    the support; of the others those below the mean shift are removed until none is
+    (Michelot 1986).
+    """
+    cdef Py_ssize_t j, size = 0, kept
+    cdef double largest, total = 0.0, shift
+    largest = t[0]
+    for j in range(k):
+        largest = t[j] if t[j] > largest else largest
+    for j in range(k):
+        if t[j] > largest - 1.0:
+            few[size] = t[j] - largest
+            total += few[size]
+            size += 1
+    while True:
+        shift = (total - 1.0) / size
+        kept = 0
+        total = 0.0
+        for j in range(size):
+            if few[j] > shift:
+                few[kept] = few[j]
+                total += few[j]
+                kept += 1
+        if kept == size:
+            return shift + largest
+        size = kept

@@ -178,6 +178,16 @@ class Intervals(NamedTuple):
     ridge: float
 
 
+class Simplices(NamedTuple):
+    """loss_i(z) = max over b in the unit simplex of <b, offsets[targets_i] + z - z_y>.
+
+    z_y is the score of the label y = targets_i.
+    """
+
+    targets: npt.NDArray[np.intp]
+    offsets: Floats
+
+
 class Loss(ABC):
     """A convex function R(z) = sum_i weights_i * loss_i(z_i) of scores z.
 
@@ -230,12 +240,13 @@ class Loss(ABC):
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def intervals(self, targets: Floats) -> Intervals:
-        """Return the loss as a maximum over an interval of dual variables v.
+    def rowwise_dual(self, targets: Floats) -> Intervals | Simplices | None:
+        """Return the loss as a maximum over dual variables, which rows have apart.
 
-        The intervals hold zero; the dual variables u of R are -weights * v.
+        Of intervals, which hold zero, the dual variables v stand for u = -weights * v;
+        of simplices, b for weights * (b - e_y). None where it has neither form.
         """
-        raise TypeError(f"{type(self).__name__} is no maximum over intervals.")
+        return None
 
     def neutral_variables(self, targets: Floats) -> Floats:
         """Return such variables in the middle of their set, one row like another."""

@@ -73,7 +73,7 @@ class Hinge(Loss):
         np.divide(-targets * dual, weights, out=beta, where=weights > 0.0)
         return np.clip(beta, 0.0, 1.0, out=beta)
 
-    def intervals(self, targets: Floats) -> Intervals:
+    def rowwise_dual(self, targets: Floats) -> Intervals:
         """Return max(0, 1 - y z) as the maximum over v in [0, y] of v (y - z)."""
         return Intervals(
             targets, np.minimum(targets, 0.0), np.maximum(targets, 0.0), 0.0
@@ -128,7 +128,7 @@ class SquaredHinge(Loss):
         u = dual[positive]
         return float(u @ targets[positive] + 0.25 * (u @ (u / weights[positive])))
 
-    def intervals(self, targets: Floats) -> Intervals:
+    def rowwise_dual(self, targets: Floats) -> Intervals:
         """Return max(0, 1 - y z)² as the maximum of v (y - z) - v²/4 over v y >= 0."""
         return Intervals(
             targets,

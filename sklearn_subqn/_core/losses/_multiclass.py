@@ -20,6 +20,7 @@ from ._base import (
     Loss,
     PiecewiseQuadratic,
     Rows,
+    Simplices,
 )
 from ._leveling import leveled
 
@@ -55,6 +56,7 @@ class MulticlassHinge(Loss):
         k = len(costs)
         self.offsets = np.array(costs, dtype=np.float64, order="C")
         self.rates = np.ones((k, k))
+        self._has_unit_rates = rescaling == "margin"
         if rescaling == "slack":
             self.rates = self.offsets.copy()
             # Labels of no cost never count: a dual point does not show their part.
@@ -154,6 +156,10 @@ class MulticlassHinge(Loss):
         b[large] /= total[large, np.newaxis]
         b[rows, targets] = np.maximum(1.0 - total, 0.0)
         return b
+
+    def rowwise_dual(self, targets: Any) -> Simplices | None:
+        """Return the maximum over the simplex, if all rates are one."""
+        return Simplices(targets, self.offsets) if self._has_unit_rates else None
 
     def neutral_variables(self, targets: Any) -> Floats:
         """Return b = 1 / k."""

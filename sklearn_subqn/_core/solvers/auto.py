@@ -10,8 +10,9 @@ it comes what is fastest early:
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
-- Several scores per row: ``alm`` at once, or from the solution of a sample. SubLBFGS is
-  slow where kinks have many sides.
+- Several scores per row: dual ascent for the multiclass hinge with margin rescaling,
+  unless a sample tells enough; for other losses ``alm`` at once, or from the solution
+  of a sample. SubLBFGS is slow where kinks have many sides.
 
 Smooth losses are left to Newton's method, on text-like data after dual ascent.
 """
@@ -38,6 +39,10 @@ from .subbfgs import subbfgs
 _FADING = 0.1
 _WINDOW = 3
 
+# With several scores per row on text-like data, dual ascent may take so many rounds to
+# halve the gap: there the systems of ``alm`` are large and badly conditioned.
+_PATIENCE = 20
+
 # Scores of the solution of a sample are about so uncertain.
 _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
 
@@ -63,13 +68,9 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     """
     smooth = objective.loss.smooth
     several = objective.design.n_outputs is not None
-    if objective.design.is_text_like and not several:
-        for iterate in dual_ascent(objective, start):
-            yield iterate
-        point = iterate.point
-        if smooth:
-            return (yield from newton(objective, point.w))
-        return (yield from alm(objective, point, dual=iterate.dual))
+    by_rows = objective.loss.rowwise_dual(objective.targets) is not None
+    if by_rows and objective.design.is_text_like:
+        return (yield from _ascent(objective, start))
     if smooth:
         return (yield from newton(objective, start.w))
     if start.dual is not None:
@@ -84,6 +85,8 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
         dual = _soft_dual(point, width)
         return (yield from alm(objective, point, dual=dual, width=width))
     if several:
+        if by_rows:
+            return (yield from _ascent(objective, start))
         return (yield from alm(objective, objective.at(start.w)))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
@@ -98,6 +101,18 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
             break
     quasi_newton.close()
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
+
+
+def _ascent(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of dual ascent and then of what is fast near the end."""
+    design = objective.design
+    lasting = design.is_text_like and design.n_outputs is not None
+    patience = _PATIENCE if lasting else 1
+    for iterate in dual_ascent(objective, start, patience=patience):
+        yield iterate
+    if objective.loss.smooth:
+        return (yield from newton(objective, iterate.point.w))
+    return (yield from alm(objective, iterate.point, dual=iterate.dual))
 
 
 def _soft_dual(point: Point, width: float) -> Floats:

@@ -17,7 +17,8 @@ from .run import Solver, Start, run
 
 # Share of the rows in a sample, how many rows it must have for each parameter of a
 # score, and the relative gap to which its problem is solved. Problems of several scores
-# per row take many costly steps: there a rough start pays sooner.
+# per row take many costly steps: there a rough start pays sooner, and a sample of fewer
+# rows does unless dual ascent is another good start.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 _TOL, _TOL_SEVERAL = 1e-2, 1e-1
@@ -39,7 +40,9 @@ def sample_solution(
     if n_outputs is None:
         share, needed, tol = _SHARE, _ROWS_PER_PARAMETER, _TOL
     else:
-        share, needed, tol = _SHARE_SEVERAL, _ROWS_PER_PARAMETER_SEVERAL, _TOL_SEVERAL
+        share, needed, tol = _SHARE_SEVERAL, _ROWS_PER_PARAMETER, _TOL_SEVERAL
+        if objective.loss.rowwise_dual(objective.targets) is None:
+            needed = _ROWS_PER_PARAMETER_SEVERAL
     n_sampled = int(share * len(objective.weights))
     if n_sampled < needed * objective.n_params // (n_outputs or 1):
         return None

@@ -1,0 +1,252 @@
+"""Dual coordinate ascent for the multiclass hinge, over sparse or dense rows.
+
+Row i of class y has dual variables b_i in the unit simplex; together they stand for the
+parameters W = -sum_i steps_i x_i (b_i - e_y)ᵀ of shape (d, k). The dual is quadratic in
+b_i with the curvature a = steps_i ||x_i||² in every direction, so that with the scores
+z it is largest at the projection of b_i + (offsets[y] + z) / a onto the simplex.
+"""
+
+from libc.stdlib cimport free
+
+from .rows cimport allocate, simplex_shift
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int
+    long long
+
+
+def sweep_sparse(
+    const real[::1] data,
+    const index[::1] indices,
+    const index[::1] indptr,
+    const Py_ssize_t[::1] targets,
+    const double[:, ::1] offsets,
+    const double[::1] steps,
+    const double[::1] squares,
+    double intercept_step,
+    unsigned long long seed,
+    Py_ssize_t[::1] order,
+    double[::1] gains,
+    double[:, ::1] b,
+    double[:, ::1] w,
+    double[::1] intercept,
+):
+    """Maximize over the dual variables of one row after the other.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays
+        CSR matrix of shape (n, d) with valid indices.
+    targets : ndarray of shape (n,)
+    offsets : ndarray of shape (k, k)
+    steps : ndarray of shape (n,)
+        Rows of step zero are left out.
+    squares : ndarray of shape (n,)
+        Squared norms of the rows.
+    intercept_step : float
+        The intercepts change by this times what the entry of a feature would that is
+        one in all rows.
+    seed : int
+        Not zero; of the permutation in which rows are visited.
+    order : ndarray of shape (m,)
+        The rows to visit, shuffled in place.
+    gains : ndarray of shape (n,)
+        Set to what the dual gained, divided by alpha, for the rows visited.
+    b : ndarray of shape (n, k)
+    w : ndarray of shape (d, k)
+    intercept : ndarray of shape (k,)
+        The last three are changed in place.
+    """
+    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, j, c, size
+    cdef const double* feature
+    cdef double* moved
+    cdef double x
+    cdef double* z
+    cdef double* change
+    cdef Py_ssize_t* labels
+    _check(n, k, targets, offsets, steps, squares, order, gains, w, intercept)
+    if indptr.shape[0] != n + 1:
+        raise ValueError(f"an array has {indptr.shape[0] - 1} instead of {n} rows")
+    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
+        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    change = z + k
+    labels = <Py_ssize_t*> (z + 4 * k)
+    with nogil:
+        _shuffle(order, seed)
+        for p in range(order.shape[0]):
+            i = order[p]
+            gains[i] = 0.0
+            if steps[i] == 0.0:
+                continue
+            for c in range(k):
+                z[c] = intercept[c]
+            for j in range(indptr[i], indptr[i + 1]):
+                feature = &w[indices[j], 0]
+                x = data[j]
+                for c in range(k):
+                    z[c] += x * feature[c]
+            size = _maximize(
+                z, &offsets[targets[i], 0], steps[i], squares[i], intercept_step,
+                k, &b[i, 0], &intercept[0], change, labels, &gains[i],
+            )
+            if size == 0:
+                continue
+            for j in range(indptr[i], indptr[i + 1]):
+                moved = &w[indices[j], 0]
+                x = data[j]
+                for c in range(size):
+                    moved[labels[c]] -= x * change[c]
+        free(z)
+
+
+def sweep_dense(
+    const real[:, :] X,
+    const Py_ssize_t[::1] targets,
+    const double[:, ::1] offsets,
+    const double[::1] steps,
+    const double[::1] squares,
+    double intercept_step,
+    unsigned long long seed,
+    Py_ssize_t[::1] order,
+    double[::1] gains,
+    double[:, ::1] b,
+    double[:, ::1] w,
+    double[::1] intercept,
+):
+    """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
+    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, j, c, size
+    cdef const double* feature
+    cdef double* moved
+    cdef double x
+    cdef double* z
+    cdef double* change
+    cdef Py_ssize_t* labels
+    _check(n, k, targets, offsets, steps, squares, order, gains, w, intercept)
+    if X.shape[0] != n:
+        raise ValueError(f"an array has {X.shape[0]} instead of {n} rows")
+    if X.shape[1] != w.shape[0]:
+        raise ValueError(f"parameters of {w.shape[0]} instead of {X.shape[1]} features")
+    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    change = z + k
+    labels = <Py_ssize_t*> (z + 4 * k)
+    with nogil:
+        _shuffle(order, seed)
+        for p in range(order.shape[0]):
+            i = order[p]
+            gains[i] = 0.0
+            if steps[i] == 0.0:
+                continue
+            for c in range(k):
+                z[c] = intercept[c]
+            for j in range(X.shape[1]):
+                x = X[i, j]
+                feature = &w[j, 0]
+                for c in range(k):
+                    z[c] += x * feature[c]
+            size = _maximize(
+                z, &offsets[targets[i], 0], steps[i], squares[i], intercept_step,
+                k, &b[i, 0], &intercept[0], change, labels, &gains[i],
+            )
+            if size == 0:
+                continue
+            for j in range(X.shape[1]):
+                x = X[i, j]
+                moved = &w[j, 0]
+                for c in range(size):
+                    moved[labels[c]] -= x * change[c]
+        free(z)
+
+
+cdef inline Py_ssize_t _maximize(
+    const double* z,
+    const double* offsets,
+    double step,
+    double square,
+    double intercept_step,
+    Py_ssize_t k,
+    double* b,
+    double* intercept,
+    double* change,
+    Py_ssize_t* labels,
+    double* gain,
+) noexcept nogil:
+    """Project b; return how many entries changed, write which and step times by what.
+
+    Adds what the dual gains.
+
+    ``change`` has room for 3 k numbers.
+    """
+    cdef Py_ssize_t c, size = 0
+    cdef double a = step * (square + intercept_step), scale, shift, largest, new
+    cdef double moved
+    cdef double* t = change + k
+    # Without curvature the maximum is at a vertex.
+    scale = min(1.0 / a, 1e100)
+    # Subtracting the largest from all changes nothing but rounding.
+    largest = offsets[0] + z[0]
+    for c in range(k):
+        largest = max(largest, offsets[c] + z[c])
+    for c in range(k):
+        t[c] = b[c] + scale * (offsets[c] + z[c] - largest)
+    # The entries of ``change`` are written after their use as room.
+    shift = simplex_shift(t, k, change)
+    for c in range(k):
+        new = t[c] - shift if t[c] > shift else 0.0
+        if new != b[c]:
+            moved = new - b[c]
+            gain[0] += step * moved * (offsets[c] + z[c] - largest - 0.5 * a * moved)
+            change[size] = step * moved
+            labels[size] = c
+            intercept[c] -= intercept_step * change[size]
+            b[c] = new
+            size += 1
+    return size
+
+
+cdef inline void _shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcept nogil:
+    cdef Py_ssize_t p, other, swapped
+    for p in range(order.shape[0] - 1, 0, -1):
+        seed ^= seed << 13
+        seed ^= seed >> 7
+        seed ^= seed << 17
+        other = <Py_ssize_t>(seed % <unsigned long long>(p + 1))
+        swapped = order[p]
+        order[p] = order[other]
+        order[other] = swapped
+
+
+cdef int _check(
+    Py_ssize_t n,
+    Py_ssize_t k,
+    const Py_ssize_t[::1] targets,
+    const double[:, ::1] offsets,
+    const double[::1] steps,
+    const double[::1] squares,
+    const Py_ssize_t[::1] order,
+    const double[::1] gains,
+    const double[:, ::1] w,
+    const double[::1] intercept,
+) except -1:
+    cdef Py_ssize_t i
+    for length in (
+        targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
+    ):
+        if length != n:
+            raise ValueError(f"an array has {length} instead of {n} rows")
+    for length in (
+        offsets.shape[0], offsets.shape[1], w.shape[1], intercept.shape[0]
+    ):
+        if length != k:
+            raise ValueError(f"an array has {length} instead of {k} labels")
+    for i in range(n):
+        if not 0 <= targets[i] < k:
+            raise ValueError(f"label {targets[i]} is none of {k}.")
+    for i in range(order.shape[0]):
+        if not 0 <= order[i] < n:
+            raise ValueError(f"row {order[i]} is none of {n}.")
+    return 0
