@@ -39,9 +39,9 @@ from .subbfgs import subbfgs
 _FADING = 0.1
 _WINDOW = 3
 
-# With several scores per row on text-like data, dual ascent may take so many rounds to
-# halve the gap: there the systems of ``alm`` are large and badly conditioned.
-_PATIENCE = 20
+# With several scores per row dual ascent may take so many rounds to halve the gap, many
+# on text-like data: there the systems of ``alm`` are large and badly conditioned.
+_PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
 
 # Scores of the solution of a sample are about so uncertain.
 _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
@@ -106,8 +106,10 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
 def _ascent(objective: Objective, start: Start) -> Solver:
     """Yield the iterates of dual ascent and then of what is fast near the end."""
     design = objective.design
-    lasting = design.is_text_like and design.n_outputs is not None
-    patience = _PATIENCE if lasting else 1
+    patience = 1
+    if design.n_outputs is not None:
+        text = design.is_text_like
+        patience = _PATIENCE_SEVERAL_ON_TEXT if text else _PATIENCE_SEVERAL
     for iterate in dual_ascent(objective, start, patience=patience):
         yield iterate
     if objective.loss.smooth:
