@@ -178,15 +178,21 @@ void piecewise_minimize(int64_t n, double a, double c, double *kinks, double *da
 }
 
 void gram_add_half(int64_t n, in data, const int32_t *indices, const int32_t *indptr,
-                   in s, double *out, int64_t columns)
+                   in s, const int32_t *position, double *out, int64_t columns)
 {
     for (int64_t i = 0; i < n; i++)
         for (int32_t j = indptr[i]; j < indptr[i + 1]; j++) {
+            int32_t a = position[indices[j]];
+            if (a < 0)
+                continue;
             double scaled = s[i] * data[j];
-            double *row = out + indices[j] * columns;
-            row[indices[j]] += 0.5 * scaled * data[j];
-            for (int32_t k = j + 1; k < indptr[i + 1]; k++)
-                row[indices[k]] += scaled * data[k];
+            double *row = out + a * columns;
+            row[a] += 0.5 * scaled * data[j];
+            for (int32_t k = j + 1; k < indptr[i + 1]; k++) {
+                int32_t b = position[indices[k]];
+                if (b >= 0)
+                    row[b] += scaled * data[k];
+            }
         }
 }
 

@@ -419,7 +419,8 @@ def cases() -> Iterator[Case]:
         np.arange(0, columns.size + 1, 14, dtype=np.int32),
     )
     out = np.zeros((126, 126))
-    yield Case("gram.add_half", (*categories, s, out), (4,), (126,))
+    position = np.arange(126, dtype=np.int32)
+    yield Case("gram.add_half", (*categories, s, position, out), (5,), (126,))
     text = datasets.load(f"text:{N_ROWS}x47000x75")
     X = text.X
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
