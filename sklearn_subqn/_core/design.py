@@ -45,6 +45,9 @@ _SPECTRUM_ROWS = 2000
 # this share of the features, elsewhere by BLAS.
 _PAIRS_SHARE = 0.3
 
+# Squared norms are computed for so many sparse rows at once.
+_NORM_ROWS = 4096
+
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
 
@@ -665,8 +668,14 @@ def _squared_norms(X: Any) -> Floats:
     """Return those of the rows; a sparse X has no repeated entries."""
     if not sparse.issparse(X):
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    squares = np.square(X.data, dtype=np.float64), X.indices, X.indptr
-    norms: Floats = sparse.csr_array(squares, shape=X.shape) @ np.ones(X.shape[1])
+    norms = np.empty(X.shape[0])
+    ones = np.ones(X.shape[1])
+    # In blocks, since squares of all entries would take nearly as much memory as X.
+    for start in range(0, X.shape[0], _NORM_ROWS):
+        block = _row_view(X, start, min(start + _NORM_ROWS, X.shape[0]))
+        squares = np.square(block.data, dtype=np.float64)
+        rows = (squares, block.indices, block.indptr)
+        norms[start : start + _NORM_ROWS] = sparse.csr_array(rows, block.shape) @ ones
     return norms
 
 
