@@ -51,8 +51,9 @@ _NORM_ROWS = 4096
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
 
-# A round of ascent on intervals are so many sweeps.
-_SWEEPS = 5
+# Rounds of ascent on intervals are so many sweeps, the first one fewer: many rows need
+# no more.
+_FIRST_SWEEPS, _SWEEPS = 2, 5
 
 # A round of ascent on simplices ends after about so many visits a row, or so many
 # sweeps. On text-like data it goes on with rows whose last visit gained more than some
@@ -446,14 +447,14 @@ class IntervalSweeps(RowSweeps):
             self._coef = np.ascontiguousarray(design.split(w)[0])
 
     def run(self) -> None:
-        """Make five sweeps, each of two passes over the rows it visits.
+        """Make some sweeps, each of two passes over the rows it visits.
 
         The first one visits each row, the others those that were not resting at an end
         of their interval.
         """
         X = self._design._X
         n = n_active = len(self._order)
-        for _ in range(_SWEEPS):
+        for _ in range(_SWEEPS if self._seed > _FIRST_SWEEPS else _FIRST_SWEEPS):
             self._design.passes += 2.0 * n_active / max(n, 1)
             self._seed += 1
             self._intercept, n_active = ascent.sweep(
