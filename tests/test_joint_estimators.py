@@ -79,7 +79,10 @@ def optimum(X, targets, loss, n_scores, alpha, weights, fit_intercept):
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-13},
     )
-    assert result.success
+    # 8 means that rounding hides what else could be gained; a feasible value is then
+    # an upper bound of the optimum that callers compare with ours.
+    assert result.status in (0, 8)
+    assert np.min(A @ result.x - b) > -1e-8
     return result.fun
 
 
