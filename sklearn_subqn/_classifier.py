@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -133,7 +134,7 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         )
 
 
-class LinearClassifier(ScoringClassifier):
+class LinearClassifier(ScoringClassifier, ABC):
     """Base of classifiers of separate ``Problems``, for a strength ``alpha``."""
 
     alpha: float
@@ -151,10 +152,11 @@ class LinearClassifier(ScoringClassifier):
         self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
         self.history_ = [solution.history for solution in solutions]
 
+    @abstractmethod
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _problems(
         self,
         X: Any,
@@ -164,7 +166,6 @@ class LinearClassifier(ScoringClassifier):
         n_threads: int,
     ) -> Problems:
         """Return the problems of validated data; weights sum to one."""
-        raise NotImplementedError
 
     def _fit(self: _Self, X: Any, y: Any, sample_weight: Any) -> _Self:
         """Validate everything, solve for ``alpha`` and set the fitted attributes."""

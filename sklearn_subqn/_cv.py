@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -42,12 +43,12 @@ class PathCV(LinearClassifier):
     scoring: Any
     refit: bool
 
+    @abstractmethod
     def _grid(self, problems: Problems) -> npt.NDArray[np.float64]:
         """Return the values of ``alpha`` in descending order.
 
         ``problems`` are those of all samples.
         """
-        raise NotImplementedError
 
     def _fit_path(
         self: _Self, X: Any, y: Any, sample_weight: Any, groups: Any
