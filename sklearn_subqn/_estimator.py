@@ -225,7 +225,7 @@ def solve(
     exact = _EXACT if objective.regularizer.smooth else 0.0
     # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
     bundle = None
-    if objective.regularizer.smooth:
+    if objective.regularizer.smooth and not solvers[solver].proves:
         bundle = CutBundle(objective, _bundle_size(objective))
     passes = objective.passes
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,6 +26,10 @@ _MAX_SETTLE = 30
 _FLAT_TOLERANCE = 1e-12
 
 
+# A function that still falls at this step falls for ever.
+_FARTHEST = 1e30
+
+
 class HasSlope(Protocol):
     """A line of which only values and right-hand slopes are known."""
 
@@ -38,11 +42,70 @@ def exact(line: Line) -> float:
     """Return the smallest minimizer of the objective on a line, ``inf`` if none.
 
     Piecewise linear losses: by their kinks. Smooth ones: by Newton's method in one
-    dimension, which is finite where the loss is piecewise quadratic.
+    dimension, which is finite where the loss is piecewise quadratic. Losses that do not
+    tell their slopes on a line: by cutting planes.
     """
+    if not line.is_known:
+        return minimize_by_cuts(line)[0].step
     if line.smooth:
         return minimize_smooth(line.derivatives)
     return minimize_piecewise(line.restriction)
+
+
+class Trial(NamedTuple):
+    """A step, the point there, and value and slope of the line."""
+
+    step: float
+    point: Point
+    value: float
+    slope: float
+
+
+def minimize_by_cuts(line: Line, *, max_iter: int = 60) -> tuple[Trial, Trial]:
+    """Return the ends of a bracket of the minimizer, the better one first.
+
+    The next trial is where the tangents at both ends meet. That is exact after a
+    finite number of steps for piecewise linear functions; every third trial is the
+    middle, for the sake of curved ones. Without a bracket both are the last trial, its
+    step 0 where the line does not fall, ``inf`` where it falls without end. Regularizers
+    may bound the step.
+    """
+    o = line.start.objective
+    longest = o.regularizer.longest_step(line.start.w, line.p)
+
+    def trial(step: float) -> Trial:
+        point = line.point(step)
+        return Trial(step, point, point.value, line.slope_of(point))
+
+    low = trial(0.0)
+    if low.slope >= 0.0:
+        return low, low
+    step = min(1.0, longest)
+    high = trial(step)
+    while high.slope < 0.0:
+        if step >= longest:
+            return high, high
+        if step >= _FARTHEST:
+            return high._replace(step=np.inf), high
+        low, step = high, min(4.0 * step, longest)
+        high = trial(step)
+    for i in range(max_iter):
+        width = high.step - low.step
+        rise = low.value - high.value + high.slope * width
+        meeting = low.step + rise / (high.slope - low.slope)
+        floor = low.value + low.slope * (meeting - low.step)
+        best = min(low.value, high.value)
+        if best - floor <= _ROUNDING * abs(best):
+            break
+        step = 0.5 * (low.step + high.step) if i % 3 == 2 else meeting
+        if not low.step < step < high.step:
+            break
+        middle = trial(step)
+        if middle.slope < 0.0:
+            low = middle
+        else:
+            high = middle
+    return (low, high) if low.value <= high.value else (high, low)
 
 
 def minimize_smooth(
@@ -139,6 +202,8 @@ def settle(point: Point) -> Point:
     o = point.objective
     if not o.n_free:
         return point
+    if not o.loss.has_lines and o.n_free == 1:
+        return _settle_by_cuts(point)
     if o.loss.smooth and (o.n_free > 1 or o.loss.analytic):
         return _settle_by_newton(point)
     if o.n_free > 1:
@@ -155,6 +220,29 @@ def settle(point: Point) -> Point:
     return line.point(step, level=True)
 
 
+def _settle_by_cuts(point: Point) -> Point:
+    """Minimize over one free parameter of a loss with subgradients only.
+
+    The combination of the duals at both ends of the bracket that is level proves a
+    bound; its height is that of the chord, which the minimum exceeds by rounding.
+    """
+    for sign in (1.0, -1.0):
+        first, other = minimize_by_cuts(point.along_free(np.array([sign])))
+        if first is not other and first.step < np.inf:
+            break
+    else:
+        return point
+    a, b = float(first.point.dual.sum()), float(other.point.dual.sum())
+    if a * b >= 0.0:
+        return first.point
+    share = a / (a - b)
+    offset = (1.0 - share) * first.point.offset + share * other.point.offset
+    settled = first.point
+    settled.dual = (1.0 - share) * settled.dual + share * other.point.dual
+    settled.offset = offset
+    return settled
+
+
 def _settle_by_newton(point: Point) -> Point:
     """Minimize over the free parameters of a smooth loss by Newton's method.
 
@@ -168,7 +256,7 @@ def _settle_by_newton(point: Point) -> Point:
         if size <= _SETTLED:
             break
         hessian = point.curvature.total()
-        if o.n_free > 1:
+        if o.n_free > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
             # Adding a constant to all intercepts changes nothing.
             hessian += float(np.trace(hessian)) / o.n_free
         largest = float(hessian.diagonal().max())

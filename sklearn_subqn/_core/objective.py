@@ -265,12 +265,17 @@ class Point:
     @cached_property
     def cut(self) -> Cut:
         o = self.objective
-        dual, normal = self.dual, self.risk_gradient
         if o.n_free > 1:
-            dual = o.loss.level(dual, o.targets, o.weights)
+            dual = o.loss.level(self.dual, o.targets, o.weights)
             if dual is not self.dual:
-                normal = o.design.adjoint(dual)
-        return Cut(normal, -o.loss.conjugate(dual, o.targets, o.weights))
+                return o.cut(dual)
+        return Cut(self.risk_gradient, self.offset)
+
+    @cached_property
+    def offset(self) -> float:
+        """The risk's height -R*(u) at the origin along the subgradient u."""
+        o = self.objective
+        return -o.loss.conjugate_at(self.dual, self.scores, o.targets, o.weights)
 
     def cut_of(self, gradient: Floats) -> Cut:
         """Return the cut that belongs to any subgradient of J here."""
@@ -393,17 +398,34 @@ class Line:
         """Whether the loss is differentiable, so that J has one-sided derivatives."""
         return self.start.objective.loss.smooth
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the slopes along the line are known without a ``Point`` at each."""
+        o = self.start.objective
+        return o.loss.has_lines and o.regularizer.has_lines
+
     def value(self, step: float) -> float:
         """Return J(w + step * p)."""
         return self._at(step).value
 
     def slope(self, step: float) -> float:
-        """Return the directional derivative at ``step``, sup of the subdifferential."""
+        """Return the directional derivative at ``step``, sup of the subdifferential.
+
+        Where slopes are not known, that of the loss' own subgradient there.
+        """
+        if not self.is_known:
+            return self.slope_of(self._at(step))
         return (
             self.derivatives(step)[0]
             if self.smooth
             else self.restriction.slope_at(step)
         )
+
+    def slope_of(self, point: Point) -> float:
+        """Return the slope along p of the subgradient at a point of the line."""
+        o = self.start.objective
+        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+        return penalty + float(np.vdot(point.dual, self.dscores))
 
     def point(self, step: float, *, level: bool = False) -> Point:
         """Return the point at ``step``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
+from scipy import linalg
 
 from .losses._base import Floats, PiecewiseQuadratic
 
@@ -19,9 +20,12 @@ class Regularizer(ABC):
     ----------
     smooth : bool
         Whether Omega is differentiable everywhere.
+    has_lines : bool
+        Whether it offers ``restrict``, being quadratic between kinks.
     """
 
     smooth: bool
+    has_lines: bool = True
 
     def __init__(self, n_penalized: int) -> None:
         self.n_penalized = n_penalized
@@ -41,17 +45,35 @@ class Regularizer(ABC):
         The entries of v for free parameters are taken to be zero.
         """
 
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        """Return the w that attains Omega*(v), zero in free parameters."""
+        raise TypeError(f"{type(self).__name__} has no differentiable conjugate.")
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        """Return A H Aᵀ for H = Omega*''(v) and A = ``normals`` of shape (t, q)."""
+        raise TypeError(f"{type(self).__name__} has no differentiable conjugate.")
+
     def scaling(self, v: Floats) -> float:
         """Return a factor c <= 1 for which Omega*(c v) is finite."""
         return 1.0
 
-    @abstractmethod
+    def longest_step(self, w: Floats, p: Floats) -> float:
+        """Return the largest step from w along p within the domain of Omega."""
+        return np.inf
+
     def curvature(self, w: Floats) -> Floats:
         """Return the diagonal of the Hessian of Omega, zero for free parameters."""
+        raise TypeError(f"{type(self).__name__} has no diagonal Hessian.")
 
-    @abstractmethod
     def restrict(self, w: Floats, p: Floats) -> PiecewiseQuadratic:
         """Return Omega(w + eta * p) as a function of the step size eta."""
+        raise TypeError(f"{type(self).__name__} is not piecewise quadratic.")
+
+    def _padded(self, penalized: Floats, length: int) -> Floats:
+        """Return the entries of penalized parameters, followed by zeros."""
+        w = np.zeros(length)
+        w[: self.n_penalized] = penalized
+        return w
 
 
 class L2(Regularizer):
@@ -70,6 +92,13 @@ class L2(Regularizer):
 
     def conjugate(self, v: Floats) -> float:
         return self.value(v)
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        return self.gradient(v)
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        A = normals[:, : self.n_penalized]
+        return A @ A.T
 
     def curvature(self, w: Floats) -> Floats:
         return (np.arange(len(w)) < self.n_penalized).astype(np.float64)
@@ -139,6 +168,21 @@ class ElasticNet(Regularizer):
             return np.inf if excess.size else 0.0
         return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
 
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        """Return soft thresholds, for rho < 1."""
+        if self.l1_ratio == 1.0:
+            return super().conjugate_gradient(v)
+        u = v[: self.n_penalized]
+        shrunk = np.maximum(np.abs(u) - self.l1_ratio, 0.0)
+        return self._padded(np.sign(u) * shrunk / (1.0 - self.l1_ratio), len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        if self.l1_ratio == 1.0:
+            return super().conjugate_gram(v, normals)
+        bent = np.flatnonzero(np.abs(v[: self.n_penalized]) > self.l1_ratio)
+        A = normals[:, bent]
+        return A @ A.T / (1.0 - self.l1_ratio)
+
     def scaling(self, v: Floats) -> float:
         """Return the largest c <= 1 with Omega*(c v) = 0."""
         largest = float(np.abs(v[: self.n_penalized]).max(initial=0.0))
@@ -186,3 +230,174 @@ class ElasticNet(Regularizer):
         rest = g[at_zero]
         g[at_zero] = np.sign(rest) * np.maximum(np.abs(rest) - threshold, 0.0)
         return g
+
+
+class SquaredNorm(Regularizer):
+    """Omega(w) = ||w||_p² / 2 for 1 < p < inf (Teo et al. 2010, section 2.3).
+
+    Parameters
+    ----------
+    n_penalized : int
+    p : float
+    """
+
+    smooth = True
+    has_lines = False
+
+    def __init__(self, n_penalized: int, p: float) -> None:
+        super().__init__(n_penalized)
+        self.p = p
+        self._q = p / (p - 1.0)
+
+    def value(self, w: Floats) -> float:
+        return 0.5 * _norm(w[: self.n_penalized], self.p) ** 2
+
+    def gradient(self, w: Floats) -> Floats:
+        u = w[: self.n_penalized]
+        return self._padded(_squared_norm_gradient(u, self.p), len(w))
+
+    def conjugate(self, v: Floats) -> float:
+        """Return ||v||_q² / 2 with 1/p + 1/q = 1."""
+        return 0.5 * _norm(v[: self.n_penalized], self._q) ** 2
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        u = v[: self.n_penalized]
+        return self._padded(_squared_norm_gradient(u, self._q), len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        """Return A H Aᵀ; entries of v near zero count as small, where q < 2."""
+        A, q = normals[:, : self.n_penalized], self._q
+        norm = _norm(v[: self.n_penalized], q)
+        if norm == 0.0:
+            return A @ A.T
+        u = v[: self.n_penalized] / norm
+        size = np.abs(u)
+        bend = (q - 1.0) * np.maximum(size, _SMALL if q < 2.0 else 0.0) ** (q - 2.0)
+        turn = A @ (np.sign(u) * size ** (q - 1.0))
+        return (A * bend) @ A.T + (2.0 - q) * np.multiply.outer(turn, turn)
+
+
+# Entries of a vector of norm one below this do not bend a norm more than it.
+_SMALL = 1e-6
+
+
+def _norm(u: Floats, p: float) -> float:
+    largest = float(np.abs(u).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    return largest * float(np.sum(np.abs(u / largest) ** p)) ** (1.0 / p)
+
+
+def _squared_norm_gradient(u: Floats, p: float) -> Floats:
+    """Return the gradient of ||u||_p² / 2."""
+    norm = _norm(u, p)
+    if norm == 0.0:
+        return np.zeros_like(u)
+    return np.sign(u) * np.abs(u / norm) ** (p - 1.0) * norm
+
+
+class QuadraticForm(Regularizer):
+    """Omega(w) = wᵀ B w / 2 for a positive definite B (section 2.3).
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_penalized, n_penalized)
+        B, symmetric.
+    """
+
+    smooth = True
+
+    def __init__(self, matrix: Floats) -> None:
+        super().__init__(len(matrix))
+        self._B = matrix
+        self._factor = linalg.cho_factor(matrix)
+
+    def value(self, w: Floats) -> float:
+        w = w[: self.n_penalized]
+        return 0.5 * float(w @ (self._B @ w))
+
+    def gradient(self, w: Floats) -> Floats:
+        return self._padded(self._B @ w[: self.n_penalized], len(w))
+
+    def conjugate(self, v: Floats) -> float:
+        """Return vᵀ B⁻¹ v / 2."""
+        return 0.5 * float(v @ self.conjugate_gradient(v))
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        u = v[: self.n_penalized]
+        return self._padded(linalg.cho_solve(self._factor, u), len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        A = normals[:, : self.n_penalized]
+        return A @ linalg.cho_solve(self._factor, A.T)
+
+    def restrict(self, w: Floats, p: Floats) -> PiecewiseQuadratic:
+        w, p = w[: self.n_penalized], p[: self.n_penalized]
+        product = self._B @ p
+        return PiecewiseQuadratic.smooth(float(w @ product), float(p @ product))
+
+
+class Entropy(Regularizer):
+    """Omega(w) = sum_i w_i ln w_i - w_i for w >= 0, unnormalized negative entropy.
+
+    The source (section 2.3) writes it without the linear term, which its conjugate
+    sum_i exp(v_i) belongs to.
+    """
+
+    smooth = True
+    has_lines = False
+
+    def value(self, w: Floats) -> float:
+        w = w[: self.n_penalized]
+        return float(np.sum(_times_log(w) - w)) if np.all(w >= 0.0) else np.inf
+
+    def gradient(self, w: Floats) -> Floats:
+        return self._padded(_log(w[: self.n_penalized]), len(w))
+
+    def conjugate(self, v: Floats) -> float:
+        return float(np.exp(v[: self.n_penalized]).sum())
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        return self._padded(np.exp(v[: self.n_penalized]), len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        A = normals[:, : self.n_penalized]
+        return (A * np.exp(v[: self.n_penalized])) @ A.T
+
+    def longest_step(self, w: Floats, p: Floats) -> float:
+        w, p = w[: self.n_penalized], p[: self.n_penalized]
+        falling = p < 0.0
+        return float(np.min(w[falling] / -p[falling], initial=np.inf))
+
+
+class NormalizedEntropy(Entropy):
+    """Omega(w) = sum_i w_i ln w_i for w on the unit simplex (section 2.3)."""
+
+    def value(self, w: Floats) -> float:
+        w = w[: self.n_penalized]
+        return float(np.sum(_times_log(w))) if np.all(w >= 0.0) else np.inf
+
+    def conjugate(self, v: Floats) -> float:
+        """Return ln sum_i exp(v_i)."""
+        u = v[: self.n_penalized]
+        largest = float(u.max())
+        return largest + float(np.log(np.sum(np.exp(u - largest))))
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        w = np.exp(v[: self.n_penalized] - v[: self.n_penalized].max())
+        return self._padded(w / w.sum(), len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        A, w = normals[:, : self.n_penalized], self.conjugate_gradient(v)
+        w = w[: self.n_penalized]
+        mean = A @ w
+        return (A * w) @ A.T - np.multiply.outer(mean, mean)
+
+
+def _log(w: Floats) -> Floats:
+    """Return ln w, finite at zero."""
+    return np.log(np.maximum(w, np.finfo(float).tiny))
+
+
+def _times_log(w: Floats) -> Floats:
+    return w * _log(w)

@@ -199,10 +199,14 @@ class Loss(ABC):
     analytic : bool
         Whether R has all derivatives, so that Newton's method finds minimizers over
         free parameters; piecewise quadratic losses ask for exact steps.
+    has_lines : bool
+        Whether it offers ``restrict`` or ``derivatives``. The minimizer on a line is
+        found by values and subgradients elsewhere.
     """
 
     smooth: bool
     analytic: bool = False
+    has_lines: bool = True
 
     @abstractmethod
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -218,6 +222,12 @@ class Loss(ABC):
 
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u).
         """
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return R*(u) for a subgradient u = ``dual`` at ``scores``."""
+        return self.conjugate(dual, targets, weights)
 
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
         """Return the indices of rows on a kink, within ``TIE_TOLERANCE``."""
@@ -281,3 +291,32 @@ class Loss(ABC):
         Where the slope has a kink, the curvature is that of either side.
         """
         raise TypeError(f"{type(self).__name__} is not differentiable.")
+
+
+class FirstOrderLoss(Loss):
+    """A loss of which only values and subgradients are known: bundle methods need no more.
+
+    A subclass implements ``value`` and ``subgradient``. What is known of the conjugate
+    is its value at a subgradient, by the equation of Fenchel and Young, and at zero.
+
+    Attributes
+    ----------
+    infimum : float
+        A lower bound of R over all scores.
+    """
+
+    smooth = False
+    has_lines = False
+    infimum: float = 0.0
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(0) <= -inf R; other duals need the scores they belong to."""
+        if dual.any():
+            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
+        return -self.infimum
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return <u, z> - R(z)."""
+        return float(np.vdot(dual, scores)) - self.value(scores, targets, weights)

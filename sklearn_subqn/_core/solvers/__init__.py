@@ -13,9 +13,11 @@ from ..line_search import exact, settle
 from ..losses._base import Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
+from .aggregated import aggregated_bmrm
 from .alm import alm
 from .auto import auto
 from .bfgs import bfgs
+from .bundle import bmrm, ls_bmrm
 from .cd import auto as cd_from_sample
 from .cd import cd
 from .cg import cg
@@ -27,6 +29,7 @@ from .subbfgs import subbfgs
 from .trust_region import trust_region
 
 __all__ = [
+    "BUNDLE_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
     "History",
@@ -36,12 +39,15 @@ __all__ = [
     "Solver",
     "SolverSpec",
     "Start",
+    "aggregated_bmrm",
     "alm",
     "auto",
     "bfgs",
+    "bmrm",
     "cd",
     "cg",
     "fista",
+    "ls_bmrm",
     "newton",
     "owlqn",
     "owlqn_star",
@@ -62,11 +68,14 @@ class Options:
         Number of pairs of a limited-memory estimate of the inverse Hessian.
     direction_tol, direction_max_iter : float, int
         Tolerance and limit of the search for a descent direction.
+    bundle_size : int or None
+        Number of cuts that bundle methods keep, None for no limit.
     """
 
     memory: int = 15
     direction_tol: float = 1e-5
     direction_max_iter: int = 100
+    bundle_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,13 +88,24 @@ class SolverSpec:
         From objective, starting point and options to the generator of iterates.
     smooth : bool or None
         Whether the loss must be differentiable, or must not be; None for any loss.
+    proves : bool
+        Whether it proves lower bounds by itself, so that its cuts need not be kept.
+    l2_only : bool
+        Whether the regularizer must be L2.
+    first_order : bool
+        Whether values and subgradients of the loss are enough.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
     smooth: bool | None = None
+    proves: bool = False
+    l2_only: bool = True
+    first_order: bool = False
 
     def supports(self, loss: Loss) -> bool:
         """Return whether the solver can minimize objectives with this loss."""
+        if not (loss.has_lines or self.first_order):
+            return False
         return self.smooth is None or self.smooth == loss.smooth
 
 
@@ -187,4 +207,24 @@ L1_SOLVERS: dict[str, SolverSpec] = {
     "owlqn": SolverSpec(_owlqn, smooth=True),
     "owlqn*": SolverSpec(_owlqn_star, smooth=True),
     "fista": SolverSpec(_fista, smooth=True),
+}
+
+
+def _bmrm(objective: Objective, start: Start, options: Options) -> Solver:
+    return bmrm(objective, start.w, size=options.bundle_size)
+
+
+def _ls_bmrm(objective: Objective, start: Start, options: Options) -> Solver:
+    return ls_bmrm(objective, start.w, size=options.bundle_size)
+
+
+def _aggregated_bmrm(objective: Objective, start: Start, options: Options) -> Solver:
+    return aggregated_bmrm(objective, start.w)
+
+
+#: Solvers of any convex loss; most take any regularizer, too.
+BUNDLE_SOLVERS: dict[str, SolverSpec] = {
+    "ls-bmrm": SolverSpec(_ls_bmrm, proves=True, l2_only=False, first_order=True),
+    "bmrm": SolverSpec(_bmrm, proves=True, l2_only=False, first_order=True),
+    "bmrm-aggregated": SolverSpec(_aggregated_bmrm, proves=True, first_order=True),
 }

@@ -1,0 +1,324 @@
+"""The model of bundle methods: a regularizer plus the maximum of cuts of the risk."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy import optimize
+
+from .losses._base import Floats
+from .objective import Cut, Objective
+from .regularizers import L2, ElasticNet, QuadraticForm
+from .simplex_qp import minimize_on_simplex
+
+# Newton steps on the dual of the model, at most, and the relative gain of a step below
+# which it is solved.
+_MAX_NEWTON = 50
+_NEWTON_TOLERANCE = 1e-14
+
+# The linear program gains so many columns at a time, at least.
+_NEW_COLUMNS = 50
+
+# Columns that violate their bound by less than this share of it are left out.
+_PRICE_TOLERANCE = 1e-9
+
+
+class Cuts:
+    """Cuts <a_j, w> + b_j with multipliers x on the unit simplex.
+
+    Parameters
+    ----------
+    n_params : int
+        Length q of normals.
+    size : int or None
+        Bundle size k >= 2; a cut beyond it takes the place of the oldest, after those
+        with multipliers among the others and it have become their aggregate (Teo et al.
+        2010, section 3.1). None for no limit.
+    patience : int or None
+        A cut whose multiplier was zero so often in a row is removed (section 5.1.1).
+        None keeps all.
+
+    Attributes
+    ----------
+    n_cuts : int
+    """
+
+    def __init__(
+        self, n_params: int, *, size: int | None = None, patience: int | None = 10
+    ) -> None:
+        self._size = size
+        self._patience = patience
+        capacity = 16 if size is None else size
+        self._normals = np.zeros((capacity, n_params))
+        self._offsets = np.zeros(capacity)
+        self._x = np.zeros(capacity)
+        self._idle = np.zeros(capacity, dtype=np.intp)
+        self._born = np.zeros(capacity, dtype=np.intp)
+        self._gram = np.zeros((capacity, capacity))
+        self.n_cuts = 0
+        self._n_born = 0
+
+    @property
+    def normals(self) -> Floats:
+        """The normals A of shape (n_cuts, q)."""
+        return self._normals[: self.n_cuts]
+
+    @property
+    def offsets(self) -> Floats:
+        """The offsets b of shape (n_cuts,)."""
+        return self._offsets[: self.n_cuts]
+
+    @property
+    def multipliers(self) -> Floats:
+        """The multipliers x of shape (n_cuts,)."""
+        return self._x[: self.n_cuts]
+
+    @multipliers.setter
+    def multipliers(self, x: Floats) -> None:
+        self._x[: self.n_cuts] = x
+        idle = self._idle[: self.n_cuts]
+        idle += 1
+        idle[x > 0.0] = 0
+
+    @property
+    def gram(self) -> Floats:
+        """Products of normals in the metric of ``add``, of shape (n_cuts, n_cuts)."""
+        return self._gram[: self.n_cuts, : self.n_cuts]
+
+    def combination(self) -> Cut:
+        """Return the combination of the cuts by their multipliers."""
+        x = self.multipliers
+        return Cut(x @ self.normals, float(x @ self.offsets))
+
+    def add(self, cut: Cut, image: Floats | None = None) -> None:
+        """Store a cut.
+
+        Parameters
+        ----------
+        cut : Cut
+        image : ndarray of shape (q,), optional
+            The image of its normal under the metric of the products; none are made
+            without it.
+        """
+        if self._patience is not None:
+            for j in np.flatnonzero(self._idle[: self.n_cuts] >= self._patience)[::-1]:
+                self._remove(int(j))
+        if self.n_cuts == self._size:
+            self._aggregate()
+        if self.n_cuts == len(self._x):
+            self._grow()
+        j = self.n_cuts
+        self.n_cuts = n = j + 1
+        self._normals[j], self._offsets[j] = cut
+        if image is not None:
+            self._gram[j, :n] = self._gram[:n, j] = self._normals[:n] @ image
+        self._x[j] = 1.0 if n == 1 else 0.0
+        self._idle[j] = 0
+        self._born[j] = self._n_born
+        self._n_born += 1
+
+    def _aggregate(self) -> None:
+        """Replace the two oldest cuts with their aggregate, which stays the oldest."""
+        i, j = (int(index) for index in np.argsort(self._born[: self.n_cuts])[:2])
+        x = self._x[[i, j]]
+        share = x / x.sum() if x.any() else np.array([0.0, 1.0])
+        pair = self._gram[np.ix_([i, j], [i, j])]
+        square = float(share @ pair @ share)
+        for array in (self._normals, self._offsets, self._gram):
+            array[i] = share[0] * array[i] + share[1] * array[j]
+        self._gram[:, i] = self._gram[i]
+        self._gram[i, i] = square
+        self._x[i] = x.sum()
+        self._idle[i] = min(self._idle[i], self._idle[j])
+        self._remove(j)
+
+    def _remove(self, j: int) -> None:
+        """Move the last cut to the place of another."""
+        self.n_cuts -= 1
+        n = self.n_cuts
+        for array in (self._normals, self._offsets, self._x, self._idle, self._born):
+            array[j] = array[n]
+        self._gram[j] = self._gram[n]
+        self._gram[:, j] = self._gram[:, n]
+
+    def _grow(self) -> None:
+        n = len(self._x)
+        for name in ("_normals", "_offsets", "_x", "_idle", "_born"):
+            old = getattr(self, name)
+            new = np.zeros((2 * n, *old.shape[1:]), dtype=old.dtype)
+            new[:n] = old
+            setattr(self, name, new)
+        gram = np.zeros((2 * n, 2 * n))
+        gram[:n, :n] = self._gram
+        self._gram = gram
+
+
+class CutModel(ABC):
+    """J_t(w) = alpha * Omega(w) + max_j <a_j, w> + b_j (Teo et al. 2010, eq. 7).
+
+    Parameters
+    ----------
+    objective : Objective
+        Its cuts are level in its free parameters.
+    cuts : Cuts
+        Where they are kept.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        The minimizer of the model, zero in free parameters.
+    lower_bound : float
+        Its minimum: no J is smaller. Evaluated from the multipliers, so that it is a
+        bound however accurate those are.
+    """
+
+    def __init__(self, objective: Objective, cuts: Cuts) -> None:
+        self._objective = objective
+        self.cuts = cuts
+        self.w = np.zeros(objective.n_params)
+        self.lower_bound = -np.inf
+
+    def add(self, cut: Cut) -> None:
+        """Store a cut."""
+        self.cuts.add(cut)
+
+    @abstractmethod
+    def minimize(self) -> None:
+        """Update ``w`` and ``lower_bound``."""
+
+
+class QuadraticModel(CutModel):
+    """A model with a quadratic conjugate: a quadratic program (Corollary 3)."""
+
+    def add(self, cut: Cut) -> None:
+        self.cuts.add(cut, self._objective.regularizer.conjugate_gradient(cut.normal))
+
+    def minimize(self) -> None:
+        o, cuts = self._objective, self.cuts
+        cuts.multipliers = minimize_on_simplex(
+            cuts.gram / o.alpha, cuts.offsets, cuts.multipliers
+        )
+        combination = cuts.combination()
+        self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
+        self.lower_bound = o.dual_value(combination)
+
+
+class SmoothModel(CutModel):
+    """A model with a differentiable conjugate: Newton's method on the dual (10).
+
+    Each step minimizes the quadratic model of the dual on the simplex by an active-set
+    method, and is halved until the dual rises enough.
+    """
+
+    def minimize(self) -> None:
+        o, cuts = self._objective, self.cuts
+        x = cuts.multipliers.copy()
+        A, b = cuts.normals, cuts.offsets
+        v = x @ A / -o.alpha
+        value = self._dual(v, x)
+        for _ in range(_MAX_NEWTON):
+            gradient = A @ o.regularizer.conjugate_gradient(v) + b
+            hessian = o.regularizer.conjugate_gram(v, A) / o.alpha
+            target = minimize_on_simplex(hessian, gradient + hessian @ x, x)
+            step = target - x
+            rise = float(gradient @ step)
+            if not rise > _NEWTON_TOLERANCE * abs(value):
+                break
+            size = 1.0
+            for _ in range(40):
+                trial = x + size * step
+                v = trial @ A / -o.alpha
+                risen = self._dual(v, trial) - value
+                if risen >= 1e-4 * size * rise:
+                    break
+                size *= 0.5
+            else:
+                break
+            x, value = trial, value + risen
+        cuts.multipliers = np.maximum(x, 0.0) / np.maximum(x, 0.0).sum()
+        combination = cuts.combination()
+        self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
+        self.lower_bound = o.dual_value(combination)
+
+    def _dual(self, v: Floats, x: Floats) -> float:
+        o = self._objective
+        with np.errstate(over="ignore"):
+            conjugate = o.regularizer.conjugate(v)
+        return float(x @ self.cuts.offsets) - o.alpha * conjugate
+
+
+class LinearModel(CutModel):
+    """A model with the L1 norm: a linear program (Teo et al. 2010, appendix C).
+
+    Columns of features are generated as far as they are needed: at first those of the
+    last solution, then the ones whose reduced cost is negative.
+    """
+
+    def minimize(self) -> None:
+        o, cuts = self._objective, self.cuts
+        d = o.regularizer.n_penalized
+        A = cuts.normals[:, :d] / o.alpha
+        # Also the trivial cut, without which the program may be unbounded.
+        b = np.append(cuts.offsets, o.risk_infimum) / o.alpha
+        active = self.w[:d] != 0.0
+        while True:
+            columns = np.flatnonzero(active)
+            w, x = _solve_linear(A[:, columns], b)
+            prices = np.abs(x[:-1] @ A)
+            prices[columns] = 0.0
+            violated = np.flatnonzero(prices > 1.0 + _PRICE_TOLERANCE)
+            if not violated.size:
+                break
+            n_new = min(violated.size, max(_NEW_COLUMNS, columns.size))
+            worst = np.argpartition(prices[violated], -n_new)[-n_new:]
+            active[violated[worst]] = True
+        self.w[:] = 0.0
+        self.w[columns] = w
+        mass = float(x[:-1].sum())
+        if mass > 0.0:
+            cuts.multipliers = x[:-1] / mass
+        self.lower_bound = self._bound(x)
+
+    def _bound(self, x: Floats) -> float:
+        """Return the bound of multipliers, scaled to where the conjugate is finite."""
+        o, cuts = self._objective, self.cuts
+        normal, offset = x[:-1] @ cuts.normals, float(x[:-1] @ cuts.offsets)
+        scale = o.regularizer.scaling(normal / o.alpha)
+        rest = 1.0 - scale * float(x[:-1].sum())
+        cut = Cut(scale * normal, scale * offset + rest * o.risk_infimum)
+        return o.dual_value(cut)
+
+
+def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Minimize ||w||_1 + max(max_j <A_j, w> + b_j, b_last); return w and multipliers.
+
+    The multipliers, one for each entry of b, lie on the unit simplex.
+    """
+    t, d = A.shape
+    program = optimize.linprog(
+        np.append(np.ones(2 * d), 1.0),
+        A_ub=np.hstack([A, -A, -np.ones((t, 1))]),
+        b_ub=-b[:-1],
+        bounds=[(0.0, None)] * (2 * d) + [(b[-1], None)],
+        method="highs",
+    )
+    if program.x is None:
+        raise FloatingPointError(f"linear program: {program.message}")
+    x = np.maximum(-program.ineqlin.marginals, 0.0)
+    x = np.append(x, max(1.0 - float(x.sum()), 0.0))
+    u = program.x[:-1]
+    return u[:d] - u[d:], x / x.sum()
+
+
+def cut_model(
+    objective: Objective, *, size: int | None = None, patience: int | None = 10
+) -> CutModel:
+    """Return the model for the regularizer of an objective, as yet without cuts."""
+    cuts = Cuts(objective.n_params, size=size, patience=patience)
+    regularizer = objective.regularizer
+    if isinstance(regularizer, (L2, QuadraticForm)):
+        return QuadraticModel(objective, cuts)
+    if isinstance(regularizer, ElasticNet) and regularizer.l1_ratio == 1.0:
+        return LinearModel(objective, cuts)
+    return SmoothModel(objective, cuts)

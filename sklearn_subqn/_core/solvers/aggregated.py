@@ -1,0 +1,45 @@
+"""BMRM with two cuts, the aggregate and the last one: no quadratic program."""
+
+from __future__ import annotations
+
+from ..line_search import settle
+from ..losses._base import Floats
+from ..objective import Cut, Objective
+from .run import Iterate, Solver
+
+
+def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
+    """Yield the iterates of BMRM with aggregation (Teo et al. 2010, Alg. 4).
+
+    Parameters
+    ----------
+    objective : Objective
+        L2-regularized.
+    w : ndarray of shape (q,)
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the last cut is no other than the aggregate.
+    """
+    n = objective.regularizer.n_penalized
+    alpha = objective.alpha
+    point = settle(objective.at(w))
+    yield Iterate(point, phase="bmrm-aggregated", dual=point.dual)
+    normal, offset = point.cut
+    while True:
+        w = normal / -alpha
+        w[n:] = point.w[n:]
+        point = settle(objective.at(w))
+        bound = objective.dual_value(Cut(normal, offset))
+        yield Iterate(point, None, bound, "bmrm-aggregated", point.dual)
+        change = point.cut.normal[:n] - normal[:n]
+        square = float(change @ change)
+        if not square > 0.0:
+            return "no_progress"
+        # The step (14), with w = -normal / alpha.
+        slope = float(w[:n] @ change) + point.cut.offset - offset
+        eta = min(max(alpha * slope / square, 0.0), 1.0)
+        normal = (1.0 - eta) * normal + eta * point.cut.normal
+        offset = (1.0 - eta) * offset + eta * point.cut.offset
