@@ -202,11 +202,18 @@ class Loss(ABC):
     has_lines : bool
         Whether it offers ``restrict`` or ``derivatives``. The minimizer on a line is
         found by values and subgradients elsewhere.
+    steep : bool
+        Whether subgradients grow exponentially with the scores, so that cuts far from
+        the minimizer tell nothing.
+    joint : bool
+        Whether it takes several scores per row.
     """
 
     smooth: bool
     analytic: bool = False
     has_lines: bool = True
+    steep: bool = False
+    joint: bool = False
 
     @abstractmethod
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
@@ -261,6 +268,10 @@ class Loss(ABC):
     def neutral_variables(self, targets: Floats) -> Floats:
         """Return such variables in the middle of their set, one row like another."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
+
+    def unit(self, targets: Floats, weights: Floats) -> float:
+        """Return a length of scores to which widths of envelopes are relative."""
+        return 1.0
 
     def envelope(self, center: Floats, width: float) -> Loss:
         """Return the smooth envelope around such variables (see ``_envelope.py``)."""

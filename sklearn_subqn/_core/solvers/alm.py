@@ -50,9 +50,9 @@ def alm(
         Dual point for the first center; default the subgradient of the loss at
         ``start``.
     width : float, optional
-        Width of the first envelope in units of scores. The default is 0.3, and 3 where
-        features outnumber rows: there conjugate gradients profit from a smoother
-        problem. For several scores per row it is 1 or 10.
+        Width of the first envelope in units of scores. The default is 0.3 units of the
+        loss, and 3 where features outnumber rows: there conjugate gradients profit from
+        a smoother problem. For several scores per row it is 1 or 10.
     max_inner : int
         Limit on the Newton steps between two changes of center.
     cg_rtol, cg_max_iter
@@ -68,7 +68,7 @@ def alm(
         dual = start.dual
     center = loss.dual_variables(dual, targets, weights)
     if width is None:
-        width = _first_width(objective)
+        width = _first_width(objective) * loss.unit(targets, weights)
     best, bound = start.value, -np.inf
     point = start
     largest = _size(point)

@@ -82,6 +82,7 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
         yield Iterate(objective.origin(), phase="sample")
         point = objective.at(sampled)
         width = _SAMPLE_WIDTH_SEVERAL if several else _SAMPLE_WIDTH
+        width *= objective.loss.unit(objective.targets, objective.weights)
         dual = _soft_dual(point, width)
         return (yield from alm(objective, point, dual=dual, width=width))
     if several:

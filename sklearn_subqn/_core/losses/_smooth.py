@@ -1,0 +1,314 @@
+"""Smooth losses of one score per row, and least squares of several.
+
+Squares, Huber's loss and Poisson's of regression, and the exponential loss of
+classification (Teo et al. 2010, Tables 5 and 6).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import (
+    Curvature,
+    Derivatives,
+    DiagonalCurvature,
+    Floats,
+    Intervals,
+    Loss,
+    Rows,
+)
+
+# The exponential function goes on as its tangent beyond this number: nothing overflows
+# on the way, and no minimizer lies there. Being below it, it proves the same bounds.
+_STEEPEST = 50.0
+
+# Residuals this near to Huber's threshold, relative to it, lie on it.
+_EDGE = 1e-9
+
+
+class Squared(Loss):
+    """Half the squared residual, (z - y)² / 2."""
+
+    smooth = True
+    analytic = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        r = targets - scores
+        return 0.5 * float(weights @ (r * r))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return weights * (scores - targets)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) = <u, y> + sum_i u_i² / (2 s_i)."""
+        return float(dual @ targets) + _half_squares(dual, weights)
+
+    def rowwise_dual(self, targets: Floats) -> Intervals:
+        infinite = np.full(targets.shape, np.inf)
+        return Intervals(targets, -infinite, infinite, 1.0)
+
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Shift all residuals alike."""
+        return dual - weights * float(dual.sum())
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        return DiagonalCurvature(weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        weighted = weights * dscores
+        slope = float(weighted @ (scores - targets))
+        curvature = float(weighted @ dscores)
+        return lambda step: (slope + step * curvature, curvature)
+
+
+class Huber(Loss):
+    """Huber's loss: r² / 2 for |r| <= delta, else delta |r| - delta² / 2.
+
+    Parameters
+    ----------
+    delta : float
+        Positive; one in Table 5.
+    """
+
+    smooth = True
+
+    def __init__(self, delta: float = 1.0) -> None:
+        self.delta = delta
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        r = np.abs(targets - scores)
+        bounded = np.minimum(r, self.delta)
+        return float(weights @ (bounded * (r - 0.5 * bounded)))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return weights * np.clip(scores - targets, -self.delta, self.delta)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return R*(u) = <u, y> + sum_i u_i² / (2 s_i), finite for |u| <= delta s."""
+        return float(dual @ targets) + _half_squares(dual, weights)
+
+    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+        return bool(np.all(np.abs(dual) <= self.delta * weights))
+
+    def rowwise_dual(self, targets: Floats) -> Intervals:
+        ends = np.full(targets.shape, self.delta)
+        return Intervals(targets, -ends, ends, 1.0)
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        """Return s_i where |r_i| <= delta, else zero; the edges count as inside."""
+        inside = np.abs(targets - scores) <= self.delta * (1.0 + _EDGE)
+        return DiagonalCurvature(np.where(inside, weights, 0.0))
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        r, weighted = scores - targets, weights * dscores
+
+        def at(step: float) -> tuple[float, float]:
+            now = r + step * dscores
+            clipped = np.clip(now, -self.delta, self.delta)
+            inside = now == clipped
+            return float(weighted @ clipped), float(weighted[inside] @ dscores[inside])
+
+        return at
+
+
+class Poisson(Loss):
+    """Poisson's negative log-likelihood exp(z) - y z, for targets y >= 0."""
+
+    smooth = True
+    analytic = True
+    steep = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return float(weights @ (_exp(scores) - targets * scores))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return weights * (_exp_slope(scores) - targets)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return sum_i s_i (p_i ln p_i - p_i) for the means p = u / s + y >= 0."""
+        positive = weights > 0.0
+        p = dual[positive] / weights[positive] + targets[positive]
+        return _entropy_conjugate(np.maximum(p, 0.0), weights[positive])
+
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Scale all means alike, to the mean of the targets."""
+        means = dual + weights * targets
+        total = float(means.sum())
+        if total <= 0.0:
+            return dual
+        return means * (float(weights @ targets) / total) - weights * targets
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        return DiagonalCurvature(weights * _exp_slope(scores))
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        weighted = weights * dscores
+        constant = float(weighted @ targets)
+
+        def at(step: float) -> tuple[float, float]:
+            p = _exp_slope(scores + step * dscores)
+            return float(weighted @ p) - constant, float((weighted * dscores) @ p)
+
+        return at
+
+
+class Exponential(Loss):
+    """Exponential loss exp(-y z) for targets y of -1 or +1.
+
+    With b = exp(-y z), u_i = -s_i y_i b_i.
+    """
+
+    smooth = True
+    analytic = True
+    steep = True
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return float(weights @ _exp(-targets * scores))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return -weights * targets * _exp_slope(-targets * scores)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return sum_i s_i (b_i ln b_i - b_i), for b >= 0."""
+        positive = weights > 0.0
+        b = -(dual * targets)[positive] / weights[positive]
+        return _entropy_conjugate(np.maximum(b, 0.0), weights[positive])
+
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Scale the heavier class down, so that the entries sum to zero."""
+        up, down = float(dual[dual > 0.0].sum()), float(-dual[dual < 0.0].sum())
+        if up == down:
+            return dual
+        heavier = dual > 0.0 if up > down else dual < 0.0
+        return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        return DiagonalCurvature(weights * _exp_slope(-targets * scores))
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        m, dm = -targets * scores, -targets * dscores
+        weighted = weights * dm
+
+        def at(step: float) -> tuple[float, float]:
+            b = _exp_slope(m + step * dm)
+            return float(weighted @ b), float((weighted * dm) @ b)
+
+        return at
+
+
+class MultivariateSquared(Loss):
+    """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
+
+    Parameters
+    ----------
+    metric : ndarray of shape (k, k)
+        M, symmetric and positive semidefinite.
+    """
+
+    smooth = True
+    analytic = True
+    joint = True
+
+    def __init__(self, metric: Floats) -> None:
+        self._M = metric
+        self._inverse = np.linalg.pinv(metric, hermitian=True)
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        r = scores - targets
+        return 0.5 * float(weights @ np.einsum("ik,ik->i", r @ self._M, r))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return s_i M (z_i - y_i)."""
+        return weights[:, np.newaxis] * ((scores - targets) @ self._M)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return <u, y> + sum_i u_iᵀ M⁺ u_i / (2 s_i), for u in the range of M."""
+        positive = weights > 0.0
+        u = dual[positive]
+        squares = np.einsum("ik,ik->i", u @ self._inverse, u)
+        half = 0.5 * float(np.sum(squares / weights[positive]))
+        return float(np.vdot(dual, targets)) + half
+
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Shift all residuals alike."""
+        return dual - np.multiply.outer(weights, dual.sum(axis=0))
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> ConstantCurvature:
+        return ConstantCurvature(self._M, weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        weighted = weights[:, np.newaxis] * (dscores @ self._M)
+        slope = float(np.vdot(weighted, scores - targets))
+        curvature = float(np.vdot(weighted, dscores))
+        return lambda step: (slope + step * curvature, curvature)
+
+
+class ConstantCurvature(Curvature):
+    """s_i M, the same k x k matrix for all rows but for their weights.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (k, k)
+    weights : ndarray of shape (n,)
+    """
+
+    def __init__(self, matrix: Floats, weights: Floats) -> None:
+        self._M, self._weights = matrix, weights
+
+    def take(self, rows: Rows) -> ConstantCurvature:
+        return ConstantCurvature(self._M, self._weights[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._weights[:, np.newaxis] * (dscores @ self._M)
+
+    def diagonal(self) -> Floats:
+        return np.multiply.outer(self._weights, self._M.diagonal())
+
+    def total(self) -> Floats:
+        return float(self._weights.sum()) * self._M
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        gram = X.T @ (self._weights[rows, np.newaxis] * X)
+        for j, row in enumerate(self._M):
+            for m in range(j, len(row)):
+                out[j, m] += row[m] * gram
+
+
+def _half_squares(dual: Floats, weights: Floats) -> float:
+    positive = weights > 0.0
+    u = dual[positive]
+    return 0.5 * float(u @ (u / weights[positive]))
+
+
+def _exp(t: Floats) -> Floats:
+    return np.exp(np.minimum(t, _STEEPEST)) * (1.0 + np.maximum(t - _STEEPEST, 0.0))
+
+
+def _exp_slope(t: Floats) -> Floats:
+    return np.exp(np.minimum(t, _STEEPEST))
+
+
+def _entropy_conjugate(p: Floats, weights: Floats) -> float:
+    """Return sum_i s_i (p_i ln p_i - p_i)."""
+    logs = np.log(np.maximum(p, np.finfo(float).tiny))
+    return float(weights @ (p * logs - p))
