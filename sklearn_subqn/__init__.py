@@ -1,5 +1,8 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
+from .bundle_classification import BMRMClassifier
+from .bundle_outliers import BMRMOutlierDetector
+from .bundle_regression import BMRMRegressor
 from .display import ConvergenceDisplay
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
@@ -11,6 +14,9 @@ from .svm_cv import SubLBFGSLinearSVCCV
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BMRMClassifier",
+    "BMRMOutlierDetector",
+    "BMRMRegressor",
     "ConvergenceDisplay",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",

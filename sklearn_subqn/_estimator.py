@@ -22,6 +22,7 @@ from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
 from ._core.losses import Loss
 from ._core.objective import Objective
+from ._core.regularizers import L2
 from ._core.solvers import (
     SOLVERS,
     History,
@@ -225,7 +226,7 @@ def solve(
     exact = _EXACT if objective.regularizer.smooth else 0.0
     # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
     bundle = None
-    if objective.regularizer.smooth and not solvers[solver].proves:
+    if isinstance(objective.regularizer, L2) and not solvers[solver].proves:
         bundle = CutBundle(objective, _bundle_size(objective))
     passes = objective.passes
     try:

@@ -218,7 +218,9 @@ def test_steep_losses_go_on_as_their_tangents_where_they_would_overflow(name):
         assert value >= cut - 1e-10 * abs(cut)
 
 
-@pytest.mark.parametrize("name", ["absolute", "quantile", "novelty", "squared", "huber"])
+@pytest.mark.parametrize(
+    "name", ["absolute", "quantile", "novelty", "squared", "huber"]
+)
 @EXPLORE
 @given(data=rows())
 def test_rowwise_dual_is_the_loss(name, data):
@@ -317,7 +319,7 @@ def test_multivariate_squares():
 def test_a_semidefinite_metric_gives_cuts():
     rng = np.random.default_rng(1)
     loss = MultivariateSquared(np.outer([1.0, 2.0], [1.0, 2.0]))
-    scores, targets, others = rng.normal(size=(3, 5, 2))
+    scores, targets = rng.normal(size=(2, 5, 2))
     weights = np.full(5, 0.2)
     u = loss.subgradient(scores, targets, weights)
     value = loss.value(scores, targets, weights)

@@ -8,6 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMOutlierDetector,
+    BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
@@ -24,6 +27,15 @@ AUTOMATIC = [
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(fit_intercept=False),
+    BMRMClassifier(),
+    BMRMClassifier(loss="log_loss"),
+    BMRMClassifier(loss="exponential"),
+    BMRMRegressor(),
+    BMRMRegressor(loss="quantile"),
+    BMRMRegressor(loss="epsilon_insensitive"),
+    BMRMRegressor(loss="huber"),
+    BMRMRegressor(loss="poisson"),
+    BMRMOutlierDetector(),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.
@@ -35,6 +47,10 @@ EXPLICIT = [
     L1LogisticOWLQN(solver="owlqn"),
     L1LogisticOWLQN(solver="owlqn*"),
     L1LogisticOWLQN(solver="fista"),
+    BMRMClassifier(solver="ls-bmrm"),
+    BMRMClassifier(penalty="l1", alpha=1e-2),
+    BMRMRegressor(loss="quantile", solver="ls-bmrm"),
+    BMRMOutlierDetector(solver="bmrm", alpha=1e-1),
 ]
 
 
@@ -55,6 +71,10 @@ def expected_failures(estimator):
         )
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
+    if isinstance(estimator, BMRMRegressor) and estimator.loss == "poisson":
+        failures["check_regressor_multioutput"] = (
+            "Passes negative targets, in spite of the tag that they must be positive."
+        )
     if not estimator.fit_intercept:
         failures["check_class_weight_classifiers"] = (
             "Asks for nearly all samples in one class, which no hyperplane through the "

@@ -30,7 +30,7 @@ LEVELS = [
     ["_core.solvers", "_core"],
     ["_callbacks", "_validation"],
     ["_estimator"],
-    ["_classifier", "_joint"],
+    ["_bundle", "_classifier", "_joint"],
     ["_cv"],
     ["*"],
     [""],
@@ -53,6 +53,7 @@ ALLOWED = [
 # Of these only files that match a pattern may import.
 RESERVED = {
     "sklearn": [
+        "_bundle",
         "_estimator",
         "_classifier",
         "_joint",
@@ -63,8 +64,8 @@ RESERVED = {
     ],
     "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
     "matplotlib": ["display"],
-    "_core.losses": ["_estimator", "_joint", "[a-z]*"],
-    "_core.design": ["_core.objective", "_estimator", "_joint", "[a-z]*"],
+    "_core.losses": ["_bundle", "_estimator", "_joint", "[a-z]*"],
+    "_core.design": ["_core.objective", "_bundle", "_estimator", "_joint", "[a-z]*"],
     "_core.kernels": ["_core.*", "_core.*.*"],
     "_core.kernels.*": ["_core.*", "_core.*.*"],
 }

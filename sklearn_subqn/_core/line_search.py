@@ -67,8 +67,8 @@ def minimize_by_cuts(line: Line, *, max_iter: int = 60) -> tuple[Trial, Trial]:
     The next trial is where the tangents at both ends meet. That is exact after a
     finite number of steps for piecewise linear functions; every third trial is the
     middle, for the sake of curved ones. Without a bracket both are the last trial, its
-    step 0 where the line does not fall, ``inf`` where it falls without end. Regularizers
-    may bound the step.
+    step 0 where the line does not fall, ``inf`` where it falls without end. The domain
+    of the regularizer may bound the step.
     """
     o = line.start.objective
     longest = o.regularizer.longest_step(line.start.w, line.p)

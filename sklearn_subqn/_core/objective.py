@@ -373,7 +373,7 @@ class Line:
     def restriction(self) -> PiecewiseQuadratic:
         """J(w + eta * p) as a function of eta, up to a constant."""
         o = self.start.objective
-        penalty = o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
+        penalty = self._penalty
         risk = o.loss.restrict(self.start.scores, self.dscores, o.targets, o.weights)
         return penalty + risk
 
@@ -381,7 +381,7 @@ class Line:
     def derivatives(self) -> Derivatives:
         """The function eta -> (slope, curvature) of J(w + eta * p), for smooth J."""
         o = self.start.objective
-        penalty = o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
+        penalty = self._penalty
         risk = o.loss.derivatives(self.start.scores, self.dscores, o.targets, o.weights)
 
         def at(step: float) -> tuple[float, float]:
@@ -394,6 +394,13 @@ class Line:
         return at
 
     @property
+    def _penalty(self) -> PiecewiseQuadratic:
+        o = self.start.objective
+        if not self._is_penalized:
+            return PiecewiseQuadratic.smooth(0.0, 0.0)
+        return o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
+
+    @property
     def smooth(self) -> bool:
         """Whether the loss is differentiable, so that J has one-sided derivatives."""
         return self.start.objective.loss.smooth
@@ -402,7 +409,12 @@ class Line:
     def is_known(self) -> bool:
         """Whether the slopes along the line are known without a ``Point`` at each."""
         o = self.start.objective
-        return o.loss.has_lines and o.regularizer.has_lines
+        return o.loss.has_lines and (o.regularizer.has_lines or not self._is_penalized)
+
+    @property
+    def _is_penalized(self) -> bool:
+        """Whether any penalized parameter changes along the line."""
+        return bool(self.p[: self.start.objective.regularizer.n_penalized].any())
 
     def value(self, step: float) -> float:
         """Return J(w + step * p)."""

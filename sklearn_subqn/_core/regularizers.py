@@ -45,6 +45,10 @@ class Regularizer(ABC):
         The entries of v for free parameters are taken to be zero.
         """
 
+    def center(self, n_params: int) -> Floats:
+        """Return a point w of shape (n_params,) to start from, in the domain."""
+        return np.zeros(n_params)
+
     def conjugate_gradient(self, v: Floats) -> Floats:
         """Return the w that attains Omega*(v), zero in free parameters."""
         raise TypeError(f"{type(self).__name__} has no differentiable conjugate.")
@@ -363,6 +367,10 @@ class Entropy(Regularizer):
     def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
         A = normals[:, : self.n_penalized]
         return (A * np.exp(v[: self.n_penalized])) @ A.T
+
+    def center(self, n_params: int) -> Floats:
+        """Return the minimizer of Omega."""
+        return self.conjugate_gradient(np.zeros(n_params))
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         w, p = w[: self.n_penalized], p[: self.n_penalized]

@@ -305,7 +305,7 @@ class Loss(ABC):
 
 
 class FirstOrderLoss(Loss):
-    """A loss of which only values and subgradients are known: bundle methods need no more.
+    """A loss of which only values and subgradients are known, as bundle methods need.
 
     A subclass implements ``value`` and ``subgradient``. What is known of the conjugate
     is its value at a subgradient, by the equation of Fenchel and Young, and at zero.

@@ -13,6 +13,7 @@ from ..line_search import exact, settle
 from ..losses._base import Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
+from ..regularizers import L2, Regularizer
 from .aggregated import aggregated_bmrm
 from .alm import alm
 from .auto import auto
@@ -30,6 +31,7 @@ from .trust_region import trust_region
 
 __all__ = [
     "BUNDLE_SOLVERS",
+    "CATALOGUE_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
     "History",
@@ -94,6 +96,8 @@ class SolverSpec:
         Whether the regularizer must be L2.
     first_order : bool
         Whether values and subgradients of the loss are enough.
+    steep : bool
+        Whether the loss may grow exponentially.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
@@ -101,9 +105,14 @@ class SolverSpec:
     proves: bool = False
     l2_only: bool = True
     first_order: bool = False
+    steep: bool = True
 
-    def supports(self, loss: Loss) -> bool:
-        """Return whether the solver can minimize objectives with this loss."""
+    def supports(self, loss: Loss, regularizer: Regularizer | None = None) -> bool:
+        """Return whether the solver can minimize such objectives; default with L2."""
+        if self.l2_only and not (regularizer is None or isinstance(regularizer, L2)):
+            return False
+        if loss.steep and not self.steep:
+            return False
         if not (loss.has_lines or self.first_order):
             return False
         return self.smooth is None or self.smooth == loss.smooth
@@ -222,9 +231,25 @@ def _aggregated_bmrm(objective: Objective, start: Start, options: Options) -> So
     return aggregated_bmrm(objective, start.w)
 
 
+_BOUNDED = {"proves": True, "first_order": True, "steep": False}
+
 #: Solvers of any convex loss; most take any regularizer, too.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "ls-bmrm": SolverSpec(_ls_bmrm, proves=True, l2_only=False, first_order=True),
-    "bmrm": SolverSpec(_bmrm, proves=True, l2_only=False, first_order=True),
-    "bmrm-aggregated": SolverSpec(_aggregated_bmrm, proves=True, first_order=True),
+    "bmrm": SolverSpec(_bmrm, l2_only=False, **_BOUNDED),
+    "bmrm-aggregated": SolverSpec(_aggregated_bmrm, **_BOUNDED),
+}
+
+
+def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Solver:
+    if SOLVERS["auto"].supports(objective.loss, objective.regularizer):
+        return _auto(objective, start, options)
+    return _ls_bmrm(objective, start, options)
+
+
+#: All solvers of L2-regularized losses and bundle methods; "auto" takes any problem.
+CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
+    **SOLVERS,
+    **BUNDLE_SOLVERS,
+    "auto": SolverSpec(_catalogue_auto, l2_only=False, first_order=True),
 }

@@ -97,7 +97,7 @@ def ls_bmrm(
     best = settle(objective.at(w) if w.any() else objective.origin())
     yield Iterate(best, phase="ls-bmrm", dual=best.dual)
     model.add(best.cut)
-    n_stuck = 0
+    n_stuck, highest = 0, 2.0 * abs(best.value)
     while n_stuck < _MAX_STUCK:
         before = best.value - model.lower_bound
         model.minimize()
@@ -107,7 +107,7 @@ def ls_bmrm(
             best = new
             model.add(best.cut)
         yield Iterate(best, None, model.lower_bound, "ls-bmrm", best.dual)
-        model.add(settle(_between(best, line.point(1.0), theta)).cut)
+        model.add(settle(_cut_point(best, line.point(1.0), theta, highest)).cut)
         n_stuck = n_stuck + 1 if best.value - model.lower_bound >= before else 0
     return "no_progress"
 
@@ -127,10 +127,18 @@ def _minimizer(line: Line) -> Point:
     return line.point(step) if 0.0 < step < np.inf else line.start
 
 
-def _between(first: Point, second: Point, share: float) -> Point:
-    """Return (1 - share) * first + share * second."""
-    dscores = second.scores - first.scores
-    return Line(first, second.w - first.w, dscores).point(share)
+def _cut_point(best: Point, end: Point, theta: float, highest: float) -> Point:
+    """Return (1 - theta) * best + theta * end.
+
+    For steep losses theta is divided until no higher than ``highest``.
+    """
+    line = Line(best, end.w - best.w, end.scores - best.scores)
+    point = line.point(theta)
+    if best.objective.loss.steep:
+        while point.value > highest:
+            theta *= 0.25
+            point = line.point(theta)
+    return point
 
 
 def _with_free(w: Floats, point: Point) -> Floats:

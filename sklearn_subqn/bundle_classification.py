@@ -1,0 +1,266 @@
+"""Classification with any convex loss and a proven distance from the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._bundle import BundleEstimator, LossProblems
+from ._callbacks import with_callbacks
+from ._classifier import LinearClassifier
+from ._core.losses import Exponential, Hinge, Logistic, Loss, SquaredHinge
+from ._estimator import Floats, Progress
+from ._validation import check_option, unchanged_on_failure
+
+#: Losses of one score per row, for targets -1 or +1; each class against the rest.
+_BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
+    "hinge": lambda estimator: Hinge(),
+    "squared_hinge": lambda estimator: SquaredHinge(),
+    "log_loss": lambda estimator: Logistic(),
+    "exponential": lambda estimator: Exponential(),
+}
+
+
+class ClassProblems(LossProblems):
+    """The problems of a classifier: one, or one class against the rest.
+
+    Parameters
+    ----------
+    estimator : BMRMClassifier
+        Gives the parameters.
+    X : {ndarray, CSR matrix} of shape (n, d)
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    classes : ndarray
+        For two classes, one problem with the second as the positive class.
+    loss : Loss
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        estimator: BMRMClassifier,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        loss: Loss,
+        n_threads: int,
+    ) -> None:
+        self.classes = classes
+        positives = classes[1:] if len(classes) == 2 else classes
+        targets = [np.where(y == positive, 1.0, -1.0) for positive in positives]
+        name = type(estimator).__name__
+        labels = [name]
+        if len(positives) > 1:
+            labels = [f"{name}, class {positive}" for positive in positives]
+        super().__init__(estimator, X, targets, loss, weights, n_threads, labels=labels)
+
+    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
+        return {"classes_": self.classes, **super()._fitted(index, w)}
+
+
+class BMRMClassifier(LinearClassifier, BundleEstimator):
+    """Linear classification with any convex loss, and proof of its optimality.
+
+    Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
+    rest where there are more than two, and reports how far the result is from the
+    optimum at most.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Strength of the penalty against the *mean* loss, positive.
+    loss : str or Loss, default="hinge"
+        With labels y of -1 and +1 and the margin ``m = y f(x)``:
+
+        - "hinge": ``max(0, 1 - m)``;
+        - "squared_hinge": ``max(0, 1 - m)²``;
+        - "log_loss": ``ln(1 + exp(-m))``;
+        - "exponential": ``exp(-m)``;
+        - or a loss of one's own, see the user guide.
+    penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
+            "normalized_entropy"}, default="l2"
+        Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
+        ||w||²``; ``||w||_p² / 2``; ``wᵀ B w / 2``; ``sum_j w_j ln w_j - w_j`` for
+        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex.
+    l1_ratio : float, default=0.5
+        For the elastic net, in [0, 1].
+    p : float, default=1.5
+        For "lp", above 1.
+    penalty_matrix : array-like of shape (n_features, n_features), default=None
+        B for "quadratic", symmetric and positive definite.
+    solver : str, default="auto"
+        Optimization method.
+
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
+          start by the shape of the data, then "alm"; else "ls-bmrm".
+        - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
+        - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
+          bundle methods.
+        - "sublbfgs", "subbfgs"; "alm" for piecewise linear losses; "lbfgs", "bfgs",
+          "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
+          :class:`SubLBFGSLinearSVC`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    tol : float, default=1e-3
+        Stop when the objective is proven to be within ``tol`` times its absolute value
+        of the optimum.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples of each class.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for the same
+        classes and features.
+    memory : int, default=15
+        Number of displacement pairs of limited-memory methods.
+    bundle_size : int or None, default=None
+        Number of cuts that bundle methods keep, at least 2, the aggregate included;
+        None for no limit. Cuts inactive for 10 iterations are removed in any case.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features, of the type of X.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; zero if ``fit_intercept=False``.
+    classes_ : ndarray of shape (n_classes,)
+        The classes with positive total weight.
+    objective_ : float or ndarray of shape (n_classes,)
+        Objective at the coefficients; one per class beyond two classes.
+    dual_gap_ : float or ndarray of shape (n_classes,)
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations, the largest of all problems.
+    history_ : list of History
+        For each problem the objective, lower bound, passes over the data and seconds
+        after each iteration. See :class:`ConvergenceDisplay`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRegressor : The losses of regression.
+    SubLBFGSLinearSVC : Hinge losses with L2, of fewer parameters.
+
+    References
+    ----------
+    C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
+    Regularized Risk Minimization, JMLR 11: Alg. 2-4, Table 5, Appendix C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = BMRMClassifier(loss="hinge", penalty="l1", alpha=0.01).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_), int((clf.coef_ != 0).sum())
+    (True, 18)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        *,
+        loss: str | Loss = "hinge",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        p: float = 1.5,
+        penalty_matrix: Any = None,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        memory: int = 15,
+        bundle_size: int | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.p = p
+        self.penalty_matrix = penalty_matrix
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.memory = memory
+        self.bundle_size = bundle_size
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BMRMClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float64 and float32 arrays and CSR matrices of them are used
+            without a copy.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : BMRMClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        self._check_bundle_parameters()
+        if not isinstance(self.loss, Loss):
+            check_option("loss", self.loss, list(_BINARY_LOSSES))
+
+    def _problems(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        n_threads: int,
+    ) -> ClassProblems:
+        loss = self.loss
+        if not isinstance(loss, Loss):
+            loss = _BINARY_LOSSES[loss](self)
+        return ClassProblems(self, X, y, weights, classes, loss, n_threads)

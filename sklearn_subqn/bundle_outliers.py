@@ -1,0 +1,272 @@
+"""Detection of outliers with a proven distance from the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from ._bundle import BundleEstimator, LossProblems
+from ._callbacks import FitTask, with_callbacks
+from ._core.losses import Loss, Novelty
+from ._estimator import Progress, n_threads
+from ._validation import check_number, check_sample_weight, unchanged_on_failure
+
+
+class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
+    """Linear one-class support vector machine, and proof of its optimality.
+
+    Minimizes ``alpha * Omega(w) + sum_i s_i max(0, 1 - <w, x_i>) / sum_i s_i``: the
+    half-space ``<w, x> >= 1``, which does not hold the origin, holds most samples.
+    There is no intercept. The margin of one loses nothing: another one scales w and
+    alpha.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Strength of the penalty against the *mean* loss, positive. The smaller, the
+        fewer samples are outliers.
+    contamination : "auto" or float, default="auto"
+        Share of the training samples that are outliers, in (0, 0.5]; "auto" counts
+        those outside of the half-space.
+    penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
+            "normalized_entropy"}, default="l2"
+        Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
+        ||w||²``; ``||w||_p² / 2``; ``wᵀ B w / 2``; ``sum_j w_j ln w_j - w_j`` for
+        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex.
+    l1_ratio : float, default=0.5
+        For the elastic net, in [0, 1].
+    p : float, default=1.5
+        For "lp", above 1.
+    penalty_matrix : array-like of shape (n_features, n_features), default=None
+        B for "quadratic", symmetric and positive definite.
+    solver : str, default="auto"
+        Optimization method.
+
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
+          start by the shape of the data, then "alm"; else "ls-bmrm".
+        - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
+        - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
+          bundle methods.
+        - "sublbfgs", "subbfgs"; "alm" for piecewise linear losses; "lbfgs", "bfgs",
+          "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
+          :class:`SubLBFGSLinearSVC`.
+    tol : float, default=1e-3
+        Stop when the objective is proven to be within ``tol`` times its absolute value
+        of the optimum.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for as many
+        features.
+    memory : int, default=15
+        Number of displacement pairs of limited-memory methods.
+    bundle_size : int or None, default=None
+        Number of cuts that bundle methods keep, at least 2, the aggregate included;
+        None for no limit. Cuts inactive for 10 iterations are removed in any case.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, of the type of X.
+    offset_ : float
+        Samples with smaller scores are outliers: 1, or for a given ``contamination``
+        that quantile of the training samples' scores.
+    objective_ : float
+        Objective at the coefficients.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of History
+        One, with the objective, lower bound, passes over the data and seconds after
+        each iteration. See :class:`ConvergenceDisplay`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    sklearn.linear_model.SGDOneClassSVM : The same by stochastic gradients, with the
+        offset among the parameters.
+
+    References
+    ----------
+    B. Schölkopf et al. (2001), Estimating the Support of a High-dimensional
+    Distribution, Neural Computation 13. C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le
+    (2010), Bundle Methods for Regularized Risk Minimization, JMLR 11: Table 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMOutlierDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(loc=3.0, size=(200, 2))
+    >>> detector = BMRMOutlierDetector(contamination=0.05).fit(X)
+    >>> detector.predict([[3.0, 3.0], [0.0, 0.0]])
+    array([ 1, -1])
+    """
+
+    loss = "novelty"
+    fit_intercept = False
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        *,
+        contamination: str | float = "auto",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        p: float = 1.5,
+        penalty_matrix: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        memory: int = 15,
+        bundle_size: int | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.contamination = contamination
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.p = p
+        self.penalty_matrix = penalty_matrix
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.memory = memory
+        self.bundle_size = bundle_size
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : object
+            Ignored.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : BMRMOutlierDetector
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        """
+        self._check_parameters()
+        previous = vars(self).copy() if self.warm_start else {}
+        raw_X = X
+        X = self._check_X(X, reset=True)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        loss: Loss = Novelty()
+        problems = LossProblems(
+            self, X, [np.ones(X.shape[0])], loss, weights, n_threads(self.n_jobs)
+        )
+        if "coef_" in previous and previous["coef_"].shape == (1, X.shape[1]):
+            duals = previous.get("_duals")
+            problems.start_from(previous["coef_"], np.zeros(1), duals)
+        task = FitTask(self, 1, self.max_iter, raw_X, None, sample_weight)
+        (solution,) = problems.solve(float(self.alpha), task)
+        self.coef_, self.intercept_ = problems.coefficients()
+        self.objective_, self.dual_gap_ = solution.objective, solution.dual_gap
+        self.n_iter_ = max(1, solution.n_iter)
+        self.history_ = [solution.history]
+        # The dual point is only worth its memory to a fit that starts from it.
+        self._duals = [solution.dual] if self.warm_start else None
+        self.offset_ = 1.0
+        if self.contamination != "auto":
+            scores = self._raw_scores(X).ravel()[weights > 0.0]
+            share = 100.0 * float(self.contamination)
+            self.offset_ = float(np.percentile(scores, share))
+        task.end()
+        return self
+
+    def score_samples(self, X: Any) -> Any:
+        """Return <w, x> of samples; small scores are abnormal.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._raw_scores(X).ravel()
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores minus ``offset_``, negative for outliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> Any:
+        """Return 1 for inliers and -1 for outliers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        self._check_bundle_parameters(intercept=False)
+        if isinstance(self.contamination, str):
+            if self.contamination != "auto":
+                raise ValueError(
+                    "contamination must be 'auto' or in (0, 0.5], got "
+                    f"{self.contamination!r}."
+                )
+            return
+        check_number("contamination", self.contamination, low=0.0, low_included=False)
+        if self.contamination > 0.5:
+            raise ValueError(
+                "contamination must be 'auto' or in (0, 0.5], got "
+                f"{self.contamination!r}."
+            )

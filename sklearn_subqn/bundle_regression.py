@@ -1,0 +1,341 @@
+"""Regression with any convex loss and a proven distance from the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import RegressorMixin
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
+
+from ._bundle import BundleEstimator, LossProblems, checked_metric
+from ._callbacks import FitTask, with_callbacks
+from ._core.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Huber,
+    Loss,
+    MultivariateSquared,
+    Poisson,
+    Quantile,
+    Squared,
+)
+from ._estimator import Progress, n_threads
+from ._validation import (
+    check_number,
+    check_option,
+    check_sample_weight,
+    unchanged_on_failure,
+)
+
+_LOSSES: dict[str, Callable[[Any], Loss]] = {
+    "squared_error": lambda estimator: Squared(),
+    "absolute_error": lambda estimator: Absolute(),
+    "quantile": lambda estimator: Quantile(float(estimator.quantile)),
+    "epsilon_insensitive": lambda estimator: EpsilonInsensitive(
+        float(estimator.epsilon)
+    ),
+    "huber": lambda estimator: Huber(float(estimator.epsilon)),
+    "poisson": lambda estimator: Poisson(),
+}
+
+
+class BMRMRegressor(RegressorMixin, BundleEstimator):
+    """Linear regression with any convex loss, and proof of its optimality.
+
+    Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
+    itself, and reports how far the result is from the optimum at most.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Strength of the penalty against the *mean* loss, positive.
+    loss : str or Loss, default="squared_error"
+        With the residual ``r = y - f(x)``:
+
+        - "squared_error": ``r² / 2``; with ``metric`` M, ``rᵀ M r / 2`` of all columns;
+        - "absolute_error": ``|r|``;
+        - "quantile": ``quantile * max(r, 0) + (1 - quantile) * max(-r, 0)``;
+        - "epsilon_insensitive": ``max(0, |r| - epsilon)``;
+        - "huber": ``r² / 2`` for ``|r| <= epsilon``, else linear;
+        - "poisson": ``exp(f(x)) - y f(x)`` for non-negative y; predictions are
+          ``exp(f(x))``;
+        - or a loss of one's own, see the user guide.
+    penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
+            "normalized_entropy"}, default="l2"
+        Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
+        ||w||²``; ``||w||_p² / 2``; ``wᵀ B w / 2``; ``sum_j w_j ln w_j - w_j`` for
+        non-negative w; ``sum_j w_j ln w_j`` for w on the unit simplex.
+    l1_ratio : float, default=0.5
+        For the elastic net, in [0, 1].
+    p : float, default=1.5
+        For "lp", above 1.
+    penalty_matrix : array-like of shape (n_features, n_features), default=None
+        B for "quadratic", symmetric and positive definite.
+    quantile : float, default=0.5
+        In (0, 1).
+    epsilon : float, default=0.1
+        Half-width of the insensitive tube, or threshold of Huber's loss.
+    metric : array-like of shape (n_targets, n_targets), default=None
+        M of squared errors, symmetric and positive semidefinite.
+    solver : str, default="auto"
+        Optimization method.
+
+        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
+          start by the shape of the data, then "alm"; else "ls-bmrm".
+        - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
+        - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
+          bundle methods.
+        - "sublbfgs", "subbfgs"; "alm" for piecewise linear losses; "lbfgs", "bfgs",
+          "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
+          :class:`SubLBFGSLinearSVC`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    tol : float, default=1e-3
+        Stop when the objective is proven to be within ``tol`` times its absolute value
+        of the optimum.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for as many
+        features and columns of y.
+    memory : int, default=15
+        Number of displacement pairs of limited-memory methods.
+    bundle_size : int or None, default=None
+        Number of cuts that bundle methods keep, at least 2, the aggregate included;
+        None for no limit. Cuts inactive for 10 iterations are removed in any case.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        Weights of the features, of the type of X.
+    intercept_ : float or ndarray of shape (n_targets,)
+        Intercepts; zero if ``fit_intercept=False``.
+    objective_ : float or ndarray of shape (n_targets,)
+        Objective at the coefficients; one number with ``metric``.
+    dual_gap_ : float or ndarray of shape (n_targets,)
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations, the largest of all problems.
+    history_ : list of History
+        For each problem the objective, lower bound, passes over the data and seconds
+        after each iteration. See :class:`ConvergenceDisplay`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMClassifier, BMRMOutlierDetector : The losses of classification and of novelty.
+
+    Notes
+    -----
+    A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
+
+    References
+    ----------
+    C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
+    Regularized Risk Minimization, JMLR 11: Alg. 2-4, Tables 5 and 6, Appendix C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X @ [1.0, 2.0] + rng.exponential(size=200)
+    >>> model = BMRMRegressor(loss="quantile", quantile=0.9, alpha=1e-6).fit(X, y)
+    >>> float(np.mean(y <= model.predict(X)))
+    0.905
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        *,
+        loss: str | Loss = "squared_error",
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
+        p: float = 1.5,
+        penalty_matrix: Any = None,
+        quantile: float = 0.5,
+        epsilon: float = 0.1,
+        metric: Any = None,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        memory: int = 15,
+        bundle_size: int | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.p = p
+        self.penalty_matrix = penalty_matrix
+        self.quantile = quantile
+        self.epsilon = epsilon
+        self.metric = metric
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.memory = memory
+        self.bundle_size = bundle_size
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BMRMRegressor:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float64 and float32 arrays and CSR matrices of them are used
+            without a copy.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : BMRMRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        """
+        self._check_parameters()
+        previous = vars(self).copy() if self.warm_start else {}
+        raw_X, raw_y = X, y
+        X, y = self._check_X(X, y, reset=True, several=True)
+        if sparse.issparse(y):
+            raise ValueError("Sparse y is not supported; pass an array.")
+        targets = np.array(y, dtype=np.float64, order="F")
+        if self.loss == "poisson" and np.any(targets < 0.0):
+            raise ValueError(
+                f"loss='poisson' needs y >= 0; its least value is {targets.min():g}."
+            )
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        problems = self._problems(X, targets, weights)
+        shape = targets.shape[1:]
+        if "coef_" in previous and previous["coef_"].shape == (*shape, X.shape[1]):
+            problems.start_from(
+                np.atleast_2d(previous["coef_"]),
+                np.atleast_1d(previous["intercept_"]),
+                previous.get("_duals"),
+            )
+        task = FitTask(
+            self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
+        )
+        solutions = problems.solve(float(self.alpha), task)
+        coef, intercept = problems.coefficients()
+        self.coef_ = coef if shape else coef[0]
+        self.intercept_ = intercept if shape else intercept[0]
+        objectives = np.array([solution.objective for solution in solutions])
+        gaps = np.array([solution.dual_gap for solution in solutions])
+        several = len(solutions) > 1
+        self.objective_ = objectives if several else float(objectives[0])
+        self.dual_gap_ = gaps if several else float(gaps[0])
+        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
+        self.history_ = [solution.history for solution in solutions]
+        # Dual points are only worth their memory to a fit that starts from them.
+        self._duals = (
+            [start.dual for start in problems.starts] if self.warm_start else None
+        )
+        task.end()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            For the Poisson loss the expected counts ``exp(f(x))``.
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        scores += self.intercept_
+        return np.exp(scores, out=scores) if self.loss == "poisson" else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        self._check_bundle_parameters()
+        if not isinstance(self.loss, Loss):
+            check_option("loss", self.loss, list(_LOSSES))
+        if self.loss == "quantile":
+            check_number("quantile", self.quantile, low=0.0, low_included=False)
+            if self.quantile >= 1.0:
+                raise ValueError(f"quantile must be < 1, got {self.quantile!r}.")
+        if self.loss in ("epsilon_insensitive", "huber"):
+            positive = self.loss == "huber"
+            check_number("epsilon", self.epsilon, low=0.0, low_included=not positive)
+        if self.metric is not None and self.loss != "squared_error":
+            raise ValueError("metric is for loss='squared_error' only.")
+
+    def _problems(
+        self, X: Any, y: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+    ) -> LossProblems:
+        """Return a problem for each column of y, or one of a joint loss."""
+        name, threads = type(self).__name__, n_threads(self.n_jobs)
+        columns = [y] if y.ndim == 1 else [y[:, j] for j in range(y.shape[1])]
+        if self.metric is not None:
+            metric = checked_metric("metric", self.metric, len(columns), definite=False)
+            loss: Loss = MultivariateSquared(metric)
+        elif isinstance(self.loss, Loss):
+            loss = self.loss
+        else:
+            loss = _LOSSES[self.loss](self)
+        if loss.joint:
+            Y = np.ascontiguousarray(y.reshape(len(y), -1))
+            return LossProblems(
+                self, X, [Y], loss, weights, threads, n_scores=Y.shape[1]
+            )
+        labels = [name]
+        if len(columns) > 1:
+            labels = [f"{name}, column {j} of y" for j in range(len(columns))]
+        return LossProblems(self, X, columns, loss, weights, threads, labels=labels)
