@@ -14,7 +14,7 @@ from .simplex_qp import minimize_on_simplex
 
 # Newton steps on the dual of the model, at most, and the relative gain of a step below
 # which it is solved.
-_MAX_NEWTON = 50
+_MAX_NEWTON = 200
 _NEWTON_TOLERANCE = 1e-14
 
 # The linear program gains so many columns at a time, at least.

@@ -25,6 +25,7 @@ from .cg import cg
 from .fista import fista
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
+from .proximal_bundle import proximal_bundle, trust_region_bundle
 from .run import History, Iterate, Result, Solver, Start, run
 from .subbfgs import subbfgs
 from .trust_region import trust_region
@@ -53,10 +54,12 @@ __all__ = [
     "newton",
     "owlqn",
     "owlqn_star",
+    "proximal_bundle",
     "run",
     "settle",
     "subbfgs",
     "trust_region",
+    "trust_region_bundle",
 ]
 
 
@@ -231,13 +234,30 @@ def _aggregated_bmrm(objective: Objective, start: Start, options: Options) -> So
     return aggregated_bmrm(objective, start.w)
 
 
-_BOUNDED = {"proves": True, "first_order": True, "steep": False}
+def _proximal_bundle(objective: Objective, start: Start, options: Options) -> Solver:
+    return proximal_bundle(objective, start.w)
+
+
+def _trust_region_bundle(
+    objective: Objective, start: Start, options: Options
+) -> Solver:
+    return trust_region_bundle(objective, start.w)
+
+
 
 #: Solvers of any convex loss; most take any regularizer, too.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "ls-bmrm": SolverSpec(_ls_bmrm, proves=True, l2_only=False, first_order=True),
-    "bmrm": SolverSpec(_bmrm, l2_only=False, **_BOUNDED),
-    "bmrm-aggregated": SolverSpec(_aggregated_bmrm, **_BOUNDED),
+    "bmrm": SolverSpec(
+        _bmrm, proves=True, l2_only=False, first_order=True, steep=False
+    ),
+    "bmrm-aggregated": SolverSpec(
+        _aggregated_bmrm, proves=True, first_order=True, steep=False
+    ),
+    "proximal-bundle": SolverSpec(_proximal_bundle, first_order=True, steep=False),
+    "trust-region-bundle": SolverSpec(
+        _trust_region_bundle, first_order=True, steep=False
+    ),
 }
 
 

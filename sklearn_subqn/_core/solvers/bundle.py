@@ -114,11 +114,20 @@ def ls_bmrm(
 
 def _towards(best: Point, w: Floats) -> Line:
     """Return the line from a point to w with its best free parameters."""
-    line = best.along(_with_free(w, best) - best.w)
-    if not best.objective.n_free:
+    return following(best.along(_with_free(w, best) - best.w))
+
+
+def following(line: Line) -> Line:
+    """Return the line to the same end, but for its free parameters, the best ones.
+
+    The change of the scores is not computed as a difference of scores: where it is tiny
+    the steps are long.
+    """
+    n = line.start.objective.regularizer.n_penalized
+    if n == len(line.p):
         return line
-    end = settle(line.point(1.0))
-    return Line(best, end.w - best.w, end.scores - best.scores)
+    change = settle(line.point(1.0)).w[n:] - line.start.w[n:]
+    return Line(line.start, np.append(line.p[:n], change), line.dscores + change)
 
 
 def _minimizer(line: Line) -> Point:

@@ -1,0 +1,187 @@
+"""Classical bundle methods, which stabilize by the distance from the best point.
+
+Baselines for BMRM (Teo et al. 2010, sections 2.1 and 5.2): cuts of the whole objective
+instead of the risk, and a parameter to tune.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..cut_model import Cuts
+from ..line_search import exact, settle
+from ..losses._base import Floats
+from ..objective import Cut, Line, Objective, Point
+from ..simplex_qp import minimize_on_simplex
+from .bundle import following
+from .run import Iterate, Solver
+
+# A step is serious if it gains this share of what the model promises (rho of Alg. 1),
+# and the trust region grows if it gains the second share.
+_SERIOUS, _EXCELLENT = 0.1, 0.5
+
+# The promise is rounding below this share of the objective.
+_ROUNDING = 1e-15
+
+# The radius is met to this relative accuracy.
+_RADIUS_TOLERANCE = 0.1
+
+
+class CenteredModel:
+    """The maximum of cuts of J near a center, with a quadratic penalty on the distance.
+
+    Parameters
+    ----------
+    center : Point
+        The best point, with its free parameters minimized over.
+    """
+
+    def __init__(self, center: Point) -> None:
+        o = center.objective
+        self._n = o.regularizer.n_penalized
+        self._cuts = Cuts(self._n)
+        self.center = center
+        self.add(center)
+
+    def add(self, point: Point) -> None:
+        """Store the cut of J at a point."""
+        normal = point.gradient[: self._n]
+        offset = point.value - float(normal @ point.w[: self._n])
+        self._cuts.add(Cut(normal, offset), normal)
+
+    def step(self, zeta: float) -> tuple[Floats, float]:
+        """Minimize the model plus zeta / 2 times the squared distance (eq. 5).
+
+        Returns the step from the center, of shape (n_penalized,), and how far the
+        minimum lies below the value at the center.
+        """
+        cuts = self._cuts
+        heights = cuts.offsets + cuts.normals @ self.center.w[: self._n]
+        heights -= self.center.value
+        x = minimize_on_simplex(cuts.gram / zeta, heights, cuts.multipliers)
+        cuts.multipliers = x
+        normal = x @ cuts.normals
+        square = float(normal @ normal)
+        promise = 0.5 * square / zeta - float(x @ heights)
+        return normal / -zeta, promise
+
+
+def proximal_bundle(objective: Objective, w: Floats) -> Solver:
+    """Yield the iterates of the proximal bundle method with line search (Alg. 1).
+
+    Parameters
+    ----------
+    objective : Objective
+        With any loss, and L2.
+    w : ndarray of shape (q,)
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the model promises no more than rounding.
+
+    Notes
+    -----
+    zeta is halved after steps of more than one, and doubled after null steps.
+    """
+    center = settle(objective.at(w))
+    yield Iterate(center, center.cut, phase="proximal-bundle", dual=center.dual)
+    model = CenteredModel(center)
+    zeta = _first_zeta(center)
+    while True:
+        step, promise = model.step(zeta)
+        if promise <= _ROUNDING * abs(center.value):
+            return "no_progress"
+        line = _line(center, step)
+        length = exact(line)
+        point = settle(line.point(length if 0.0 < length < np.inf else 1.0))
+        gain = center.value - point.value
+        model.add(point)
+        if gain >= _SERIOUS * promise:
+            model.center = center = point
+            zeta *= 0.5 if length > 1.0 else 1.0
+        else:
+            # A cut where the search ended tells less than one at the model's minimizer.
+            point = settle(line.point(1.0))
+            model.add(point)
+            zeta *= 2.0
+        yield Iterate(center, point.cut, phase="proximal-bundle", dual=center.dual)
+
+
+def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
+    """Yield the iterates of a bundle method with a trust region (eq. 6).
+
+    The radius follows the ratio of the gain to what the model promises, in the manner
+    of Schramm and Zowe (1992); the multiplier zeta of its constraint is found by
+    bisection.
+
+    Parameters
+    ----------
+    objective : Objective
+        With any loss, and L2.
+    w : ndarray of shape (q,)
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the model promises no more than rounding.
+    """
+    center = settle(objective.at(w))
+    yield Iterate(center, center.cut, phase="trust-region-bundle", dual=center.dual)
+    model = CenteredModel(center)
+    zeta = _first_zeta(center)
+    step, _ = model.step(zeta)
+    radius = float(np.linalg.norm(step))
+    while True:
+        step, zeta = _step_within(model, radius, zeta)
+        # What the model itself promises, without the term of the distance.
+        promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
+        if promise <= _ROUNDING * abs(center.value):
+            return "no_progress"
+        point = settle(_line(center, step).point(1.0))
+        model.add(point)
+        gain = center.value - point.value
+        if gain >= _EXCELLENT * promise:
+            radius *= 2.0
+        elif gain < 0.0:
+            radius = 0.5 * min(radius, float(np.linalg.norm(step)))
+        if gain >= _SERIOUS * promise:
+            model.center = center = point
+        yield Iterate(center, point.cut, phase="trust-region-bundle", dual=center.dual)
+
+
+def _step_within(
+    model: CenteredModel, radius: float, zeta: float
+) -> tuple[Floats, float]:
+    """Return the step to the model's minimizer within a radius, and its multiplier."""
+    low, high = 0.0, np.inf
+    for _ in range(60):
+        step, _ = model.step(zeta)
+        length = float(np.linalg.norm(step))
+        if length > radius:
+            low = zeta
+        elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
+            high = zeta
+        else:
+            break
+        if high == np.inf:
+            zeta *= 2.0
+        elif low == 0.0:
+            zeta *= 0.25
+        else:
+            zeta = float(np.sqrt(low * high))
+    return step, zeta
+
+
+def _first_zeta(center: Point) -> float:
+    """Return the zeta for which the first step promises about all of the objective."""
+    g = center.gradient
+    square = float(g @ g)
+    return 0.5 * square / abs(center.value) if square > 0.0 and center.value else 1.0
+
+
+def _line(center: Point, step: Floats) -> Line:
+    """Return the line from the center along a step, free parameters following."""
+    return following(center.along(np.append(step, np.zeros(center.objective.n_free))))

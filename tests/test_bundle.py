@@ -1,0 +1,459 @@
+"""Bundle methods, their models, and the regularizers (Teo et al. 2010)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from _problems import EXPLORE, binary_objective, binary_problems, gaussian_data
+from _problems import svc_bounds as bounds_of_svc
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import LinearConstraint, linprog, minimize
+
+from sklearn_subqn._core import cut_model as cut_models
+from sklearn_subqn._core.certificate import CutBundle
+from sklearn_subqn._core.cut_model import Cuts, LinearModel, cut_model
+from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.line_search import exact, minimize_by_cuts, settle
+from sklearn_subqn._core.losses import (
+    Exponential,
+    FirstOrderLoss,
+    Hinge,
+    Logistic,
+    Poisson,
+    Quantile,
+    Squared,
+    SquaredHinge,
+)
+from sklearn_subqn._core.objective import Cut, Objective
+from sklearn_subqn._core.regularizers import (
+    L2,
+    ElasticNet,
+    Entropy,
+    NormalizedEntropy,
+    QuadraticForm,
+    SquaredNorm,
+)
+from sklearn_subqn._core.solvers import (
+    BUNDLE_SOLVERS,
+    CATALOGUE_SOLVERS,
+    Options,
+    Start,
+    aggregated_bmrm,
+    bmrm,
+    ls_bmrm,
+    run,
+)
+
+MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.25], [0.0, -0.25, 0.5]])
+REGULARIZERS = {
+    "l2": L2(3),
+    "elastic net": ElasticNet(3, 0.5),
+    "p = 1.5": SquaredNorm(3, 1.5),
+    "p = 3": SquaredNorm(3, 3.0),
+    "quadratic": QuadraticForm(MATRIX),
+    "entropy": Entropy(3),
+    "normalized entropy": NormalizedEntropy(3),
+}
+each_regularizer = pytest.mark.parametrize("name", REGULARIZERS)
+each_solver = pytest.mark.parametrize("solver", BUNDLE_SOLVERS)
+
+
+class SlowHinge(FirstOrderLoss):
+    """The hinge by value and subgradient alone."""
+
+    def value(self, scores, targets, weights):
+        return Hinge().value(scores, targets, weights)
+
+    def subgradient(self, scores, targets, weights):
+        return Hinge().subgradient(scores, targets, weights)
+
+
+def solve(solver, objective, *, tol=1e-6, max_iter=3000, **options):
+    spec = CATALOGUE_SOLVERS[solver]
+    start = Start(objective.regularizer.center(objective.n_params))
+    bundle = None if spec.proves or solver == "auto" else CutBundle(objective)
+    generator = spec.start(objective, start, Options(**options))
+    return run(generator, tol=tol, max_iter=max_iter, bundle=bundle)
+
+
+# Regularizers
+
+
+@each_regularizer
+def test_conjugates_and_their_derivatives(name):
+    omega = REGULARIZERS[name]
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        v = np.append(rng.normal(size=3), 0.0)
+        w = omega.conjugate_gradient(v)
+        assert w[3] == 0.0
+        both = omega.value(w) + omega.conjugate(v)
+        assert both == pytest.approx(v @ w, abs=1e-12)
+        h = 1e-6
+        steps = h * np.eye(4)[:3]
+        rates = [
+            (omega.conjugate(v + e) - omega.conjugate(v - e)) / 2 / h for e in steps
+        ]
+        assert_allclose(w[:3], rates, atol=1e-8)
+        A = rng.normal(size=(2, 4))
+        moved = [
+            omega.conjugate_gradient(v + h * a * [1, 1, 1, 0])
+            - omega.conjugate_gradient(v - h * a * [1, 1, 1, 0])
+            for a in A
+        ]
+        expected = A[:, :3] @ (np.array(moved)[:, :3] / (2.0 * h)).T
+        assert_allclose(omega.conjugate_gram(v, A), expected, atol=1e-6)
+
+
+@each_regularizer
+def test_gradients_give_lower_bounds(name):
+    omega = REGULARIZERS[name]
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        w, other = (omega.conjugate_gradient(rng.normal(size=4)) for _ in range(2))
+        bound = omega.value(w) + omega.gradient(w) @ (other - w)
+        assert omega.value(other) >= bound - 1e-13
+        # Within the domain up to the longest step, and no further.
+        p = rng.normal(size=4) * [1, 1, 1, 0]
+        longest = omega.longest_step(w, p)
+        if longest < np.inf:
+            assert np.isfinite(omega.value(w + 0.999 * longest * p))
+            assert omega.value(w + 1.001 * longest * p) == np.inf
+
+
+@pytest.mark.parametrize("name", ["p = 1.5", "entropy", "normalized entropy"])
+def test_what_is_not_piecewise_quadratic_says_so(name):
+    omega = REGULARIZERS[name]
+    with pytest.raises(TypeError, match="is not piecewise quadratic"):
+        omega.restrict(np.ones(4), np.ones(4))
+    with pytest.raises(TypeError, match="no diagonal Hessian"):
+        omega.curvature(np.ones(4))
+
+
+def test_the_l1_norm_has_no_differentiable_conjugate():
+    with pytest.raises(TypeError, match="no differentiable conjugate"):
+        ElasticNet(3).conjugate_gradient(np.ones(3))
+    with pytest.raises(TypeError, match="no differentiable conjugate"):
+        ElasticNet(3).conjugate_gram(np.ones(3), np.eye(3))
+
+
+# Models
+
+
+def model_of(omega, n_cuts=6, alpha=0.3, seed=0):
+    """A model of random cuts; nothing else of the objective matters."""
+    rng = np.random.default_rng(seed)
+    X, y = gaussian_data(rng, 4, 3)
+    design = Design(X, fit_intercept=False)
+    objective = Objective(design, y, Hinge(), omega, alpha, np.full(4, 0.25))
+    cuts = [Cut(rng.normal(size=3), float(rng.normal())) for _ in range(n_cuts)]
+    return cut_model(objective, patience=None), cuts
+
+
+@each_regularizer
+@pytest.mark.parametrize("seed", range(3))
+def test_minimum_of_the_model(name, seed):
+    omega = REGULARIZERS[name]
+    model, cuts = model_of(omega, seed=seed)
+    previous = -np.inf
+    for cut in cuts:
+        model.add(cut)
+        model.minimize()
+        # More cuts, a higher model.
+        assert model.lower_bound >= previous - 1e-12
+        previous = model.lower_bound
+    heights = [a @ model.w + b for a, b in cuts]
+    value = 0.3 * omega.value(model.w) + max(heights)
+    # Primal and dual values agree: both are optimal.
+    assert value == pytest.approx(model.lower_bound, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_program_with_columns_generated(seed, monkeypatch):
+    monkeypatch.setattr(cut_models, "_NEW_COLUMNS", 1)
+    rng = np.random.default_rng(seed)
+    d, alpha = 30, 0.2
+    X, y = gaussian_data(rng, 20, d)
+    design = Design(X, fit_intercept=False)
+    objective = Objective(design, y, Hinge(), ElasticNet(d), alpha, np.full(20, 0.05))
+    model = cut_model(objective)
+    assert isinstance(model, LinearModel)
+    A, b = rng.normal(size=(8, d)), rng.normal(size=8)
+    for normal, offset in zip(A, b, strict=True):
+        model.add(Cut(normal, float(offset)))
+    model.minimize()
+    value = alpha * np.abs(model.w).sum() + max(0.0, np.max(A @ model.w + b))
+    assert value == pytest.approx(model.lower_bound, abs=1e-8)
+    full = linprog(
+        np.append(np.full(2 * d, alpha), 1.0),
+        A_ub=np.hstack([A, -A, -np.ones((8, 1))]),
+        b_ub=-b,
+        bounds=[(0, None)] * (2 * d + 1),
+    )
+    assert value == pytest.approx(full.fun, abs=1e-8)
+
+
+def test_idle_cuts_are_removed_and_active_ones_stay():
+    cuts = Cuts(2, patience=3)
+    for j in range(3):
+        cuts.add(Cut(np.full(2, float(j)), float(j)), np.ones(2))
+    for _ in range(3):
+        cuts.multipliers = np.array([0.0, 1.0, 0.0])
+    cuts.add(Cut(np.full(2, 9.0), 9.0), np.ones(2))
+    assert sorted(cuts.offsets) == [1.0, 9.0]
+    assert cuts.multipliers[cuts.offsets == 1.0] == [1.0]
+    assert_allclose(cuts.normals[:, 0], cuts.offsets)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_aggregation_keeps_the_combination(size):
+    rng = np.random.default_rng(0)
+    cuts = Cuts(4, size=size, patience=None)
+    for _ in range(12):
+        normal = rng.normal(size=4)
+        before = cuts.combination() if cuts.n_cuts else None
+        cuts.add(Cut(normal, float(rng.normal())), normal)
+        assert cuts.n_cuts <= size
+        if before is not None:
+            after = cuts.combination()
+            assert_allclose(after.normal, before.normal, atol=1e-14)
+            assert after.offset == pytest.approx(before.offset)
+        assert_allclose(cuts.gram, cuts.normals @ cuts.normals.T, atol=1e-12)
+        cuts.multipliers = rng.dirichlet(np.ones(cuts.n_cuts))
+
+
+# Methods
+
+
+@each_solver
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_bounds_rise_and_hold_and_the_optimum_is_reached(solver, fit_intercept):
+    X, y = gaussian_data(np.random.default_rng(0), 80, 4)
+    objective = binary_objective(X, y, alpha=0.05, fit_intercept=fit_intercept)
+    best = solve("auto", objective, tol=1e-12)
+    optimum, lowest = best.point.value, best.lower_bound
+    tol = 1e-3 if solver == "bmrm-aggregated" else 1e-5
+    result = solve(solver, objective, tol=tol)
+    assert result.status == "converged"
+    assert lowest - 1e-12 <= result.point.value <= optimum * (1.0 + 1.1 * tol)
+    bounds = np.array(result.history.lower_bound)
+    assert np.all(bounds[1:] >= bounds[:-1])
+    assert np.all(bounds <= optimum + 1e-12)
+    # The gap is never less than the true one.
+    gaps = np.array(result.history.objective) - bounds
+    assert np.all(gaps >= np.array(result.history.objective) - optimum - 1e-12)
+
+
+@pytest.mark.parametrize("method", [bmrm, ls_bmrm])
+def test_the_model_itself_never_falls(method):
+    X, y = gaussian_data(np.random.default_rng(1), 60, 3)
+    objective = binary_objective(X, y, alpha=0.01)
+    bounds = []
+    for iterate in method(objective, np.zeros(4), patience=None):
+        bounds.append(iterate.lower_bound)
+        if iterate.point.value - max(bounds) < 1e-6:
+            break
+    bounds = np.array(bounds[1:])
+    assert np.all(bounds[1:] >= bounds[:-1] - 1e-13)
+
+
+@pytest.mark.parametrize("size", [2, 3, 10])
+@pytest.mark.parametrize("solver", ["bmrm", "ls-bmrm"])
+def test_limited_bundles_converge(solver, size):
+    X, y = gaussian_data(np.random.default_rng(2), 60, 3)
+    objective = binary_objective(X, y, alpha=0.1)
+    result = solve(solver, objective, tol=1e-3, bundle_size=size)
+    assert result.status == "converged"
+
+
+def test_larger_bundles_take_fewer_iterations():
+    X, y = gaussian_data(np.random.default_rng(2), 200, 5)
+    objective = binary_objective(X, y, alpha=0.01)
+    counts = [
+        solve("bmrm", objective, tol=1e-3, bundle_size=size).n_iter
+        for size in (2, 10, None)
+    ]
+    assert counts[0] > counts[1] > counts[2]
+
+
+def test_aggregated_bmrm_needs_no_quadratic_program(monkeypatch):
+    def refuse(*args, **options):
+        raise AssertionError("a quadratic program")
+
+    monkeypatch.setattr(cut_models, "minimize_on_simplex", refuse)
+    X, y = gaussian_data(np.random.default_rng(3), 60, 3)
+    objective = binary_objective(X, y, alpha=0.1)
+    result = solve("bmrm-aggregated", objective, tol=1e-3)
+    assert result.status == "converged"
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_aggregated_bmrm_is_bmrm_with_two_cuts(fit_intercept):
+    X, y = gaussian_data(np.random.default_rng(4), 60, 3)
+    objective = binary_objective(X, y, alpha=0.1, fit_intercept=fit_intercept)
+    start = np.zeros(objective.n_params)
+    pairs = zip(
+        aggregated_bmrm(objective, start),
+        bmrm(objective, start, size=2, patience=None),
+        strict=False,
+    )
+    for _, (first, second) in zip(range(30), pairs, strict=False):
+        assert_allclose(first.point.w, second.point.w, atol=1e-9)
+        assert first.lower_bound == pytest.approx(second.lower_bound, abs=1e-10)
+
+
+def test_bmrm_converges_about_as_log_of_the_gap():
+    # Figures 4 and 5: iterations grow far more slowly than the 1 / eps of theorem 5.
+    X, y = gaussian_data(np.random.default_rng(5), 1000, 5)
+    objective = binary_objective(X, y, alpha=0.01)
+    counts = [solve("bmrm", objective, tol=tol).n_iter for tol in (1e-2, 1e-4, 1e-6)]
+    assert counts[2] - counts[1] < 4.0 * (counts[1] - counts[0] + 10)
+    assert counts[2] < 1000
+
+
+@EXPLORE
+@given(problem=binary_problems())
+def test_ls_bmrm_encloses_the_optimum(problem):
+    X, y, weights, alpha = problem
+    objective = binary_objective(X, y, weights=weights, alpha=alpha)
+    result = solve("ls-bmrm", objective, tol=1e-6, max_iter=500)
+    lower, upper = bounds_of_svc(X, y, weights, alpha)
+    scale = 1e-9 * max(1.0, abs(upper))
+    assert result.lower_bound <= upper + scale
+    assert result.point.value >= lower - scale
+    assert result.status == "converged"
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Exponential()])
+def test_smooth_losses(loss):
+    X, y = gaussian_data(np.random.default_rng(6), 60, 3)
+    objective = binary_objective(X, y, alpha=0.05, loss=loss)
+    newton = solve("newton-cg", objective, tol=1e-10)
+    result = solve("ls-bmrm", objective, tol=1e-5)
+    assert result.status == "converged"
+    assert result.lower_bound <= newton.point.value + 1e-12
+    assert result.point.value <= newton.point.value * (1.0 + 1.1e-5)
+
+
+def test_steep_losses_from_where_cuts_would_be_useless():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(50, 2))
+    y = rng.poisson(np.exp(1.0 + X @ [0.5, -0.5])).astype(float)
+    weights = np.full(50, 0.02)
+    objective = Objective(Design(X), y, Poisson(), L2(2), 1e-3, weights)
+    result = solve("ls-bmrm", objective, tol=1e-4)
+    assert result.status == "converged"
+    assert not CATALOGUE_SOLVERS["bmrm"].supports(Poisson())
+
+
+# Regularizers in bundle methods, against SciPy
+
+
+@each_regularizer
+@pytest.mark.parametrize("solver", ["bmrm", "ls-bmrm"])
+def test_each_regularizer_against_scipy(name, solver):
+    omega, alpha = REGULARIZERS[name], 0.1
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 3))
+    y = X @ [0.6, 0.3, 0.1] + 0.3 * rng.normal(size=40)
+    weights = rng.dirichlet(np.ones(40))
+    design = Design(X, fit_intercept=False)
+    objective = Objective(design, y, Squared(), omega, alpha, weights)
+    result = solve(solver, objective, tol=1e-5)
+    assert result.status == "converged"
+    assert result.lower_bound <= result.point.value
+
+    def J(w):
+        return alpha * omega.value(w) + Squared().value(X @ w, y, weights)
+
+    constraints, bounds = (), None
+    if "entropy" in name:
+        bounds = [(1e-12, None)] * 3
+    if name == "normalized entropy":
+        constraints = LinearConstraint(np.ones(3), 1.0, 1.0)
+    found = minimize(
+        J,
+        np.full(3, 1.0 / 3.0),
+        bounds=bounds,
+        constraints=constraints,
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    tolerance = 1e-4 if name == "elastic net" else 2e-5
+    assert result.point.value == pytest.approx(found.fun, rel=tolerance, abs=1e-6)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("solver", ["bmrm", "ls-bmrm"])
+def test_l1_quantile_regression_against_a_linear_program(solver, fit_intercept):
+    rng = np.random.default_rng(9)
+    n, d, tau, alpha = 60, 4, 0.8, 0.03
+    X = rng.normal(size=(n, d))
+    y = X @ [1.0, -0.5, 0.0, 0.0] + rng.standard_t(3, size=n)
+    design = Design(X, fit_intercept=fit_intercept)
+    weights = np.full(n, 1.0 / n)
+    objective = Objective(design, y, Quantile(tau), ElasticNet(d), alpha, weights)
+    result = solve(solver, objective, tol=1e-6)
+    assert result.status == "converged"
+    # Variables: w+, w-, b+, b-, residuals above and below.
+    columns = np.column_stack([X, -X, np.ones(n), -np.ones(n), np.eye(n), -np.eye(n)])
+    cost = np.concatenate(
+        [
+            np.full(2 * d, alpha),
+            np.zeros(2),
+            np.full(n, tau / n),
+            np.full(n, (1 - tau) / n),
+        ]
+    )
+    bounds = [(0, None)] * len(cost)
+    if not fit_intercept:
+        bounds[2 * d : 2 * d + 2] = [(0, 0)] * 2
+    program = linprog(cost, A_eq=columns, b_eq=y, bounds=bounds)
+    assert result.lower_bound <= program.fun * (1.0 + 1e-7)
+    assert result.point.value >= program.fun * (1.0 - 1e-7)
+
+
+# Losses of which only values and subgradients are known
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@each_solver
+def test_first_order_losses_reach_the_same_optimum(solver, fit_intercept):
+    X, y = gaussian_data(np.random.default_rng(10), 60, 3)
+    options = {"alpha": 0.1, "fit_intercept": fit_intercept}
+    known = solve("auto", binary_objective(X, y, **options), tol=1e-10)
+    objective = binary_objective(X, y, loss=SlowHinge(), **options)
+    result = solve(solver, objective, tol=1e-4)
+    assert result.status == "converged"
+    assert result.lower_bound <= known.point.value + 1e-12
+    assert result.point.value <= known.point.value * (1.0 + 1.1e-4)
+
+
+@EXPLORE
+@given(seed=st.integers(0, 999))
+def test_minimizing_by_cuts_is_exact(seed):
+    rng = np.random.default_rng(seed)
+    X, y = gaussian_data(rng, 12, 2)
+    known = binary_objective(X, y, alpha=0.1)
+    slow = binary_objective(X, y, alpha=0.1, loss=SlowHinge())
+    w, p = rng.normal(size=(2, 3))
+    step = exact(known.at(w).along(p))
+    first, second = minimize_by_cuts(slow.at(w).along(p))
+    assert first.value <= second.value
+    value = known.at(w + step * p).value
+    assert first.value == pytest.approx(value, rel=1e-9)
+
+
+def test_settling_by_cuts_gives_a_level_cut_that_touches():
+    X, y = gaussian_data(np.random.default_rng(11), 30, 2)
+    slow = binary_objective(X, y, loss=SlowHinge())
+    known = binary_objective(X, y)
+    for w in np.random.default_rng(12).normal(size=(5, 3)):
+        point, expected = settle(slow.at(w)), settle(known.at(w))
+        assert point.value == pytest.approx(expected.value, rel=1e-9)
+        assert point.cut.is_level(2)
+        height = point.cut.normal[:2] @ w[:2] + point.cut.offset
+        risk = point.value - 0.1 * slow.regularizer.value(w)
+        assert height == pytest.approx(risk, rel=1e-9)
