@@ -76,6 +76,8 @@ class BundleEstimator(LinearEstimator):
                 raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
         if self.penalty == "lp":
             check_number("p", self.p, low=1.0, low_included=False)
+            if self.p > 2.0:
+                raise ValueError(f"p must be <= 2, got {self.p!r}.")
         check_option("solver", self.solver, list(CATALOGUE_SOLVERS))
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=1, integer=True)

@@ -73,7 +73,7 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
     p : float, default=1.5
-        For "lp", above 1.
+        For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
         B for "quadratic", symmetric and positive definite.
     quantile : float, default=0.5

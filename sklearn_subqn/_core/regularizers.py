@@ -237,7 +237,9 @@ class ElasticNet(Regularizer):
 
 
 class SquaredNorm(Regularizer):
-    """Omega(w) = ||w||_p² / 2 for 1 < p < inf (Teo et al. 2010, section 2.3).
+    """Omega(w) = ||w||_p² / 2 for 1 < p <= 2 (Teo et al. 2010, section 2.3).
+
+    For larger p the conjugate is not twice differentiable.
 
     Parameters
     ----------
@@ -269,20 +271,15 @@ class SquaredNorm(Regularizer):
         return self._padded(_squared_norm_gradient(u, self._q), len(v))
 
     def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
-        """Return A H Aᵀ; entries of v near zero count as small, where q < 2."""
         A, q = normals[:, : self.n_penalized], self._q
         norm = _norm(v[: self.n_penalized], q)
         if norm == 0.0:
             return A @ A.T
         u = v[: self.n_penalized] / norm
         size = np.abs(u)
-        bend = (q - 1.0) * np.maximum(size, _SMALL if q < 2.0 else 0.0) ** (q - 2.0)
+        bend = (q - 1.0) * size ** (q - 2.0)
         turn = A @ (np.sign(u) * size ** (q - 1.0))
         return (A * bend) @ A.T + (2.0 - q) * np.multiply.outer(turn, turn)
-
-
-# Entries of a vector of norm one below this do not bend a norm more than it.
-_SMALL = 1e-6
 
 
 def _norm(u: Floats, p: float) -> float:

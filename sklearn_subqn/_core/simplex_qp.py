@@ -8,7 +8,7 @@ from .losses._base import Floats
 
 
 def minimize_on_simplex(
-    Q: Floats, c: Floats, start: Floats, *, tol: float = 1e-12
+    Q: Floats, c: Floats, start: Floats, *, tol: float = 1e-14
 ) -> Floats:
     """Minimize x'Qx / 2 - c'x over x >= 0, sum(x) = 1, by an active-set method.
 
@@ -20,7 +20,7 @@ def minimize_on_simplex(
     start : ndarray of shape (m,)
         A point of the simplex; a good one saves iterations.
     tol : float
-        Tolerance on the reduced costs, relative to the size of the data.
+        Tolerance on each reduced cost, relative to the terms that it sums.
 
     Returns
     -------
@@ -58,9 +58,11 @@ def minimize_on_simplex(
         x[support] += step
         costs = Q @ x - c
         price = float(costs @ x)
+        # What is left of them by rounding.
+        costs += tol * (np.abs(Q) @ x + np.abs(c))
         costs[support] = np.inf
         entering = int(np.argmin(costs))
-        if costs[entering] >= price - tol:
+        if costs[entering] >= price:
             break
         support.append(entering)
     x = np.maximum(x, 0.0)

@@ -107,7 +107,11 @@ def ls_bmrm(
             best = new
             model.add(best.cut)
         yield Iterate(best, None, model.lower_bound, "ls-bmrm", best.dual)
-        model.add(settle(_cut_point(best, line.point(1.0), theta, highest)).cut)
+        between = settle(_cut_point(best, line.point(1.0), theta, highest))
+        model.add(between.cut)
+        # With its own intercept it may be better than the best point on the line.
+        if between.value < best.value:
+            best = between
         n_stuck = n_stuck + 1 if best.value - model.lower_bound >= before else 0
     return "no_progress"
 
