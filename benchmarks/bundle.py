@@ -3,11 +3,12 @@
 python benchmarks/bundle.py --data-dir DIR
 
 Hinge loss without intercept. Iterations of our bundle methods to gaps that they prove,
-for the regularization constants of Teo et al. (2010, figures 4, 5 and 8), joint hinge on
-data of more than two classes; BMRM with limited bundles; processor seconds and passes of
-ls-BMRM and BMRM beside ``svmocas`` and ``svmocas -m 0`` of libocas-tools. OCAS makes one
-product with X in an iteration, and one with the rows in error, which counts as one at
-most. Its processor seconds are those of its process by the share without reading files.
+for the regularization constants of Teo et al. (2010, figures 4, 5 and 8), joint hinge
+on data of more than two classes; BMRM with limited bundles; processor seconds and
+passes of ls-BMRM and BMRM beside ``svmocas`` and ``svmocas -m 0`` of libocas-tools.
+OCAS makes one product with X in an iteration, and one with the rows in error, which
+counts as one at most. Its processor seconds are those of its process by the share
+without reading files.
 """
 
 from __future__ import annotations
