@@ -220,14 +220,15 @@ def test_ascent(dtype, indices, ridge, intercept_step):
 
 def shuffled(rows, seed):
     """Return the rows in the order in which a sweep visits them."""
-    rows, mask = rows.copy(), 2**64 - 1
-    for k in range(len(rows) - 1, 0, -1):
+    n_runs, mask = len(rows) // 8, 2**64 - 1
+    runs = rows[: 8 * n_runs].reshape(n_runs, 8).copy()
+    for k in range(n_runs - 1, 0, -1):
         seed ^= seed << 13 & mask
         seed ^= seed >> 7
         seed ^= seed << 17 & mask
         other = seed % (k + 1)
-        rows[[k, other]] = rows[[other, k]]
-    return rows
+        runs[[k, other]] = runs[[other, k]]
+    return np.append(runs, rows[8 * n_runs :])
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 7, 8, 13, 14])

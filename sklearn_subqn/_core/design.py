@@ -454,6 +454,7 @@ class IntervalSweeps(RowSweeps):
         """
         X = self._design._X
         n = n_active = len(self._order)
+        self._order[:] = np.arange(n)  # As in memory, where what follows is near.
         for _ in range(_SWEEPS if self._seed > _FIRST_SWEEPS else _FIRST_SWEEPS):
             self._design.passes += 2.0 * n_active / max(n, 1)
             self._seed += 1
