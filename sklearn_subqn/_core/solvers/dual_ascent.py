@@ -21,7 +21,7 @@ _SHRINKING = 0.7
 
 
 def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
-    """Yield iterates while they shrink the gap fast; the last has the dual to go on from.
+    """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
 
     An unpenalized intercept makes the dual variables sum to zero, which no change of a
     single row maintains. It is found by the proximal point method instead: each round
