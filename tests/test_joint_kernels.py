@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn._core.kernels import multiclass, multiclass_ascent, multilabel
+from sklearn_subqn._core.kernels import (
+    multiclass,
+    multiclass_ascent,
+    multilabel,
+    multilabel_ascent,
+)
 
 N, K, D = 40, 5, 7
 
@@ -187,6 +192,7 @@ PARAMETERS = [
     (multilabel.apply_curvature, "fnz"),
     (multilabel.curvature_diagonal, "fnz"),
     (multilabel.gram, "Xfng"),
+    (multilabel_ascent.sweep_dense, "Xfcnns1pnzwk"),
 ]
 GROUPED = multilabel.apply_curvature, multilabel.curvature_diagonal, multilabel.gram
 each_array = pytest.mark.parametrize(
@@ -259,9 +265,10 @@ def test_labels_that_are_none(label):
 
 @pytest.mark.parametrize("row", [-1, N])
 def test_rows_that_are_none(row):
-    kinds = "Xyonns1pnzwk"
-    with pytest.raises(ValueError, match=f"row {row} is none"):
-        call(multiclass_ascent.sweep_dense, kinds, 7, lambda p: p * 0 + row)
+    for kernel, kinds in PARAMETERS:
+        if "p" in kinds:
+            with pytest.raises(ValueError, match=f"row {row} is none"):
+                call(kernel, kinds, kinds.index("p"), lambda p: p * 0 + row)
 
 
 @pytest.mark.parametrize("place", range(3))

@@ -10,7 +10,8 @@ it comes what is fastest early:
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
-- Several scores per row: dual ascent for the multiclass hinge with margin rescaling,
+- Several scores per row: dual ascent where rows have their dual variables apart (the
+  multiclass hinge with margin rescaling, the multilabel hinge with costs of labels),
   unless a sample tells enough; for other losses ``alm`` at once, or from the solution
   of a sample. SubLBFGS is slow where kinks have many sides.
 
@@ -24,7 +25,7 @@ from functools import partial
 
 import numpy as np
 
-from ..losses._base import Floats
+from ..losses._base import Floats, LabelSets
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
@@ -42,6 +43,9 @@ _WINDOW = 3
 # With several scores per row dual ascent may take so many rounds to shrink the gap,
 # many on text-like data: there the systems of ``alm`` are large and badly conditioned.
 _PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
+
+# After dual ascent for sets of labels a wide envelope is best: the center is far off.
+_LABELS_WIDTH = 10.0
 
 # Scores of the solution of a sample are about so uncertain.
 _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
@@ -114,7 +118,9 @@ def _ascent(objective: Objective, start: Start) -> Solver:
         yield iterate
     if objective.loss.smooth:
         return (yield from newton(objective, iterate.point.w))
-    return (yield from alm(objective, iterate.point, dual=iterate.dual))
+    form = objective.loss.rowwise_dual(objective.targets)
+    width = _LABELS_WIDTH if isinstance(form, LabelSets) else None
+    return (yield from alm(objective, iterate.point, dual=iterate.dual, width=width))
 
 
 def _soft_dual(point: Point, width: float) -> Floats:
