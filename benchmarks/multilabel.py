@@ -3,7 +3,7 @@
 python benchmarks/multilabel.py --data-dir DIR
 
 Both losses, that of rankings and the one with a threshold, without intercepts, to a gap
-of 1e-2 that is proven; processor time. There is no peer for these objectives. One-vs-rest
+of 1e-2 that is proven; processor time. No peer has these objectives. One-vs-rest
 LinearSVC with the hinge of the same alpha shows what the joint losses are worth: its
 ranking loss and F1 on the test part beside ours.
 """

@@ -21,7 +21,7 @@ L = 4
 
 
 def label_sets(form, *, n=300, seed=0):
-    """Return rows and the labels that some columns decide, one row of none, one of all."""
+    """Return rows and labels that some columns decide; of two rows none and all."""
     X, _ = rows(form, n=n, seed=seed)
     rng = np.random.default_rng(seed)
     scores = X @ rng.standard_normal((X.shape[1], L))

@@ -22,7 +22,6 @@ from .losses._base import (
     LabelSets,
     Rows,
     RowwiseDual,
-    Simplices,
 )
 
 # Below this share of stored entries, changing one row's dual variable costs next to
