@@ -21,7 +21,11 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import MulticlassHinge, MultilabelHinge
+from sklearn_subqn._core.losses import (
+    LabelPairHinge,
+    MulticlassHinge,
+    MultilabelHinge,
+)
 
 
 def blobs(seed=0, n=40, d=3, k=4, spread=1.0):
@@ -37,6 +41,13 @@ def lines_of(loss, target, n_scores):
         gradients = loss.rates[target][:, np.newaxis] * (eye - eye[target])
         offsets = np.where(loss.rates[target] > 0.0, loss.offsets[target], 0.0)
         return offsets, gradients
+    if isinstance(loss, LabelPairHinge):
+        pairs = [(0.0, np.zeros(n_scores))] + [
+            (loss.costs[h, j], eye[j] - eye[h])
+            for h in np.flatnonzero(target)
+            for j in np.flatnonzero(target == 0)
+        ]
+        return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     low, high = loss.costs
     a = [(0.0, np.zeros(n_scores))]
     b = list(a)
@@ -125,6 +136,76 @@ def test_multilabel_optimum(threshold, fit_intercept, seed):
     best = optimum(X, y, loss, 4 + threshold, 0.05, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
+
+
+def pair_costs(k=4, seed=0):
+    costs = 2.0 * np.random.default_rng(seed).random((k, k))
+    np.fill_diagonal(costs, 0.0)
+    return costs
+
+
+@pytest.mark.parametrize("solver", ["auto", "alm"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_optimum_of_pairs_of_labels(solver, fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(14, 3)), rng.integers(0, 2, size=(14, 4))
+    y[0], y[1] = 0, 1
+    costs, weights = pair_costs(seed=seed), rng.random(14)
+    weights[3] = 0.0
+    options = {"threshold": False, "fit_intercept": fit_intercept, "solver": solver}
+    model = MultilabelHingeClassifier(0.05, label_cost=costs, tol=1e-6, **options)
+    model.fit(X, y, sample_weight=weights)
+    best = optimum(X, y, LabelPairHinge(costs), 4, 0.05, weights, fit_intercept)
+    assert model.objective_ == pytest.approx(best, rel=2e-6)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_pairs_whose_costs_are_sums_of_margins(fit_intercept):
+    X, y = multilabel_data()
+    margins = np.random.default_rng(0).random((2, 5))
+    costs = margins[1][:, np.newaxis] + margins[0]
+    np.fill_diagonal(costs, 0.0)
+    options = {"threshold": False, "fit_intercept": fit_intercept, "tol": 1e-6}
+    labels = MultilabelHingeClassifier(1e-2, label_cost=margins, **options).fit(X, y)
+    pairs = MultilabelHingeClassifier(1e-2, label_cost=costs, **options).fit(X, y)
+    assert pairs.objective_ == pytest.approx(labels.objective_, rel=3e-6)
+    np.testing.assert_allclose(pairs.coef_, labels.coef_, atol=2e-2)
+
+
+@pytest.mark.parametrize("solver", ["sublbfgs", "subbfgs"])
+def test_bounds_of_pairs_are_valid(solver):
+    X, y = multilabel_data()
+    options = {"threshold": False, "label_cost": pair_costs(5), "alpha": 1e-2}
+    exact = MultilabelHingeClassifier(**options).fit(X, y)
+    assert exact.dual_gap_ <= 1e-3 * exact.objective_
+    model = MultilabelHingeClassifier(solver=solver, max_iter=60, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert max(model.history_[0].lower_bound) <= exact.objective_
+    assert model.objective_ >= exact.objective_ - exact.dual_gap_
+
+
+def test_costs_of_pairs_of_one_class_per_sample():
+    X, y = blobs()
+    one = MultilabelHingeClassifier(0.01, label_cost=pair_costs()).fit(X, y)
+    other = MulticlassHingeClassifier(0.01, label_cost=pair_costs()).fit(X, y)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-12)
+    options = {"threshold": False, "label_cost": pair_costs(), "tol": 1e-6}
+    ranking = MultilabelHingeClassifier(0.01, **options).fit(X, np.eye(4, dtype=int)[y])
+    assert ranking.objective_ == pytest.approx(other.objective_, rel=2e-6)
+
+
+def test_costs_of_pairs_that_are_refused():
+    X, y = multilabel_data()
+    with pytest.raises(ValueError, match="needs threshold=False"):
+        MultilabelHingeClassifier(label_cost=pair_costs(5)).fit(X, y)
+    with pytest.raises(ValueError, match=r"shape \(2, 5\) or \(5, 5\)"):
+        MultilabelHingeClassifier(label_cost=pair_costs(4)).fit(X, y)
+    with pytest.raises(ValueError, match="zero on the diagonal"):
+        MultilabelHingeClassifier(label_cost=np.ones((5, 5)), threshold=False).fit(X, y)
 
 
 def test_two_classes_are_the_binary_machine_of_half_the_alpha():

@@ -24,6 +24,9 @@ _INNER_SHARE = 0.2
 # Newton steps are nearly right by themselves: the slope need only fall to this share.
 _STEP_ACCURACY = 0.1
 
+# A share of the objective that is lost in rounding.
+_ROUNDING = float(np.finfo(float).eps)
+
 # Scores that once were so many times larger are computed anew at a change of center.
 _DRIFT = 1e3
 
@@ -93,6 +96,9 @@ def alm(
             if n_inner and square <= _INNER_SHARE * (best - bound):
                 break
             if n_inner >= max_inner:
+                break
+            # A step along a gradient that is rounding may be of any length.
+            if square <= _ROUNDING * abs(best):
                 break
             p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
             line = point.along(p)
