@@ -305,6 +305,11 @@ class Design:
         values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
         return np.maximum(values, 0.0) / len(X), vectors
 
+    @cached_property
+    def mean_square(self) -> float:
+        """Mean squared norm of the rows, without the intercept column."""
+        return float(_squared_norms(self._X).sum()) / max(self.n_rows, 1)
+
     def row_sweeps(
         self,
         loss: RowwiseDual,

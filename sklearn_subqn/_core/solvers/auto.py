@@ -12,8 +12,9 @@ it comes what is fastest early:
   mean of its recent dual variables as the first dual center.
 - Several scores per row: dual ascent where rows have their dual variables apart (the
   multiclass hinge with margin rescaling, the multilabel hinge with costs of labels),
-  unless a sample tells enough; for other losses ``alm`` at once, or from the solution
-  of a sample. SubLBFGS is slow where kinks have many sides.
+  unless a sample tells enough and alpha is so small that rows depend on each other;
+  for other losses ``alm`` at once, or from the solution of a sample. SubLBFGS is slow
+  where kinks have many sides.
 
 Smooth losses are left to Newton's method, on text-like data after dual ascent.
 """
@@ -43,6 +44,10 @@ _WINDOW = 3
 # With several scores per row dual ascent may take so many rounds to shrink the gap,
 # many on text-like data: there the systems of ``alm`` are large and badly conditioned.
 _PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
+
+# Where the dual bends so little along the variables of one row, the rows hardly depend
+# on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
+_LOW_CURVATURE = 5.0
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
 _LABELS_WIDTH = 10.0
@@ -80,7 +85,7 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     if start.dual is not None:
         return (yield from alm(objective, objective.at(start.w), dual=start.dual))
     sampled = None
-    if not start.w.any():
+    if not start.w.any() and not (several and by_rows and _rows_are_apart(objective)):
         sampled = sample_solution(objective, partial(auto, memory=memory))
     if sampled is not None:
         yield Iterate(objective.origin(), phase="sample")
@@ -105,6 +110,13 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
             break
     quasi_newton.close()
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
+
+
+def _rows_are_apart(objective: Objective) -> bool:
+    """Whether curvatures weight * ||x||² / alpha of the dual are small in the mean."""
+    design = objective.design
+    mean = design.mean_square / max(design.n_rows, 1)
+    return mean <= _LOW_CURVATURE * objective.alpha
 
 
 def _ascent(objective: Objective, start: Start) -> Solver:
