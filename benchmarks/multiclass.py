@@ -34,6 +34,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import MulticlassHingeClassifier, MultilabelHingeClassifier
 
+NAME = "multiclass"
 GAPS = (1e-2, 1e-3)
 LADDER = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 ALPHAS = {
@@ -212,12 +213,7 @@ def render(results: dict[str, Any]) -> str:
                 cells.append("–" if seconds is None else f"{seconds:.2f}")
         cells.append(", ".join(f"{k} {v:.3f}" for k, v in row["quality"].items()))
         rows.append(cells)
-    return (
-        "# Joint losses: seconds of one thread\n\n"
-        f"{common.describe(results['environment'])}\n\n"
-        + common.markdown_table(header, rows)
-        + "\n"
-    )
+    return common.markdown_table(header, rows) + "\n"
 
 
 def main() -> None:
@@ -227,11 +223,11 @@ def main() -> None:
     p.add_argument("--limit", type=float, default=60.0, help="seconds for each fit")
     args = p.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results("multiclass")
+    results = common.Results(NAME)
     with threadpool_limits(1):
         for name in args.data:
             measure(name, args, results)
-    common.write_markdown("multiclass", render)
+    common.write_markdown(NAME, render)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import MultilabelHingeClassifier
 
+NAME = "multilabel"
 GAP = 1e-2
 ALPHAS = {"scene": 1e-1, "tmc2007": 1e-5, "rcv1_topics": 1e-5}
 
@@ -113,12 +114,7 @@ def render(results: dict[str, Any]) -> str:
         found = (row["quality"].get(m, np.nan) for m in measures)
         cells += ["–" if np.isnan(v) else f"{v:.3f}" for v in found]
         rows.append(cells)
-    return (
-        f"# Multilabel hinge: seconds of one thread to a proven gap of {GAP:g}\n\n"
-        f"{common.describe(results['environment'])}\n\n"
-        + common.markdown_table([*header, *measures], rows)
-        + "\n"
-    )
+    return common.markdown_table([*header, *measures], rows) + "\n"
 
 
 def main() -> None:
@@ -127,11 +123,11 @@ def main() -> None:
     p.add_argument("--limit", type=float, default=60.0, help="seconds for each fit")
     args = p.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results("multilabel")
+    results = common.Results(NAME)
     with threadpool_limits(1):
         for name in args.data:
             measure(name, args, results)
-    common.write_markdown("multilabel", render)
+    common.write_markdown(NAME, render)
 
 
 if __name__ == "__main__":
