@@ -80,7 +80,7 @@ class LabelPairHinge(Loss):
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> PiecewiseQuadratic:
         """Return the slope with its jumps at the kinks of (3.58), by Alg. 3.4."""
-        room = max(_N_KINKS, targets.shape[1] ** 2 // 4)
+        room = _N_KINKS + targets.shape[1] ** 2 // 4
         kinks, jumps = np.empty((2, room))
         parts, slope, row = [], 0.0, 0
         while row < len(scores):
