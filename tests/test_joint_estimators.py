@@ -9,9 +9,20 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score, label_ranking_loss
-from sklearn.multioutput import ClassifierChain
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.metrics import (
+    accuracy_score,
+    classification_report,
+    coverage_error,
+    f1_score,
+    hamming_loss,
+    label_ranking_average_precision_score,
+    label_ranking_loss,
+    roc_auc_score,
+)
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -334,8 +345,43 @@ def test_multilabel_conventions():
     np.testing.assert_array_equal(predicted, scores > 0.0)
     other = clone(model).fit(X, sparse.csr_array(y))
     np.testing.assert_array_equal(other.predict(X), predicted)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 5])
+def test_metrics_of_scikit_learn(n_labels):
+    X, y = multilabel_data()
+    y = y[:, :n_labels]
+    if n_labels == 1:
+        # One column of indicators is one class per sample to scikit-learn.
+        with pytest.warns(DataConversionWarning):
+            model = MultilabelHingeClassifier(1e-2).fit(X, y)
+        assert model.predict(X).shape == (len(y),)
+        return
+    model = MultilabelHingeClassifier(1e-2).fit(X, y)
+    predicted, scores = model.predict(X), model.decision_function(X)
+    assert model.score(X, y) == accuracy_score(y, predicted)
+    assert hamming_loss(y, predicted) < 0.2
+    assert label_ranking_average_precision_score(y, scores) > 0.8
+    assert coverage_error(y, scores) <= n_labels
+    assert roc_auc_score(y, scores, average="micro") > 0.8
+    reports = classification_report(y, predicted, output_dict=True, zero_division=0.0)
+    assert reports["micro avg"]["f1-score"] > 0.7
+
+
+def test_meta_estimators_of_scikit_learn():
+    X, y = multilabel_data()
     chain = ClassifierChain(MulticlassHingeClassifier(1e-2)).fit(X, y)
-    assert chain.predict(X).shape == y.shape
+    apart = MultiOutputClassifier(MulticlassHingeClassifier(1e-2)).fit(X, y)
+    ranked = OneVsRestClassifier(MulticlassHingeClassifier(1e-2)).fit(X, y)
+    for model in (chain, apart, ranked):
+        assert f1_score(y, model.predict(X), average="micro") > 0.8
+    np.testing.assert_array_equal(apart.predict(X), ranked.predict(X))
+    pipeline = make_pipeline(StandardScaler(), MultilabelHingeClassifier())
+    grid = {"multilabelhingeclassifier__alpha": [1e-1, 1e-3]}
+    search = GridSearchCV(pipeline, grid, scoring="f1_micro", cv=3).fit(X, y)
+    assert search.best_score_ > 0.8
+    # Folds of several columns of y have to be dense; fits may be sparse.
+    assert cross_val_predict(pipeline, X, y, cv=3).shape == y.shape
 
 
 def test_one_class_per_sample_is_the_multiclass_loss():
