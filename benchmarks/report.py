@@ -22,7 +22,7 @@ TITLES = {
     svm_peers: "Seconds to relative gaps, beside other libraries",
     svm_memory: "Memory and growth with the input",
     kernels: "What compiled kernels are worth",
-    multiclass: "Joint losses: seconds of one thread to relative gaps",
+    multiclass: "Joint multiclass hinge: seconds of one thread to relative gaps",
     multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
     joint_scaling: "Joint losses: growth of the line search, memory of a large fit",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
