@@ -307,7 +307,7 @@ class Design:
 
     @cached_property
     def mean_square(self) -> float:
-        """Mean squared norm of the rows, without the intercept column."""
+        """Mean squared norm of the rows; entries stored twice count by themselves."""
         return float(_squared_norms(self._X).sum()) / max(self.n_rows, 1)
 
     def row_sweeps(
