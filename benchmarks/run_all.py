@@ -18,17 +18,16 @@ SCRIPTS = [
     ["kernels.py"],
     ["multiclass.py"],
     ["multilabel.py"],
-    ["joint_scaling.py"],
     ["leukemia.py"],
 ]
 # These generate what they need.
 WITHOUT_DATA = [
+    ["joint_scaling.py"],
     ["online_quadratics.py", "--fresh"],
     ["online_res.py"],
 ]
-
+# These have data sets of their own.
 OWN_DATA = ("leukemia.py", "multiclass.py", "multilabel.py")
-GENERATED = ("joint_scaling.py",)
 
 
 def main() -> None:
@@ -42,10 +41,7 @@ def main() -> None:
         options += ["--data", *args.data]
     for script, *more in SCRIPTS:
         print(f"== {script}", flush=True)
-        # Of the others each has its own data sets, or generates its data.
-        given = []
-        if script not in GENERATED:
-            given = options if script not in OWN_DATA else folder
+        given = folder if script in OWN_DATA else options
         path = str(common.HERE / script)
         subprocess.run([sys.executable, "-u", path, *more, *given], check=True)
     for script, *more in WITHOUT_DATA:
