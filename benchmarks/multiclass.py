@@ -1,4 +1,4 @@
-"""Joint multiclass and multilabel hinge: seconds of one thread to relative gaps.
+"""Joint multiclass hinge: seconds of one thread to relative gaps.
 
 python benchmarks/multiclass.py --data-dir DIR
 
@@ -8,8 +8,7 @@ tolerances that reaches the gap; finding it is not counted. ``msvmocas`` of
 libocas-tools, where installed, by the time of its progress report. Processor time, but
 for ``msvmocas``, which reports its own; the least of some repeats counts. Peers are
 judged by our lower bound, or where we do not prove the last gap by the best objective
-of all. Multilabel problems have no peer. One-vs-rest LinearSVC of the same alpha shows
-its accuracy only.
+of all. One-vs-rest LinearSVC of the same alpha shows its accuracy only.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ import datasets
 import numpy as np
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score, label_ranking_loss
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from sklearn_subqn import MulticlassHingeClassifier, MultilabelHingeClassifier
+from sklearn_subqn import MulticlassHingeClassifier
 
+NAME = "multiclass"
 GAPS = (1e-2, 1e-3)
 LADDER = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 ALPHAS = {
@@ -41,9 +40,6 @@ ALPHAS = {
     "usps": 1e-3,
     "mnist": 1e-3,
     "news20": 1e-2,
-    "scene": 1e-1,
-    "tmc2007": 1e-5,
-    "rcv1_topics": 1e-5,
 }
 
 
@@ -59,15 +55,8 @@ def ours(X: Any, y: Any, alpha: float, limit: float) -> tuple[Any, dict[str, flo
                 seconds.setdefault(f"{gap:g}", now)
         return now > limit
 
-    kind = MulticlassHingeClassifier if y.ndim == 1 else MultilabelHingeClassifier
-    options = {} if y.ndim == 1 else {"threshold": False}
-    model = kind(
-        alpha,
-        fit_intercept=False,
-        tol=min(GAPS),
-        max_iter=10000,
-        callback=note,
-        **options,
+    model = MulticlassHingeClassifier(
+        alpha, fit_intercept=False, tol=min(GAPS), max_iter=10000, callback=note
     )
     return model.fit(X, y), seconds
 
@@ -148,13 +137,6 @@ def one_vs_rest(X: Any, y: Any, alpha: float, test: tuple[Any, Any]) -> float:
     return float(model.fit(X, y).score(*test))
 
 
-def quality(model: Any, X: Any, y: Any) -> dict[str, float]:
-    if y.ndim == 1:
-        return {"accuracy": float(model.score(X, y))}
-    scores = model.decision_function(X)
-    return {"ranking loss": float(label_ranking_loss(y, scores))}
-
-
 def measure(name: str, args: Any, results: common.Results) -> None:
     X, y = datasets.load_joint(name, args.data_dir)
     test = datasets.load_joint(name, args.data_dir, test=True)
@@ -168,34 +150,23 @@ def measure(name: str, args: Any, results: common.Results) -> None:
             "gap": model.dual_gap_ / model.objective_,
             "passes": model.history_[0].passes[-1],
             "ours": seconds,
-            "quality": quality(model, *test),
+            "quality": {
+                "accuracy": float(model.score(*test)),
+                "one-vs-rest": one_vs_rest(X, y, alpha, test),
+            },
         }
-        if y.ndim == 1:
-            proven = row["gap"] <= min(GAPS)
-            enough = bound * (1.0 + min(GAPS)) if proven else 0.0
-            traces = {
-                "crammer_singer": crammer_singer(X, y, alpha, enough, args),
-                "msvmocas": ocas(X, y, alpha, args.limit),
-            }
-            values = [value for trace in traces.values() for _, value in trace]
-            best = bound if proven else min(model.objective_, *values)
-            row["quality"]["one-vs-rest"] = one_vs_rest(X, y, alpha, test)
-            for method, trace in traces.items():
-                row[method] = seconds_to(trace, best)
-        else:
-            sets = MultilabelHingeClassifier(
-                alpha, fit_intercept=False, tol=1e-2, callback=_stopper(args.limit)
-            ).fit(X, y)
-            predicted = sets.predict(test[0])
-            score = f1_score(test[1], predicted, average="micro", zero_division=0.0)
-            row["quality"]["F1"] = float(score)
+        proven = row["gap"] <= min(GAPS)
+        enough = bound * (1.0 + min(GAPS)) if proven else 0.0
+        traces = {
+            "crammer_singer": crammer_singer(X, y, alpha, enough, args),
+            "msvmocas": ocas(X, y, alpha, args.limit),
+        }
+        values = [value for trace in traces.values() for _, value in trace]
+        best = bound if proven else min(model.objective_, *values)
+        for method, trace in traces.items():
+            row[method] = seconds_to(trace, best)
         results.add(f"{name} | {alpha:g}", **row)
         print(row, flush=True)
-
-
-def _stopper(limit: float) -> Any:
-    begin = time.process_time()
-    return lambda progress: time.process_time() - begin > limit
 
 
 def render(results: dict[str, Any]) -> str:
@@ -212,12 +183,7 @@ def render(results: dict[str, Any]) -> str:
                 cells.append("–" if seconds is None else f"{seconds:.2f}")
         cells.append(", ".join(f"{k} {v:.3f}" for k, v in row["quality"].items()))
         rows.append(cells)
-    return (
-        "# Joint losses: seconds of one thread\n\n"
-        f"{common.describe(results['environment'])}\n\n"
-        + common.markdown_table(header, rows)
-        + "\n"
-    )
+    return common.markdown_table(header, rows) + "\n"
 
 
 def main() -> None:
@@ -227,11 +193,11 @@ def main() -> None:
     p.add_argument("--limit", type=float, default=60.0, help="seconds for each fit")
     args = p.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results("multiclass")
+    results = common.Results(NAME)
     with threadpool_limits(1):
         for name in args.data:
             measure(name, args, results)
-    common.write_markdown("multiclass", render)
+    common.write_markdown(NAME, render)
 
 
 if __name__ == "__main__":

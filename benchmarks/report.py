@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import bundle
 import common
+import joint_scaling
 import kernels
 import leukemia
+import multiclass
+import multilabel
 import online_quadratics
 import online_res
 import regression
@@ -23,6 +26,9 @@ TITLES = {
     kernels: "What compiled kernels are worth",
     bundle: "Bundle methods",
     regression: "Regression",
+    multiclass: "Joint multiclass hinge: seconds of one thread to relative gaps",
+    multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
+    joint_scaling: "Joint losses: growth of the line search, memory of a large fit",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
     online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",

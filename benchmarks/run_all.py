@@ -16,31 +16,32 @@ SCRIPTS = [
     ["svm_peers.py", "--fresh", "--search"],
     ["svm_memory.py", "--fresh"],
     ["kernels.py"],
+    ["multiclass.py"],
+    ["multilabel.py"],
     ["leukemia.py"],
 ]
 # These generate what they need.
 WITHOUT_DATA = [
+    ["joint_scaling.py"],
     ["online_quadratics.py", "--fresh"],
     ["online_res.py"],
 ]
+# These have data sets of their own.
+OWN_DATA = ("leukemia.py", "multiclass.py", "multilabel.py")
 
 
 def main() -> None:
     p = common.parser("Run every benchmark.", [])
     args = p.parse_args()
-    options = []
-    if args.data_dir:
-        options += ["--data-dir", args.data_dir]
+    folder = ["--data-dir", args.data_dir] if args.data_dir else []
+    options = list(folder)
     if args.cache_dir:
         options += ["--cache-dir", args.cache_dir]
     if args.data:
         options += ["--data", *args.data]
     for script, *more in SCRIPTS:
         print(f"== {script}", flush=True)
-        # Leukemia has its own data set.
-        given = (
-            options if script != "leukemia.py" else options[: 2 * bool(args.data_dir)]
-        )
+        given = folder if script in OWN_DATA else options
         path = str(common.HERE / script)
         subprocess.run([sys.executable, "-u", path, *more, *given], check=True)
     for script, *more in WITHOUT_DATA:

@@ -469,9 +469,10 @@ def _checked_costs(label_cost: Any, shape: tuple[int, int]) -> npt.NDArray[np.fl
 
 
 def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
-    """Return margins of irrelevant and of relevant labels, of shape (2, n_labels).
+    """Return margins of irrelevant and of relevant labels, or costs of their pairs.
 
-    ``None`` means one half.
+    Of shape (2, n_labels), or (n_labels, n_labels) where that is another one. ``None``
+    means margins of one half.
 
     Raises
     ------
@@ -480,4 +481,12 @@ def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float6
     """
     if label_cost is None:
         return np.full((2, n_labels), 0.5)
+    shape = np.shape(label_cost)
+    if shape == (n_labels, n_labels) != (2, n_labels):
+        return check_label_cost(label_cost, n_labels)
+    if len(shape) == 2 and shape != (2, n_labels):
+        raise ValueError(
+            f"label_cost must have shape {(2, n_labels)} or {(n_labels, n_labels)}, "
+            f"got {shape}."
+        )
     return _checked_costs(label_cost, (2, n_labels))

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from ._callbacks import with_callbacks
-from ._core.losses import MulticlassHinge, MultilabelHinge
+from ._core.losses import LabelPairHinge, Loss, MulticlassHinge, MultilabelHinge
 from ._estimator import Progress
 from ._joint import JointEstimator
 from ._validation import (
@@ -42,10 +42,16 @@ class MultilabelHingeClassifier(JointEstimator):
     ----------
     alpha : float, default=1e-4
         Strength of the regularization against the *mean* loss, positive.
-    label_cost : array-like of shape (2, n_labels) or None, default=None
+    label_cost : array-like of shape (2, n_labels) or (n_labels, n_labels), or None, \
+            default=None
         Margins in place of 1/2: ``label_cost[0, j]`` where label j is irrelevant, that
         is, the cost of predicting it wrongly, and ``label_cost[1, j]`` where it is
         relevant, the cost of missing it. Non-negative.
+
+        For more than two labels and ``threshold=False`` also a cost of each pair,
+        ``label_cost[h, j]`` of ranking the irrelevant label j above the relevant label
+        h, zero on the diagonal: the loss is ``max(0, max(label_cost[h, j] + z_j -
+        z_h))``. Costs that are sums of margins are solved faster as margins.
     threshold : bool, default=True
         Whether to learn a threshold. Without one the loss is ``max(0, 1 + max z_j - min
         z_h)``, zero for samples without relevant or without irrelevant labels; it ranks
@@ -204,9 +210,10 @@ class MultilabelHingeClassifier(JointEstimator):
         if not self.multilabel_:
             y = column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
             weights, classes = check_weights(sample_weight, X, y, None)
-            margins = check_label_margins(self.label_cost, len(classes))
-            costs = margins[1][:, np.newaxis] + margins[0]
-            np.fill_diagonal(costs, 0.0)
+            costs = check_label_margins(self.label_cost, len(classes))
+            if _are_margins(costs):
+                costs = costs[1][:, np.newaxis] + costs[0]
+                np.fill_diagonal(costs, 0.0)
             loss = MulticlassHinge(costs)
             self._fit_classes(X, y, loss, weights, classes, previous, raw)
             return self
@@ -224,7 +231,16 @@ class MultilabelHingeClassifier(JointEstimator):
     ) -> None:
         """Fit to indicators of shape (n, l)."""
         n_labels = targets.shape[1]
-        loss = MultilabelHinge(check_label_margins(self.label_cost, n_labels))
+        costs = check_label_margins(self.label_cost, n_labels)
+        loss: Loss = MultilabelHinge(costs)
+        if not _are_margins(costs):
+            if self.threshold:
+                raise ValueError(
+                    f"label_cost of shape {costs.shape}, of pairs of labels, needs "
+                    "threshold=False; with a threshold labels are compared with it "
+                    f"only, and label_cost must have shape {(2, n_labels)}."
+                )
+            loss = LabelPairHinge(costs)
         n_outputs = n_labels + self.threshold
         classes = np.arange(n_labels)
 
@@ -280,6 +296,11 @@ class MultilabelHingeClassifier(JointEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _are_margins(costs: npt.NDArray[np.float64]) -> bool:
+    """Whether costs are of labels, not of pairs; one class alone has no pairs."""
+    return len(costs) == 2
 
 
 def _indicators(y: Any) -> npt.NDArray[np.uint8]:

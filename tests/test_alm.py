@@ -69,10 +69,12 @@ def problems(draw):
 
 def recorded(solver, iterates):
     """The same solver; its iterates are kept."""
-    for iterate in solver:
-        iterates.append(iterate)
-        yield iterate
-    return "ended"
+    while True:
+        try:
+            iterates.append(next(solver))
+        except StopIteration as stop:
+            return stop.value
+        yield iterates[-1]
 
 
 def solve(o, method, *, w=None, dual=None, tol=1e-9, max_iter=1000):

@@ -274,3 +274,10 @@ def test_no_features(convert, dtype):
     design = Design(convert(np.empty((4, 0), dtype=dtype)), n_threads=2)
     assert_array_equal(design.forward(np.array([3.0])), [3.0] * 4)
     assert_array_equal(design.adjoint(np.ones(4)), [4.0])
+
+
+@pytest.mark.parametrize("convert", [np.array, sparse.csr_array, np.float32])
+def test_mean_square_of_rows(convert):
+    X = sparse_data()
+    expected = (X**2).sum() / len(X)
+    assert Design(convert(X)).mean_square == pytest.approx(expected, rel=1e-12)

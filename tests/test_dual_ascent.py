@@ -155,3 +155,15 @@ def test_rows_without_entries():
     for fit_intercept in (False, True):
         model = SubLBFGSLinearSVC(1e-3, fit_intercept=fit_intercept).fit(X, y)
         assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@each_loss
+def test_a_small_gap_is_free_of_rounding_that_adds_up(loss):
+    objective = problem(loss, False)
+    for iterate, _ in zip(
+        dual_ascent(objective, origin(objective), patience=30), range(60), strict=False
+    ):
+        last = iterate
+    assert last.point.value - last.lower_bound < 1e-6 * last.point.value
+    exact = objective.dual_value(objective.cut(last.dual))
+    assert last.lower_bound == pytest.approx(exact, rel=1e-15)

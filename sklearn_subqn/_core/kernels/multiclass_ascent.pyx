@@ -8,7 +8,7 @@ z it is largest at the projection of b_i + (offsets[y] + z) / a onto the simplex
 
 from libc.stdlib cimport free
 
-from .rows cimport allocate, simplex_shift
+from .rows cimport allocate, shuffle, simplex_shift
 
 ctypedef fused real:
     float
@@ -77,7 +77,7 @@ def sweep_sparse(
     change = z + k
     labels = <Py_ssize_t*> (z + 4 * k)
     with nogil:
-        _shuffle(order, seed)
+        shuffle(order, seed)
         for p in range(order.shape[0]):
             i = order[p]
             gains[i] = 0.0
@@ -135,7 +135,7 @@ def sweep_dense(
     change = z + k
     labels = <Py_ssize_t*> (z + 4 * k)
     with nogil:
-        _shuffle(order, seed)
+        shuffle(order, seed)
         for p in range(order.shape[0]):
             i = order[p]
             gains[i] = 0.0
@@ -206,18 +206,6 @@ cdef inline Py_ssize_t _maximize(
             b[c] = new
             size += 1
     return size
-
-
-cdef inline void _shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcept nogil:
-    cdef Py_ssize_t p, other, swapped
-    for p in range(order.shape[0] - 1, 0, -1):
-        seed ^= seed << 13
-        seed ^= seed >> 7
-        seed ^= seed << 17
-        other = <Py_ssize_t>(seed % <unsigned long long>(p + 1))
-        swapped = order[p]
-        order[p] = order[other]
-        order[other] = swapped
 
 
 cdef int _check(

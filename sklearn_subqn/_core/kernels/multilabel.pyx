@@ -19,6 +19,7 @@ be equal. It is attained at b = max(0, c + m / s - shift), with a shift for each
 from libc.math cimport fabs
 from libc.stdlib cimport free
 
+from .labels cimport coupled_shifts, kind_shift
 from .rows cimport allocate, upper_envelope
 
 
@@ -676,88 +677,26 @@ cdef inline void _project(
     ``t`` has room for 2 l numbers. Rows whose b vanishes have shifts above all t.
     """
     cdef Py_ssize_t j
-    cdef double scale = 1.0 / width, d, low, high, shift, trial
+    cdef double scale = 1.0 / width, d
     cdef double reference = z[l] if threshold else 0.0
     cdef double top[2]
-    cdef double sums[2]
-    cdef Py_ssize_t size
+    cdef double lift[2]
     cdef unsigned char side
     top[0] = top[1] = -1e300
+    lift[0] = lift[1] = 0.0
     for j in range(l):
         d = z[j] - reference
         d = costs[1, j] - d if targets[j] else costs[0, j] + d
         t[j] = center[j] + scale * d
         if t[j] > top[targets[j]]:
             top[targets[j]] = t[j]
-    if threshold:
-        for side in range(2):
-            shifts[side] = _simplex_shift(t, targets, side, l, top[side])
-            if shifts[side] < 0.0:
-                shifts[side] = 0.0
-        return
-    if top[0] + top[1] <= 0.0:
-        shifts[0], shifts[1] = top[0] + 1.0, top[1] + 1.0
+    if not threshold:
+        coupled_shifts(t, targets, l, top, lift, False, 0.0, t + l, shifts)
         return
     for side in range(2):
-        shifts[side] = _simplex_shift(t, targets, side, l, top[side])
-    if shifts[0] + shifts[1] > 0.0:
-        return
-    # Sums below one: equal for opposite shifts, found by Newton's method in a bracket.
-    low, high = -top[1], top[0]
-    shift = 0.5 * (low + high)
-    while True:
-        sums[0] = sums[1] = 0.0
-        size = 0
-        for j in range(l):
-            d = t[j] + shift if targets[j] else t[j] - shift
-            if d > 0.0:
-                sums[targets[j]] += d
-                size += 1
-        d = sums[0] - sums[1]
-        if d > 0.0:
-            low = shift
-        else:
-            high = shift
-        trial = shift + d / size if size else 0.5 * (low + high)
-        if not low < trial < high:
-            trial = 0.5 * (low + high)
-        if d == 0.0 or trial == shift or not low < trial < high:
-            break
-        if fabs(d) <= 4e-16:
-            break
-        shift = trial
-    shifts[0], shifts[1] = shift, -shift
-
-
-cdef inline double _simplex_shift(
-    double* t, const unsigned char* targets, unsigned char side, Py_ssize_t l, double top
-) noexcept nogil:
-    """Return the shift with sum max(0, t - shift) = 1 over one kind of labels.
-
-    As for the multiclass hinge (Michelot 1986). Without such labels, zero.
-    """
-    cdef Py_ssize_t j, size = 0, kept
-    cdef double total = 0.0, shift
-    cdef double* few = t + l
-    for j in range(l):
-        if targets[j] == side and t[j] > top - 1.0:
-            few[size] = t[j] - top
-            total += few[size]
-            size += 1
-    if size == 0:
-        return 0.0
-    while True:
-        shift = (total - 1.0) / size
-        kept = 0
-        total = 0.0
-        for j in range(size):
-            if few[j] > shift:
-                few[kept] = few[j]
-                total += few[j]
-                kept += 1
-        if kept == size:
-            return shift + top
-        size = kept
+        shifts[side] = kind_shift(t, targets, side, l, top[side], t + l)
+        if shifts[side] < 0.0:
+            shifts[side] = 0.0
 
 
 cdef inline double _size(const double* z, Py_ssize_t k) noexcept nogil:

@@ -98,3 +98,16 @@ cdef inline double simplex_shift(
         if kept == size:
             return shift + largest
         size = kept
+
+
+cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcept nogil:
+    """Shuffle in place, by the same permutation for the same seed, not zero."""
+    cdef Py_ssize_t p, other, swapped
+    for p in range(order.shape[0] - 1, 0, -1):
+        seed ^= seed << 13
+        seed ^= seed >> 7
+        seed ^= seed << 17
+        other = <Py_ssize_t>(seed % <unsigned long long>(p + 1))
+        swapped = order[p]
+        order[p] = order[other]
+        order[other] = swapped

@@ -2,6 +2,7 @@
 
 from ._base import FirstOrderLoss, Loss, PiecewiseQuadratic
 from ._hinge import Hinge, SquaredHinge
+from ._label_pairs import LabelPairHinge
 from ._logistic import Logistic, Softmax
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
@@ -15,6 +16,7 @@ __all__ = [
     "FirstOrderLoss",
     "Hinge",
     "Huber",
+    "LabelPairHinge",
     "Logistic",
     "Loss",
     "MulticlassHinge",

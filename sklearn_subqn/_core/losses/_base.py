@@ -188,6 +188,21 @@ class Simplices(NamedTuple):
     offsets: Floats
 
 
+class LabelSets(NamedTuple):
+    """loss_i(z) = max over b >= 0 of <b, m>, with sums over both kinds of labels <= 1.
+
+    The violations m are costs[0, j] + z_j of irrelevant and costs[1, j] - z_j of
+    relevant labels. Without a threshold, the last score, the sums have to be equal.
+    """
+
+    targets: npt.NDArray[np.uint8]
+    costs: Floats
+
+
+#: The forms of a loss whose dual variables rows have apart.
+RowwiseDual = Intervals | Simplices | LabelSets
+
+
 class Loss(ABC):
     """A convex function R(z) = sum_i weights_i * loss_i(z_i) of scores z.
 
@@ -257,11 +272,12 @@ class Loss(ABC):
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def rowwise_dual(self, targets: Floats) -> Intervals | Simplices | None:
+    def rowwise_dual(self, targets: Floats) -> RowwiseDual | None:
         """Return the loss as a maximum over dual variables, which rows have apart.
 
         Of intervals, which hold zero, the dual variables v stand for u = -weights * v;
-        of simplices, b for weights * (b - e_y). None where it has neither form.
+        of simplices, b for weights * (b - e_y); of sets of labels, b for weights * b
+        with the signs of relevant labels changed. None where it has no such form.
         """
         return None
 

@@ -17,6 +17,7 @@ from ._base import (
     Curvature,
     Derivatives,
     Floats,
+    LabelSets,
     Loss,
     PiecewiseQuadratic,
     Rows,
@@ -123,6 +124,10 @@ class MultilabelHinge(Loss):
         np.divide(dual[:, : targets.shape[1]], scale, out=b, where=scale > 0.0)
         b[targets > 0] *= -1.0
         return np.clip(b, 0.0, 1.0, out=b)
+
+    def rowwise_dual(self, targets: Any) -> LabelSets:
+        """Return the maximum over sets of labels."""
+        return LabelSets(targets, self.costs)
 
     def neutral_variables(self, targets: Any) -> Floats:
         """Return p and q that sum to one half each, or vanish without their labels."""

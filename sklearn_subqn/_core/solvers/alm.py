@@ -24,6 +24,10 @@ _INNER_SHARE = 0.2
 # Newton steps are nearly right by themselves: the slope need only fall to this share.
 _STEP_ACCURACY = 0.1
 
+# Newton steps are right up to a factor; where a step so much longer seems better, slope
+# and curvature are rounding.
+_LONGEST_STEP = 1e8
+
 # Scores that once were so many times larger are computed anew at a change of center.
 _DRIFT = 1e3
 
@@ -97,7 +101,7 @@ def alm(
             p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
             line = point.along(p)
             step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
-            if not 0.0 < step < np.inf:
+            if not 0.0 < step < _LONGEST_STEP:
                 break
             point = settle(line.point(step))
             largest = max(largest, _size(point))

@@ -10,9 +10,11 @@ it comes what is fastest early:
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
-- Several scores per row: dual ascent for the multiclass hinge with margin rescaling,
-  unless a sample tells enough; for other losses ``alm`` at once, or from the solution
-  of a sample. SubLBFGS is slow where kinks have many sides.
+- Several scores per row: dual ascent where rows have their dual variables apart (the
+  multiclass hinge with margin rescaling, the multilabel hinge with costs of labels),
+  unless a sample tells enough and alpha is so small that rows depend on each other;
+  for other losses ``alm`` at once, or from the solution of a sample. SubLBFGS is slow
+  where kinks have many sides.
 
 Smooth losses are left to Newton's method, on text-like data after dual ascent.
 """
@@ -24,7 +26,7 @@ from functools import partial
 
 import numpy as np
 
-from ..losses._base import Floats
+from ..losses._base import Floats, LabelSets
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
@@ -42,6 +44,13 @@ _WINDOW = 3
 # With several scores per row dual ascent may take so many rounds to shrink the gap,
 # many on text-like data: there the systems of ``alm`` are large and badly conditioned.
 _PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
+
+# Where the dual bends so little along the variables of one row, the rows hardly depend
+# on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
+_LOW_CURVATURE = 5.0
+
+# After dual ascent for sets of labels a wide envelope is best: the center is far off.
+_LABELS_WIDTH = 10.0
 
 # Scores of the solution of a sample are about so uncertain.
 _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
@@ -76,7 +85,7 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     if start.dual is not None:
         return (yield from alm(objective, objective.at(start.w), dual=start.dual))
     sampled = None
-    if not start.w.any():
+    if not start.w.any() and not (several and by_rows and _rows_are_apart(objective)):
         sampled = sample_solution(objective, partial(auto, memory=memory))
     if sampled is not None:
         yield Iterate(objective.origin(), phase="sample")
@@ -104,6 +113,13 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
 
 
+def _rows_are_apart(objective: Objective) -> bool:
+    """Whether curvatures weight * ||x||² / alpha of the dual are small in the mean."""
+    design = objective.design
+    mean = design.mean_square / max(design.n_rows, 1)
+    return mean <= _LOW_CURVATURE * objective.alpha
+
+
 def _ascent(objective: Objective, start: Start) -> Solver:
     """Yield the iterates of dual ascent and then of what is fast near the end."""
     design = objective.design
@@ -115,7 +131,9 @@ def _ascent(objective: Objective, start: Start) -> Solver:
         yield iterate
     if objective.loss.smooth:
         return (yield from newton(objective, iterate.point.w))
-    return (yield from alm(objective, iterate.point, dual=iterate.dual))
+    form = objective.loss.rowwise_dual(objective.targets)
+    width = _LABELS_WIDTH if isinstance(form, LabelSets) else None
+    return (yield from alm(objective, iterate.point, dual=iterate.dual, width=width))
 
 
 def _soft_dual(point: Point, width: float) -> Floats:

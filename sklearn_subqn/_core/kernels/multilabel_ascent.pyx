@@ -1,0 +1,262 @@
+"""Dual coordinate ascent for the multilabel hinge, over sparse or dense rows.
+
+Row i has dual variables b_i >= 0 of its l labels, whose sums over the irrelevant and over
+the relevant ones are equal and at most 1; with a threshold they need not be equal. All
+rows together stand for the parameters W = -sum_i steps_i x_i u_iᵀ of shape (d, k), where
+u_i is b_i with the signs of relevant labels changed and, with a threshold, minus their
+sum as the last of k = l + 1 entries. The dual has the curvature a = steps_i ||x_i||² in
+every direction of u_i. Without a threshold it is largest where b_i is the projection of
+b_i + m / a, with the violations m of ``multilabel``. With one the last entry couples both
+kinds of labels, and the maximum is found by one root.
+"""
+
+from libc.stdlib cimport free
+
+from .labels cimport coupled_shifts
+from .rows cimport allocate, shuffle
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int
+    long long
+
+
+def sweep_sparse(
+    const real[::1] data,
+    const index[::1] indices,
+    const index[::1] indptr,
+    const unsigned char[:, ::1] targets,
+    const double[:, ::1] costs,
+    const double[::1] steps,
+    const double[::1] squares,
+    double intercept_step,
+    unsigned long long seed,
+    Py_ssize_t[::1] order,
+    double[::1] gains,
+    double[:, ::1] b,
+    double[:, ::1] w,
+    double[::1] intercept,
+):
+    """Maximize over the dual variables of one row after the other.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays
+        CSR matrix of shape (n, d) with valid indices.
+    targets : ndarray of shape (n, l)
+        1 for relevant labels, 0 for others.
+    costs : ndarray of shape (2, l)
+    steps, squares, intercept_step, seed, order, gains
+        As in ``multiclass_ascent``.
+    b : ndarray of shape (n, l)
+    w : ndarray of shape (d, k)
+    intercept : ndarray of shape (k,)
+        The last three are changed in place.
+    """
+    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, j, c, size
+    cdef const double* feature
+    cdef double* moved
+    cdef double x
+    cdef double* z
+    cdef double* change
+    cdef Py_ssize_t* labels
+    _check(n, k, targets, costs, steps, squares, order, gains, b, intercept)
+    if indptr.shape[0] != n + 1:
+        raise ValueError(f"an array has {indptr.shape[0] - 1} instead of {n} rows")
+    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
+        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    change = z + k
+    labels = <Py_ssize_t*> (z + 4 * k)
+    with nogil:
+        shuffle(order, seed)
+        for p in range(order.shape[0]):
+            i = order[p]
+            gains[i] = 0.0
+            if steps[i] == 0.0:
+                continue
+            for c in range(k):
+                z[c] = intercept[c]
+            for j in range(indptr[i], indptr[i + 1]):
+                feature = &w[indices[j], 0]
+                x = data[j]
+                for c in range(k):
+                    z[c] += x * feature[c]
+            size = _maximize(
+                z, &targets[i, 0], costs, steps[i], squares[i], intercept_step, k,
+                &b[i, 0], &intercept[0], change, labels, &gains[i],
+            )
+            if size == 0:
+                continue
+            for j in range(indptr[i], indptr[i + 1]):
+                moved = &w[indices[j], 0]
+                x = data[j]
+                for c in range(size):
+                    moved[labels[c]] -= x * change[c]
+        free(z)
+
+
+def sweep_dense(
+    const real[:, :] X,
+    const unsigned char[:, ::1] targets,
+    const double[:, ::1] costs,
+    const double[::1] steps,
+    const double[::1] squares,
+    double intercept_step,
+    unsigned long long seed,
+    Py_ssize_t[::1] order,
+    double[::1] gains,
+    double[:, ::1] b,
+    double[:, ::1] w,
+    double[::1] intercept,
+):
+    """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
+    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, j, c, size
+    cdef const double* feature
+    cdef double* moved
+    cdef double x
+    cdef double* z
+    cdef double* change
+    cdef Py_ssize_t* labels
+    _check(n, k, targets, costs, steps, squares, order, gains, b, intercept)
+    if X.shape[0] != n:
+        raise ValueError(f"an array has {X.shape[0]} instead of {n} rows")
+    if X.shape[1] != w.shape[0]:
+        raise ValueError(f"parameters of {w.shape[0]} instead of {X.shape[1]} features")
+    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    change = z + k
+    labels = <Py_ssize_t*> (z + 4 * k)
+    with nogil:
+        shuffle(order, seed)
+        for p in range(order.shape[0]):
+            i = order[p]
+            gains[i] = 0.0
+            if steps[i] == 0.0:
+                continue
+            for c in range(k):
+                z[c] = intercept[c]
+            for j in range(X.shape[1]):
+                x = X[i, j]
+                feature = &w[j, 0]
+                for c in range(k):
+                    z[c] += x * feature[c]
+            size = _maximize(
+                z, &targets[i, 0], costs, steps[i], squares[i], intercept_step, k,
+                &b[i, 0], &intercept[0], change, labels, &gains[i],
+            )
+            if size == 0:
+                continue
+            for j in range(X.shape[1]):
+                x = X[i, j]
+                moved = &w[j, 0]
+                for c in range(size):
+                    moved[labels[c]] -= x * change[c]
+        free(z)
+
+
+cdef inline Py_ssize_t _maximize(
+    const double* z,
+    const unsigned char* relevant,
+    const double[:, ::1] costs,
+    double step,
+    double square,
+    double intercept_step,
+    Py_ssize_t k,
+    double* b,
+    double* intercept,
+    double* change,
+    Py_ssize_t* labels,
+    double* gain,
+) noexcept nogil:
+    """Maximize over b; return how many scores change, write which and step times by what.
+
+    Adds what the dual gains. ``change`` has room for 3 k numbers.
+    """
+    cdef Py_ssize_t j, l = costs.shape[1], size = 0
+    cdef bint threshold = k > l
+    cdef double a = step * (square + intercept_step), scale, m, new, moved
+    cdef double reference = z[l] if threshold else 0.0
+    cdef double excess = 0.0, last = 0.0
+    cdef double* t = change + k
+    cdef double top[2]
+    cdef double worst[2]
+    cdef double lift[2]
+    cdef double shifts[2]
+    cdef int kind
+    # Without curvature the maximum is at a vertex.
+    scale = min(1.0 / a, 1e100)
+    worst[0] = worst[1] = top[0] = top[1] = -1e300
+    for j in range(l):
+        m = z[j] - reference
+        m = costs[1, j] - m if relevant[j] else costs[0, j] + m
+        change[j] = m
+        worst[relevant[j]] = max(worst[relevant[j]], m)
+        excess += -b[j] if relevant[j] else b[j]
+    # Without the largest m, which ``lift`` has, t is accurate where ``scale`` is large.
+    for j in range(l):
+        t[j] = b[j] + scale * (change[j] - worst[relevant[j]])
+        top[relevant[j]] = max(top[relevant[j]], t[j])
+    for kind in range(2):
+        lift[kind] = scale * worst[kind] if worst[kind] > -1e299 else 0.0
+    coupled_shifts(t, relevant, l, top, lift, threshold, excess, t + k, shifts)
+    # The entries of ``change`` are written after those of m are read.
+    for j in range(l):
+        m = change[j]
+        new = t[j] - shifts[relevant[j]]
+        new = new if new > 0.0 else 0.0
+        if new != b[j]:
+            moved = new - b[j]
+            gain[0] += step * moved * (m - 0.5 * a * moved)
+            if relevant[j]:
+                moved = -moved
+            last -= moved
+            change[size] = step * moved
+            labels[size] = j
+            intercept[j] -= intercept_step * change[size]
+            b[j] = new
+            size += 1
+    if threshold and size:
+        gain[0] -= 0.5 * step * a * last * last
+        change[size] = step * last
+        labels[size] = l
+        intercept[l] -= intercept_step * change[size]
+        size += 1
+    return size
+
+
+cdef int _check(
+    Py_ssize_t n,
+    Py_ssize_t k,
+    const unsigned char[:, ::1] targets,
+    const double[:, ::1] costs,
+    const double[::1] steps,
+    const double[::1] squares,
+    const Py_ssize_t[::1] order,
+    const double[::1] gains,
+    const double[:, ::1] b,
+    const double[::1] intercept,
+) except -1:
+    cdef Py_ssize_t i, j, l = targets.shape[1]
+    for length in (
+        targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
+    ):
+        if length != n:
+            raise ValueError(f"an array has {length} instead of {n} rows")
+    if costs.shape[0] != 2:
+        raise ValueError(f"costs have {costs.shape[0]} instead of 2 rows")
+    for length in (costs.shape[1], b.shape[1]):
+        if length != l:
+            raise ValueError(f"an array has {length} instead of {l} labels")
+    if not l <= k <= l + 1 or intercept.shape[0] != k:
+        raise ValueError(f"{k} and {intercept.shape[0]} scores a row for {l} labels.")
+    for i in range(n):
+        for j in range(l):
+            if targets[i, j] > 1:
+                raise ValueError(f"targets must be 0 or 1, got {targets[i, j]}.")
+    for i in range(order.shape[0]):
+        if not 0 <= order[i] < n:
+            raise ValueError(f"row {order[i]} is none of {n}.")
+    return 0
