@@ -1,0 +1,1 @@
+"""Online methods: a picklable state and a step for every batch."""
