@@ -56,10 +56,14 @@ class Batch:
 
     def value_and_gradient(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         slack = np.maximum(0.0, 1.0 - self._signed @ w)
-        value = 0.5 * ALPHA * float(w @ w)
-        value += self._scale * float(slack @ slack) / len(slack)
         factor = 2.0 * self._scale / len(slack)
-        return value, ALPHA * w - factor * (slack @ self._signed)
+        return self._value(w, slack), ALPHA * w - factor * (slack @ self._signed)
+
+    def value(self, w: np.ndarray) -> float:
+        return self._value(w, np.maximum(0.0, 1.0 - self._signed @ w))
+
+    def _value(self, w: np.ndarray, slack: np.ndarray) -> float:
+        return 0.5 * ALPHA * float(w @ w) + self._scale * float(np.mean(slack**2))
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return self.value_and_gradient(w)[1]
@@ -155,7 +159,7 @@ def trace(
     for points, w in iterates:
         on_grid = GRID[len(curve)] <= points
         if on_grid or (watch and first is None):
-            value = data.value_and_gradient(w)[0]
+            value = data.value(w)
             if first is None and value <= 6.5e-2:
                 first = points
             while len(curve) < len(GRID) and GRID[len(curve)] <= points:
@@ -210,7 +214,7 @@ def measure_regularization(results: common.Results, n_runs: int) -> None:
             try:
                 for points, w in run(method, size, np.zeros(10), data, rng):
                     if points % 25 == 0:
-                        values.append(data.value_and_gradient(w)[0])
+                        values.append(data.value(w))
                     if points >= N_ROWS:
                         break
             except FloatingPointError:
@@ -367,7 +371,7 @@ def plot(results: dict[str, Any]) -> None:
 
 def main() -> None:
     p = argparse.ArgumentParser(description="Mokhtari and Ribeiro 2014, section 4.")
-    p.add_argument("--runs", type=int, default=20)
+    p.add_argument("--runs", type=int, default=10)
     p.add_argument("--realizations", type=int, default=1000)
     args = p.parse_args()
     results = common.Results(NAME, fresh=True)
