@@ -208,6 +208,16 @@ def cell(points: list[int | None]) -> str:
     return f"{mean:.3g} ± {error:.1g}{share}"
 
 
+def mean_of(points: list[int | None]) -> float:
+    return np.nan if None in points else float(np.mean(points))
+
+
+def error_of(points: list[int | None]) -> float:
+    if None in points:
+        return np.nan
+    return float(np.std(points, ddof=1)) / len(points) ** 0.5
+
+
 def plot(results: dict[str, Any]) -> None:
     import matplotlib
 
@@ -220,18 +230,14 @@ def plot(results: dict[str, Any]) -> None:
         for label in problem.settings:
             found = [rows[k] for b in SIZES if (k := key(name, label, b)) in rows]
             # As in the source, a size at which some run fails has no point.
-            whole = [row for row in found if None not in row["points"]]
-            if not whole:
+            means = [mean_of(row["points"]) for row in found]
+            if not np.isfinite(means).any():
                 continue
-            sizes = [row["batch_size"] for row in whole]
-            means = [np.mean(row["points"]) for row in whole]
-            errors = [
-                np.std(row["points"], ddof=1) / len(row["points"]) ** 0.5
-                for row in whole
-            ]
+            errors = [error_of(row["points"]) for row in found]
+            sizes = [row["batch_size"] for row in found]
             style = STYLES[label]
             left.errorbar(sizes, means, errors, fmt=style, ms=4, lw=1, label=label)
-            best = whole[int(np.argmin(means))]
+            best = found[int(np.nanargmin(means))]
             curve = best["curve"]
             right.plot(
                 GRID[: len(curve)],
