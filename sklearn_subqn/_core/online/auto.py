@@ -1,0 +1,401 @@
+"""The untuned method: online L-BFGS in a metric that knows the features' scales.
+
+Four things take the place of a tuned step size.
+
+- A diagonal metric in centered coordinates. Running means of h, h x and h x², with h
+  the curvature of the loss in its scores, give for every feature the curvature of the
+  objective after the intercept has adapted: the h-weighted variance of the feature. The
+  intercept follows the means, so that neither scale nor offset of a feature matters.
+- Pairs of displacements over it, as in online L-BFGS (Yu 2009, section 5.4; scaled by
+  the mean of 5.18), but of means of iterates over blocks of batches, with the products
+  of the Hessian averaged over the batches of the next block (Byrd et al. 2016, Alg. 1):
+  noise averages out of both, and the pairs change rarely.
+- Steps measured on the batch: the minimizer of the batch's quadratic model along the
+  direction times a factor that falls like t^(-1/2); halved while the objective of the
+  same batch does not fall.
+- A weighted average of iterates, which is the model (Shamir and Zhang 2013). When the
+  iterate predicts the next batches better than the average, again and again, then the
+  average lags behind: it begins anew, and the steps grow again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from ..losses._base import Floats
+from ._base import State, check_finite
+from .batch import LinearBatch
+
+# Exponent of the falling step and of the weights of iterates in the average.
+_STEP_EXPONENT = 0.5
+_AVERAGE_EXPONENT = 3.0
+
+# Batches of a block.
+_BLOCK = 10
+
+# Pairs are no more than this multiple of the stored entries of a batch has room for:
+# vector work stays in proportion to products with the batch.
+_VECTOR_WORK = 4
+
+# The lead of the iterate over the average is a mean over about ten batches; it counts
+# where its square is above half the mean square, about three standard errors.
+_FORGET = 0.9
+_LEAD = 0.5
+_REGROWTH = 0.25
+
+_MAX_HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows seen of the curvature h, of h x and of h x².
+
+    Attributes
+    ----------
+    n_rows : float
+    h : ndarray of shape (k,)
+    hx, hxx : ndarray of shape (c,)
+    """
+
+    n_rows: float
+    h: Floats
+    hx: Floats
+    hxx: Floats
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The inverse of a diagonal matrix in centered coordinates, plus low rank.
+
+    Attributes
+    ----------
+    center : ndarray of shape (c,)
+        Means of the features, weighted by curvature; zero without intercepts.
+    scale : ndarray of shape (c,)
+        Inverse curvature of coefficients; zero for features not seen so far.
+    free : ndarray of shape (k,)
+        Inverse curvature of the intercepts.
+    factor : float
+        Multiplies the diagonal matrix (5.18).
+    rows, middle : ndarray of shape (2 m, q), (2 m, 2 m)
+        U and N of the low rank part Uᵀ N U (Byrd, Nocedal and Schnabel 1994, eq. 2.6).
+    """
+
+    center: Floats
+    scale: Floats
+    free: Floats
+    factor: float = 1.0
+    rows: Floats | None = None
+    middle: Floats | None = None
+
+    def apply(self, g: Floats) -> Floats:
+        """Return the product with g of shape (q,)."""
+        p = self.diagonal(g)
+        if self.rows is not None and self.middle is not None:
+            p *= self.factor
+            p += (self.middle @ (self.rows @ g)) @ self.rows
+        return p
+
+    def diagonal(self, g: Floats) -> Floats:
+        """Return the product of the part without pairs."""
+        c = len(self.scale)
+        p = np.empty_like(g)
+        if len(g) == c:
+            return np.multiply(g, self.scale, out=p)
+        shape = (-1, len(g) - c)
+        coef, center = p[:c], self.center
+        if shape[1] == 1:
+            np.multiply(center, -g[c], out=coef)
+            coef += g[:c]
+            coef *= self.scale
+            p[c] = g[c] * self.free[0] - float(center @ coef)
+            return p
+        coef[:] = (g[:c].reshape(shape) - center.reshape(shape) * g[c:]).ravel()
+        coef *= self.scale
+        p[c:] = g[c:] * self.free - (center * coef).reshape(shape).sum(axis=0)
+        return p
+
+    def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
+        """Return the metric updated by pairs, rows of (m, q), oldest first."""
+        h_dg = np.array([self.diagonal(row) for row in dg])
+        products = dw @ dg.T
+        curvature = products.diagonal()
+        squares = dg @ h_dg.T
+        factor = float(np.mean(curvature / squares.diagonal()))
+        m = len(dw)
+        inverse = linalg.solve_triangular(
+            np.triu(products), np.eye(m), check_finite=False
+        )
+        middle = np.zeros((2 * m, 2 * m))
+        middle[:m, :m] = (
+            inverse.T @ (np.diag(curvature) + factor * squares) @ inverse
+        )
+        middle[:m, m:], middle[m:, :m] = -inverse.T, -inverse
+        rows = np.concatenate([dw, factor * h_dg])
+        return replace(self, factor=factor, rows=rows, middle=middle)
+
+
+@dataclass(frozen=True)
+class Block:
+    """What is summed over a block of batches.
+
+    Attributes
+    ----------
+    n_batches : int
+    total : ndarray of shape (q,)
+        Sum of the iterates.
+    mean : ndarray of shape (q,) or None
+        Mean of the iterates of the block before.
+    dw : ndarray of shape (q,) or None
+        Displacement between the means of the two blocks before.
+    dg : ndarray of shape (q,) or None
+        Sum of the products of the Hessians of the batches with it.
+    """
+
+    n_batches: int
+    total: Floats
+    mean: Floats | None = None
+    dw: Floats | None = None
+    dg: Floats | None = None
+
+
+@dataclass(frozen=True)
+class AutoState(State):
+    """The model ``w``, the iterate that leads it, and what the steps are made from.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        The model: the average of iterates, or the last one.
+    iterate : ndarray of shape (q,)
+    clock : float
+        Number of batches that the fall of the steps counts.
+    n_averaged : int
+        Number of iterates in the average.
+    lead, lead_square : float
+        Running mean of how much better the iterate predicted than the average, and of
+        its square.
+    moments, metric, block
+        See there.
+    dw, dg : ndarray of shape (m, q)
+        Pairs of displacements, oldest first.
+    smooth_gradient : ndarray of shape (q,) or None
+        With an L1 penalty, the average of gradients without it.
+    """
+
+    iterate: Floats
+    clock: float
+    n_averaged: int
+    lead: float
+    lead_square: float
+    moments: Moments | None
+    metric: Metric | None
+    block: Block
+    dw: Floats
+    dg: Floats
+    smooth_gradient: Floats | None
+
+    def __post_init__(self) -> None:
+        # All else is finite where these are, since they are made from it.
+        check_finite("the objective of the batch", self.value if self.n_steps else 0.0)
+        check_finite("the iterate", self.iterate)
+        check_finite("the gradient", self.gradient)
+
+
+@dataclass(frozen=True)
+class AdaptiveLBFGS:
+    """Online L-BFGS that needs no tuning.
+
+    Attributes
+    ----------
+    eta0 : float
+        Share of the way to the batch's minimizer of the first steps.
+    tau : float
+        Number of batches after which steps begin to fall; inf keeps them constant.
+    memory : int
+        Number of pairs at most.
+    average : bool
+        Whether the model is the average of iterates.
+    """
+
+    eta0: float = 1.0
+    tau: float = 10.0
+    memory: int = 10
+    average: bool = True
+
+    def start(self, w0: Floats) -> AutoState:
+        """Return the state before the first batch, at w0 of shape (q,)."""
+        q = len(w0)
+        nothing = np.empty((0, q))
+        return AutoState(
+            w=w0,
+            n_steps=0,
+            value=np.nan,
+            gradient=np.zeros(q),
+            iterate=w0,
+            clock=0.0,
+            n_averaged=0,
+            lead=0.0,
+            lead_square=0.0,
+            moments=None,
+            metric=None,
+            block=Block(0, np.zeros(q)),
+            dw=nothing,
+            dg=nothing,
+            smooth_gradient=None,
+        )
+
+    def step(self, batch: LinearBatch, state: AutoState) -> AutoState:
+        """Return the state after one batch.
+
+        Raises
+        ------
+        FloatingPointError
+            If the objective or its gradient is not finite.
+        """
+        w, penalty = state.iterate, batch.penalty
+        z = batch.scores(w)
+        risk = batch.risk(z)
+        value = risk + penalty.value(w[: batch.n_coef])
+        check_finite("the objective of the batch", value)
+        curvature = batch.curvature(z)
+        gradient = batch.adjoint(batch.dual(z))
+        gradient[: batch.n_coef] += penalty.l2 * w[: batch.n_coef]
+
+        moments = _add_moments(batch, curvature.diagonal(), state.moments)
+        refresh = state.n_steps < _BLOCK or state.block.n_batches == 0
+        metric = state.metric
+        if metric is None or refresh:
+            metric = _metric(moments, batch.fit_intercept, penalty.l2)
+            if len(state.dw):
+                metric = metric.with_pairs(state.dw, state.dg)
+
+        p, slope = self._direction(batch, metric, w, gradient)
+        eta, fall = self._length(batch, state.clock, w, z, risk, p, slope, curvature)
+        new = w + eta * p
+
+        model, n_averaged, clock = new, 0, state.clock + 1.0
+        lead, lead_square = 0.0, 0.0
+        if self.average:
+            if state.n_averaged:
+                lagging = batch.risk(batch.scores(state.w))
+                lagging += penalty.value(state.w[: batch.n_coef]) - value
+                lead = _FORGET * state.lead + (1.0 - _FORGET) * lagging
+                lead_square = _FORGET * state.lead_square
+                lead_square += (1.0 - _FORGET) * lagging * lagging
+            n_averaged = state.n_averaged + 1
+            mature = n_averaged * (1.0 - _FORGET) > 1.0
+            if mature and lead > 0.0 and lead * lead > _LEAD * lead_square:
+                n_averaged, clock = 1, _REGROWTH * clock
+                lead, lead_square = 0.0, 0.0
+            share = (_AVERAGE_EXPONENT + 1.0) / (_AVERAGE_EXPONENT + n_averaged)
+            model = state.w + min(share, 1.0) * (new - state.w)
+
+        memory = min(self.memory, _VECTOR_WORK * batch.n_entries // len(w))
+        if penalty.l1:
+            memory = 0
+        dw, dg, block = _go_on(batch, state, w, curvature, memory)
+        return AutoState(
+            w=model,
+            n_steps=state.n_steps + 1,
+            value=value,
+            gradient=gradient,
+            iterate=new,
+            clock=clock,
+            n_averaged=n_averaged,
+            lead=lead,
+            lead_square=lead_square,
+            moments=moments,
+            metric=metric,
+            block=block,
+            dw=dw,
+            dg=dg,
+            smooth_gradient=None,
+        )
+
+    def _direction(self, batch, metric, w, gradient):
+        p = -metric.apply(gradient)
+        slope = float(gradient @ p)
+        if not slope < 0.0:
+            p = -metric.diagonal(gradient)
+            slope = float(gradient @ p)
+        return p, slope
+
+    def _length(self, batch, clock, w, z, risk, p, slope, curvature):
+        if not slope < 0.0:
+            return 0.0, 0.0
+        c = batch.n_coef
+        dz = batch.scores(p)
+        l2 = batch.penalty.l2
+        square = l2 * float(p[:c] @ p[:c])
+        bend = float(np.vdot(curvature.apply(dz.copy()), dz)) + square
+        eta = self.eta0 / (1.0 + clock / self.tau) ** _STEP_EXPONENT
+        if bend > 0.0:
+            eta *= -slope / bend
+        linear = l2 * float(w[:c] @ p[:c])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(_MAX_HALVINGS):
+                rise = batch.risk(z + eta * dz) - risk
+                rise += eta * (linear + 0.5 * eta * square)
+                if rise <= 1e-4 * eta * slope + 1e-12 * abs(risk):
+                    return eta, rise
+                eta *= 0.5
+        return 0.0, 0.0
+
+
+def _add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
+    sums = batch.adjoint(h)
+    c, n = batch.n_coef, float(batch.n_rows)
+    sums *= n
+    total = n * np.atleast_1d(h.sum(axis=0))
+    squares = n * batch.squared_adjoint(h)
+    if old is None:
+        return Moments(n, total, sums[:c], squares)
+    return Moments(
+        old.n_rows + n, old.h + total, old.hx + sums[:c], old.hxx + squares
+    )
+
+
+def _metric(moments: Moments, centered: bool, l2: float) -> Metric:
+    h = np.where(moments.h > 0.0, moments.h, 1.0)
+    c = len(moments.hx)
+    variance = moments.hxx.copy()
+    center = np.zeros(c)
+    if centered:
+        center = (moments.hx.reshape(-1, len(h)) / h).ravel()
+        variance -= center * moments.hx
+    # Rounding leaves little of a constant feature, which needs no second intercept.
+    variance[variance <= 1e-12 * moments.hxx] = 0.0
+    variance /= moments.n_rows
+    seen = variance > 0.0
+    variance += l2
+    scale = np.zeros(c)
+    np.divide(1.0, variance, out=scale, where=seen)
+    return Metric(center, scale, moments.n_rows / h)
+
+
+def _go_on(batch, state, w, curvature, memory):
+    block = state.block
+    dw, dg = state.dw, state.dg
+    if memory == 0:
+        return dw[:0], dg[:0], Block((block.n_batches + 1) % _BLOCK, block.total)
+    total = block.total + w
+    product = None
+    if block.dw is not None:
+        product = batch.curvature_product(curvature, block.dw)
+        if block.dg is not None:
+            product += block.dg
+    n = block.n_batches + 1
+    if n < _BLOCK:
+        return dw, dg, Block(n, total, block.mean, block.dw, product)
+    if block.dw is not None:
+        product /= n
+        if float(block.dw @ product) > 0.0:
+            dw = np.concatenate([dw, block.dw[np.newaxis]])
+            dg = np.concatenate([dg, product[np.newaxis]])
+    mean = total / n
+    step = None if block.mean is None else mean - block.mean
+    return dw[-memory:], dg[-memory:], Block(0, np.zeros_like(w), mean, step)
