@@ -118,6 +118,17 @@ class Metric:
         p[c:] = g[c:] * self.free - (center * coef).reshape(shape).sum(axis=0)
         return p
 
+    def whiten(self, g: Floats) -> Floats:
+        """Return v with <v, v> = <g, diagonal(g)>, of shape (q,)."""
+        c = len(self.scale)
+        v = g.copy()
+        if len(g) > c:
+            shape = (-1, len(g) - c)
+            v[:c] -= (self.center.reshape(shape) * g[c:]).ravel()
+            v[c:] *= np.sqrt(self.free)
+        v[:c] *= np.sqrt(self.scale)
+        return v
+
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
         """Return the metric updated by pairs, rows of (m, q), oldest first."""
         h_dg = np.array([self.diagonal(row) for row in dg])
@@ -170,6 +181,9 @@ class AutoState(State):
     ----------
     w : ndarray of shape (q,)
         The model: the average of iterates, or the last one.
+    gradient : ndarray of shape (q,)
+        That of the batch without an L1 penalty, in coordinates in which the diagonal
+        metric is the identity, so that its norm does not depend on scales.
     iterate : ndarray of shape (q,)
     clock : float
         Number of batches that the fall of the steps counts.
@@ -302,7 +316,7 @@ class AdaptiveLBFGS:
             w=model,
             n_steps=state.n_steps + 1,
             value=value,
-            gradient=gradient,
+            gradient=metric.whiten(gradient),
             iterate=new,
             clock=clock,
             n_averaged=n_averaged,

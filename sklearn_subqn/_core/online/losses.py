@@ -12,9 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
+from ..losses import Hinge, Logistic, Softmax, SquaredHinge
 from ..losses._base import Curvature, DiagonalCurvature, Floats
-from ..losses._hinge import Hinge, SquaredHinge
-from ..losses._logistic import Logistic, Softmax
 
 
 class OnlineLoss(Protocol):
@@ -60,6 +59,10 @@ class RowLoss(ABC):
         return DiagonalCurvature(weights * self.bends(scores, targets))
 
     @abstractmethod
+    def constant(self, targets: Floats) -> float:
+        """Return a score near the best one that is the same for all rows."""
+
+    @abstractmethod
     def values(self, scores: Floats, targets: Floats) -> Floats:
         """Return the losses."""
 
@@ -74,6 +77,9 @@ class RowLoss(ABC):
 
 class ModifiedHuber(RowLoss):
     """max(0, 1 - y z)² for y z >= -1, and -4 y z beyond (Zhang 2004)."""
+
+    def constant(self, targets: Floats) -> float:
+        return 0.0
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         m = np.maximum(1.0 - targets * scores, 0.0)
@@ -91,6 +97,9 @@ class ModifiedHuber(RowLoss):
 class SquaredError(RowLoss):
     """(z - y)² / 2."""
 
+    def constant(self, targets: Floats) -> float:
+        return float(targets.mean())
+
     def values(self, scores: Floats, targets: Floats) -> Floats:
         r = scores - targets
         return 0.5 * r * r
@@ -107,6 +116,9 @@ class Huber(RowLoss):
 
     def __init__(self, epsilon: float) -> None:
         self.epsilon = epsilon
+
+    def constant(self, targets: Floats) -> float:
+        return float(np.median(targets))
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         r = np.abs(scores - targets)
@@ -126,6 +138,9 @@ class Quantile(RowLoss):
     def __init__(self, quantile: float) -> None:
         self.quantile = quantile
 
+    def constant(self, targets: Floats) -> float:
+        return float(np.quantile(targets, self.quantile))
+
     def values(self, scores: Floats, targets: Floats) -> Floats:
         r = targets - scores
         return np.maximum(self.quantile * r, (self.quantile - 1.0) * r)
@@ -143,6 +158,9 @@ class Quantile(RowLoss):
 
 class Poisson(RowLoss):
     """exp(z) - y z for counts y >= 0: negative log-likelihood up to a constant."""
+
+    def constant(self, targets: Floats) -> float:
+        return float(np.log(max(float(targets.mean()), 1e-3)))
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         return np.exp(scores) - targets * scores
