@@ -60,6 +60,9 @@ _BINARY: dict[str, OnlineLoss] = {
     "modified_huber": ModifiedHuber(),
 }
 
+# Few batches are not enough to tell convergence from chance.
+_MIN_PATIENCE = 10
+
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
@@ -199,7 +202,7 @@ class OnlineEstimator(LinearEstimator):
         """
         kind = self.solver, bool(self.average), bool(self.fit_intercept), n_outputs
         if not hasattr(self, "_state"):
-            self._begin(X, n_outputs, self._start_parameters(X, targets, n_outputs))
+            self._begin(X, n_outputs, self._start_parameters(X, targets, weights, n_outputs))
         elif kind != self._kind:
             self._switch(kind)
         n = X.shape[0]
@@ -267,7 +270,7 @@ class OnlineEstimator(LinearEstimator):
         # The loss is a mean over rows whatever the unit of the weights is.
         weights = weights * (len(weights) / weights.sum())
         if w0 is None:
-            w0 = self._start_parameters(X, targets, n_outputs)
+            w0 = self._start_parameters(X, targets, weights, n_outputs)
         self._begin(X, n_outputs, w0)
         self._epochs(X, targets, weights, loss, rng, held_out)
         whole = self._batch(X, targets, weights / len(weights), loss)
@@ -275,16 +278,23 @@ class OnlineEstimator(LinearEstimator):
         self.objective_ = whole.value_and_gradient(w)[0]
 
     def _start_parameters(
-        self, X: Any, targets: Floats, n_outputs: int | None
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats | None,
+        n_outputs: int | None,
     ) -> Floats:
         """Return where to begin: at zero, but for the intercept of regression."""
         n_free = (n_outputs or 1) if self.fit_intercept else 0
         w0 = np.zeros(X.shape[1] * (n_outputs or 1) + n_free)
         if n_free:
-            w0[-n_free:] = self._start_intercept(targets)
+            if weights is None or not weights.any():
+                weights = np.ones(len(targets))
+            weights = weights * (len(weights) / weights.sum())
+            w0[-n_free:] = self._start_intercept(targets, weights)
         return w0
 
-    def _start_intercept(self, targets: Floats) -> float:
+    def _start_intercept(self, targets: Floats, weights: Floats) -> float:
         return 0.0
 
     def _epochs(
@@ -299,7 +309,8 @@ class OnlineEstimator(LinearEstimator):
         """Learn from all rows again and again, in an order drawn for each epoch."""
         n = X.shape[0]
         parts = _equal_parts(n, -(-n // self.batch_size))
-        test = ConvergenceTest(float(self.tol), len(parts), float(len(parts)))
+        patience = max(len(parts), _MIN_PATIENCE)
+        test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
         unit = 0.0
         best, n_worse = (-np.inf, self._state), 0
@@ -424,11 +435,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Whether to fit an intercept. It is not penalized.
     max_iter : int, default=100
         Limit on the number of passes over the data in ``fit``, at least 1.
-    tol : float, default=1e-2
+    tol : float, default=3e-2
         ``fit`` stops when the norm of a running average of the batches' gradients, over
         about one epoch, has stayed below ``tol`` times that of the first gradient for
-        as many batches as an epoch has (Yu 2009, section 5.3.3). With "auto" norms are
-        those of its diagonal metric. With ``early_stopping``, the improvement of the
+        as many batches as an epoch has, at least ten (Yu 2009, section 5.3.3). Norms of
+        "auto" are those of its diagonal metric, free of the features' scales. With ``early_stopping``, the improvement of the
         score that counts.
     early_stopping : bool, default=False
         Whether to hold ``validation_fraction`` of the rows out, to stop when their
@@ -523,7 +534,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         average: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 100,
-        tol: float = 1e-2,
+        tol: float = 3e-2,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -806,7 +817,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
         average: bool = True,
         fit_intercept: bool = True,
         max_iter: int = 100,
-        tol: float = 1e-2,
+        tol: float = 3e-2,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -951,8 +962,8 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             )
         return X, targets
 
-    def _start_intercept(self, targets: Floats) -> float:
-        return self._loss().constant(targets)
+    def _start_intercept(self, targets: Floats, weights: Floats) -> float:
+        return self._loss().constant(targets, weights)
 
     def _store(self) -> None:
         super()._store()

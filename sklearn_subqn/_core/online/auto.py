@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from ..losses._base import Floats
+from ..losses._base import Curvature, Floats
 from ._base import State, check_finite
 from .batch import LinearBatch
 
@@ -46,6 +46,10 @@ _FORGET = 0.9
 _LEAD = 0.5
 _REGROWTH = 0.25
 
+# Steps are halved until they give this share of the fall that the slope promises, up to
+# rounding of the objective.
+_DESCENT = 1e-4
+_ROUNDING = 1e-12
 _MAX_HALVINGS = 40
 
 
@@ -118,6 +122,18 @@ class Metric:
         p[c:] = g[c:] * self.free - (center * coef).reshape(shape).sum(axis=0)
         return p
 
+    def inverse(self, p: Floats) -> Floats:
+        """Return g with diagonal(-g) = p, zero for features not seen so far."""
+        c = len(self.scale)
+        g = np.zeros_like(p)
+        np.divide(p[:c], -self.scale, out=g[:c], where=self.scale > 0.0)
+        if len(p) > c:
+            shape = (-1, len(p) - c)
+            shift = (self.center * p[:c]).reshape(shape).sum(axis=0)
+            g[c:] = (p[c:] + shift) / -self.free
+            g[:c] += (self.center.reshape(shape) * g[c:]).ravel()
+        return g
+
     def whiten(self, g: Floats) -> Floats:
         """Return v with <v, v> = <g, diagonal(g)>, of shape (q,)."""
         c = len(self.scale)
@@ -128,6 +144,23 @@ class Metric:
             v[c:] *= np.sqrt(self.free)
         v[:c] *= np.sqrt(self.scale)
         return v
+
+    def proximal(self, w: Floats, g: Floats, l1: float) -> Floats:
+        """Return the step to the minimizer of <g, p> + l1 ||w + p||_1 + p's square / 2.
+
+        That is one of the diagonal metric, in whose coordinates, with the intercept at
+        the center of the features, coefficients are apart from each other.
+        """
+        c = len(self.scale)
+        p = self.diagonal(-g)
+        target = w[:c] + p[:c]
+        target -= np.clip(target, -l1 * self.scale, l1 * self.scale)
+        p[:c] = target - w[:c]
+        if len(g) > c:
+            shape = (-1, len(g) - c)
+            p[c:] = -g[c:] * self.free
+            p[c:] -= (self.center * p[:c]).reshape(shape).sum(axis=0)
+        return p
 
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
         """Return the metric updated by pairs, rows of (m, q), oldest first."""
@@ -180,11 +213,15 @@ class AutoState(State):
     Attributes
     ----------
     w : ndarray of shape (q,)
-        The model: the average of iterates, or the last one.
+        The model: the mean, with an L1 penalty without the coefficients that the
+        optimality conditions at averaged gradients say are zero.
     gradient : ndarray of shape (q,)
-        That of the batch without an L1 penalty, in coordinates in which the diagonal
-        metric is the identity, so that its norm does not depend on scales.
+        In coordinates in which the diagonal metric is the identity, so that its norm
+        does not depend on scales. With an L1 penalty not that of the batch, but the
+        residual of the optimality conditions at averaged gradients.
     iterate : ndarray of shape (q,)
+    mean : ndarray of shape (q,)
+        The average of iterates, or the last one.
     clock : float
         Number of batches that the fall of the steps counts.
     n_averaged : int
@@ -201,6 +238,7 @@ class AutoState(State):
     """
 
     iterate: Floats
+    mean: Floats
     clock: float
     n_averaged: int
     lead: float
@@ -250,6 +288,7 @@ class AdaptiveLBFGS:
             value=np.nan,
             gradient=np.zeros(q),
             iterate=w0,
+            mean=w0,
             clock=0.0,
             n_averaged=0,
             lead=0.0,
@@ -287,16 +326,15 @@ class AdaptiveLBFGS:
             if len(state.dw):
                 metric = metric.with_pairs(state.dw, state.dg)
 
-        p, slope = self._direction(batch, metric, w, gradient)
-        eta, fall = self._length(batch, state.clock, w, z, risk, p, slope, curvature)
-        new = w + eta * p
+        p, slope = _direction(batch, metric, w, gradient)
+        new = w + self._length(batch, state.clock, w, z, risk, curvature, p, slope) * p
 
-        model, n_averaged, clock = new, 0, state.clock + 1.0
+        mean, n_averaged, clock, share = new, 0, state.clock + 1.0, 1.0
         lead, lead_square = 0.0, 0.0
         if self.average:
             if state.n_averaged:
-                lagging = batch.risk(batch.scores(state.w))
-                lagging += penalty.value(state.w[: batch.n_coef]) - value
+                lagging = batch.risk(batch.scores(state.mean))
+                lagging += penalty.value(state.mean[: batch.n_coef]) - value
                 lead = _FORGET * state.lead + (1.0 - _FORGET) * lagging
                 lead_square = _FORGET * state.lead_square
                 lead_square += (1.0 - _FORGET) * lagging * lagging
@@ -306,11 +344,18 @@ class AdaptiveLBFGS:
                 n_averaged, clock = 1, _REGROWTH * clock
                 lead, lead_square = 0.0, 0.0
             share = (_AVERAGE_EXPONENT + 1.0) / (_AVERAGE_EXPONENT + n_averaged)
-            model = state.w + min(share, 1.0) * (new - state.w)
+            mean = state.mean + share * (new - state.mean)
 
         memory = min(self.memory, _VECTOR_WORK * batch.n_entries // len(w))
+        model, smooth = mean, state.smooth_gradient
         if penalty.l1:
+            # Pairs say nothing about steps that end at zeros.
             memory = 0
+            smooth = gradient if smooth is None else smooth + share * (gradient - smooth)
+            model = mean.copy()
+            p = metric.proximal(mean, smooth, penalty.l1)
+            model[: batch.n_coef][(mean + p)[: batch.n_coef] == 0.0] = 0.0
+            gradient = metric.inverse(p)
         dw, dg, block = _go_on(batch, state, w, curvature, memory)
         return AutoState(
             w=model,
@@ -318,6 +363,7 @@ class AdaptiveLBFGS:
             value=value,
             gradient=metric.whiten(gradient),
             iterate=new,
+            mean=mean,
             clock=clock,
             n_averaged=n_averaged,
             lead=lead,
@@ -327,37 +373,64 @@ class AdaptiveLBFGS:
             block=block,
             dw=dw,
             dg=dg,
-            smooth_gradient=None,
+            smooth_gradient=smooth,
         )
 
-    def _direction(self, batch, metric, w, gradient):
-        p = -metric.apply(gradient)
-        slope = float(gradient @ p)
+    def _length(
+        self,
+        batch: LinearBatch,
+        clock: float,
+        w: Floats,
+        scores: Floats,
+        risk: float,
+        curvature: Curvature,
+        p: Floats,
+        slope: float,
+    ) -> float:
+        """Return the length of the step along p, zero if none helps the batch."""
         if not slope < 0.0:
-            p = -metric.diagonal(gradient)
-            slope = float(gradient @ p)
-        return p, slope
-
-    def _length(self, batch, clock, w, z, risk, p, slope, curvature):
-        if not slope < 0.0:
-            return 0.0, 0.0
-        c = batch.n_coef
-        dz = batch.scores(p)
-        l2 = batch.penalty.l2
-        square = l2 * float(p[:c] @ p[:c])
-        bend = float(np.vdot(curvature.apply(dz.copy()), dz)) + square
+            return 0.0
+        coef, step, penalty = w[: batch.n_coef], p[: batch.n_coef], batch.penalty
+        dscores = batch.scores(p)
+        bend = float(np.vdot(curvature.apply(dscores.copy()), dscores))
+        bend += penalty.l2 * float(step @ step)
         eta = self.eta0 / (1.0 + clock / self.tau) ** _STEP_EXPONENT
         if bend > 0.0:
             eta *= -slope / bend
-        linear = l2 * float(w[:c] @ p[:c])
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(_MAX_HALVINGS):
-                rise = batch.risk(z + eta * dz) - risk
-                rise += eta * (linear + 0.5 * eta * square)
-                if rise <= 1e-4 * eta * slope + 1e-12 * abs(risk):
-                    return eta, rise
-                eta *= 0.5
-        return 0.0, 0.0
+        if penalty.l1:
+            # Beyond, the bound on the slope does not hold.
+            eta = min(eta, 1.0)
+        value = risk + penalty.value(coef)
+        for _ in range(_MAX_HALVINGS):
+            there = batch.risk(scores + eta * dscores)
+            there += penalty.value(coef + eta * step)
+            if there <= value + _DESCENT * eta * slope + _ROUNDING * abs(value):
+                return eta
+            eta *= 0.5
+        return 0.0
+
+
+def _direction(
+    batch: LinearBatch, metric: Metric, w: Floats, gradient: Floats
+) -> tuple[Floats, float]:
+    """Return the direction of a step, and the slope along it.
+
+    With an L1 penalty it leads to the minimizer of the linear model of the rest plus
+    the penalty plus half the squared diagonal metric; the slope is an upper bound for
+    steps up to one.
+    """
+    if batch.penalty.l1:
+        p = metric.proximal(w, gradient, batch.penalty.l1)
+        c = batch.n_coef
+        growth = np.abs(w[:c] + p[:c]).sum() - np.abs(w[:c]).sum()
+        return p, float(gradient @ p) + batch.penalty.l1 * float(growth)
+    p = metric.apply(-gradient)
+    slope = float(gradient @ p)
+    if not slope < 0.0:
+        # Rounding, where pairs are nearly dependent.
+        p = metric.diagonal(-gradient)
+        slope = float(gradient @ p)
+    return p, slope
 
 
 def _add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:

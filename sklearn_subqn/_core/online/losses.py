@@ -16,6 +16,13 @@ from ..losses import Hinge, Logistic, Softmax, SquaredHinge
 from ..losses._base import Curvature, DiagonalCurvature, Floats
 
 
+# Distances that count as zero, against the size of targets.
+_SMALLEST_SHARE = 1e-12
+
+# The first counts of a stream may all be zero.
+_SMALLEST_MEAN = 1e-3
+
+
 class OnlineLoss(Protocol):
     """Loss of scores z of shape (b,) or (b, k), targets, and weights of shape (b,)."""
 
@@ -41,7 +48,8 @@ class MajorizedHinge(Hinge):
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
         """Return s_i / (2 |m_i|), with |m_i| no less than its mean."""
-        return DiagonalCurvature(0.5 * weights / _bounded(1.0 - targets * scores))
+        distance = _bounded(1.0 - targets * scores, weights, targets)
+        return DiagonalCurvature(0.5 * weights / distance)
 
 
 class RowLoss(ABC):
@@ -56,11 +64,14 @@ class RowLoss(ABC):
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        return DiagonalCurvature(weights * self.bends(scores, targets))
+        return DiagonalCurvature(weights * self.bends(scores, targets, weights))
 
     @abstractmethod
-    def constant(self, targets: Floats) -> float:
-        """Return a score near the best one that is the same for all rows."""
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        """Return a score near the best one that is the same for all rows.
+
+        Weights have the mean one.
+        """
 
     @abstractmethod
     def values(self, scores: Floats, targets: Floats) -> Floats:
@@ -71,14 +82,14 @@ class RowLoss(ABC):
         """Return a derivative of each, at kinks zero."""
 
     @abstractmethod
-    def bends(self, scores: Floats, targets: Floats) -> Floats:
+    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return second derivatives, or those of a majorizer."""
 
 
 class ModifiedHuber(RowLoss):
     """max(0, 1 - y z)² for y z >= -1, and -4 y z beyond (Zhang 2004)."""
 
-    def constant(self, targets: Floats) -> float:
+    def constant(self, targets: Floats, weights: Floats) -> float:
         return 0.0
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
@@ -89,7 +100,7 @@ class ModifiedHuber(RowLoss):
         m = np.maximum(1.0 - targets * scores, 0.0)
         return -2.0 * targets * np.minimum(m, 2.0)
 
-    def bends(self, scores: Floats, targets: Floats) -> Floats:
+    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         m = 1.0 - targets * scores
         return np.where(m > 0.0, 4.0 / np.maximum(m, 2.0), 0.0)
 
@@ -97,8 +108,8 @@ class ModifiedHuber(RowLoss):
 class SquaredError(RowLoss):
     """(z - y)² / 2."""
 
-    def constant(self, targets: Floats) -> float:
-        return float(targets.mean())
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        return float(weights @ targets) / len(targets)
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         r = scores - targets
@@ -107,7 +118,7 @@ class SquaredError(RowLoss):
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         return scores - targets
 
-    def bends(self, scores: Floats, targets: Floats) -> Floats:
+    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         return np.ones_like(scores)
 
 
@@ -117,8 +128,8 @@ class Huber(RowLoss):
     def __init__(self, epsilon: float) -> None:
         self.epsilon = epsilon
 
-    def constant(self, targets: Floats) -> float:
-        return float(np.median(targets))
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        return _quantile(targets, weights, 0.5)
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         r = np.abs(scores - targets)
@@ -128,7 +139,7 @@ class Huber(RowLoss):
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         return np.clip(scores - targets, -self.epsilon, self.epsilon)
 
-    def bends(self, scores: Floats, targets: Floats) -> Floats:
+    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         return self.epsilon / np.maximum(np.abs(scores - targets), self.epsilon)
 
 
@@ -138,8 +149,8 @@ class Quantile(RowLoss):
     def __init__(self, quantile: float) -> None:
         self.quantile = quantile
 
-    def constant(self, targets: Floats) -> float:
-        return float(np.quantile(targets, self.quantile))
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        return _quantile(targets, weights, self.quantile)
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         r = targets - scores
@@ -151,16 +162,17 @@ class Quantile(RowLoss):
             r < 0.0, 1.0 - self.quantile, 0.0
         )
 
-    def bends(self, scores: Floats, targets: Floats) -> Floats:
+    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return 1 / (2 |r|), with |r| no less than its mean."""
-        return 0.5 / _bounded(targets - scores)
+        return 0.5 / _bounded(targets - scores, weights, targets)
 
 
 class Poisson(RowLoss):
     """exp(z) - y z for counts y >= 0: negative log-likelihood up to a constant."""
 
-    def constant(self, targets: Floats) -> float:
-        return float(np.log(max(float(targets.mean()), 1e-3)))
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        mean = float(weights @ targets) / len(targets)
+        return float(np.log(max(mean, _SMALLEST_MEAN)))
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         return np.exp(scores) - targets * scores
@@ -168,7 +180,7 @@ class Poisson(RowLoss):
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         return np.exp(scores) - targets
 
-    def bends(self, scores: Floats, targets: Floats) -> Floats:
+    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         return np.exp(scores)
 
 
@@ -201,10 +213,20 @@ class OneVsRest:
         return DiagonalCurvature(h.reshape(scores.shape))
 
 
-def _bounded(distance: Floats) -> Floats:
-    """Return absolute values, no less than their mean."""
+def _bounded(distance: Floats, weights: Floats, targets: Floats) -> Floats:
+    """Return absolute distances, no less than their weighted mean."""
     distance = np.abs(distance)
-    return np.maximum(distance, max(float(distance.mean()), np.finfo(float).tiny))
+    total = float(weights.sum())
+    mean = float(weights @ distance) / total
+    unit = 1.0 + float(weights @ np.abs(targets)) / total
+    return np.maximum(distance, max(mean, _SMALLEST_SHARE * unit))
+
+
+def _quantile(targets: Floats, weights: Floats, q: float) -> float:
+    """Return the smallest target up to which the weights sum to the share q."""
+    order = np.argsort(targets)
+    sums = np.cumsum(weights[order])
+    return float(targets[order[np.searchsorted(sums, q * sums[-1])]])
 
 
 __all__ = [
