@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from ._core.online import (
     hyperparameters,
     online_method,
 )
+from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
 from ._core.online.losses import (
     Huber,
@@ -66,6 +67,25 @@ _MIN_PATIENCE = 10
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
+class Stream(NamedTuple):
+    """What a sequence of batches goes by.
+
+    Attributes
+    ----------
+    settings : tuple
+        The parameters that the method was made from.
+    method : Method
+    fit_intercept : bool
+    n_outputs : int or None
+        Scores per row, None for scores of shape (b,).
+    """
+
+    settings: tuple[Any, ...]
+    method: Method[Any]
+    fit_intercept: bool
+    n_outputs: int | None
+
+
 class OnlineEstimator(LinearEstimator):
     """Base of estimators that learn from one batch after the other."""
 
@@ -87,6 +107,20 @@ class OnlineEstimator(LinearEstimator):
     n_iter_no_change: int
     warm_start: bool
     verbose: int
+
+    def _check_parameters_once(self) -> None:
+        """Raise for parameters that are not acceptable, if any has been changed."""
+        # All but fitted and private attributes; inspecting the signature takes longer
+        # than a step.
+        values = {
+            name: value
+            for name, value in vars(self).items()
+            if name[0] != "_" and name[-1] != "_"
+        }
+        known = getattr(self, "_accepted", {})
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            self._check_parameters()
+            self._accepted = values
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""
@@ -133,12 +167,31 @@ class OnlineEstimator(LinearEstimator):
 
     def _begin(self, X: Any, n_outputs: int | None, w0: Floats) -> None:
         """Begin before the first batch, at w0."""
-        self._kind = self.solver, bool(self.average), bool(self.fit_intercept), n_outputs
-        self._n_outputs = n_outputs
+        self._stream = Stream(
+            self._settings(), self._method(), bool(self.fit_intercept), n_outputs
+        )
+        self._state: State = self._stream.method.start(w0)
         self._dtype = X.dtype
-        self._state: State = self._method().start(w0)
         self._n_rows, self._weight = 0.0, 0.0
         self.t_ = 0
+
+    def _settings(self) -> tuple[Any, ...]:
+        """Return the parameters that the method is made from."""
+        return self.solver, self.average, self.eta0, self.tau, self.memory
+
+    def _go_on(self) -> None:
+        """Let a stream follow changed parameters; another method begins anew."""
+        stream = self._stream
+        if bool(self.fit_intercept) != stream.fit_intercept:
+            raise ValueError(
+                "fit_intercept cannot change between calls of partial_fit; it was "
+                f"{stream.fit_intercept}."
+            )
+        settings = self._settings()
+        if settings != stream.settings:
+            self._stream = stream._replace(settings=settings, method=self._method())
+            if settings[:2] != stream.settings[:2]:
+                self._state = self._stream.method.start(self._state.w)
 
     def _learn(
         self, X: Any, targets: Floats, weights: Floats | None, loss: OnlineLoss
@@ -165,7 +218,7 @@ class OnlineEstimator(LinearEstimator):
         batch = self._batch(X, targets, weights, loss)
         try:
             with np.errstate(all="ignore"):
-                self._state = self._method().step(batch, self._state)
+                self._state = self._stream.method.step(batch, self._state)
         except FloatingPointError as error:
             raise ValueError(
                 f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
@@ -185,7 +238,7 @@ class OnlineEstimator(LinearEstimator):
             loss,
             Penalty(float(self.alpha), float(self.l1_ratio)),
             bool(self.fit_intercept),
-            self._n_outputs,
+            self._stream.n_outputs,
         )
 
     def _partial_fit(
@@ -200,11 +253,11 @@ class OnlineEstimator(LinearEstimator):
 
         If the method has been changed, it begins anew where the last one ended.
         """
-        kind = self.solver, bool(self.average), bool(self.fit_intercept), n_outputs
-        if not hasattr(self, "_state"):
-            self._begin(X, n_outputs, self._start_parameters(X, targets, weights, n_outputs))
-        elif kind != self._kind:
-            self._switch(kind)
+        if hasattr(self, "_state"):
+            self._go_on()
+        else:
+            w0 = self._start_parameters(X, targets, weights, n_outputs)
+            self._begin(X, n_outputs, w0)
         n = X.shape[0]
         n_batches = -(-n // self.batch_size)
         if n_batches == 1:
@@ -219,26 +272,18 @@ class OnlineEstimator(LinearEstimator):
     def _store(self) -> None:
         """Set the coefficients to those of the state."""
         w = self._state.w
-        n_outputs = self._n_outputs or 1
+        n_outputs = self._stream.n_outputs or 1
         n_coef = self.n_features_in_ * n_outputs
         coef = w[:n_coef].reshape(-1, n_outputs).T
         intercept = w[n_coef:] if self.fit_intercept else np.zeros(n_outputs)
         coef = np.array(coef, dtype=self._dtype, order="C")
-        if not np.isfinite(coef).all():
+        # The state is finite in float64.
+        if self._dtype != np.float64 and not np.isfinite(coef).all():
             raise ValueError(
                 f"Coefficients are not finite as {np.dtype(self._dtype).name}. Scale "
                 "the features or increase alpha."
             )
         self.coef_, self.intercept_ = coef, intercept.astype(self._dtype)
-
-    def _switch(self, kind: tuple[Any, ...]) -> None:
-        if kind[2:] != self._kind[2:]:
-            raise ValueError(
-                "fit_intercept cannot change between calls of partial_fit; it was "
-                f"{self._kind[2]}."
-            )
-        self._kind = kind
-        self._state = self._method().start(self._state.w)
 
     def _fit_epochs(
         self,
@@ -276,6 +321,13 @@ class OnlineEstimator(LinearEstimator):
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
         self.objective_ = whole.value_and_gradient(w)[0]
+
+    def _residual(self, state: State) -> Floats:
+        """Return the vector whose running average the test of convergence looks at."""
+        method = self._stream.method
+        if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
+            return method.residual(state, float(self.alpha) * float(self.l1_ratio))
+        return state.gradient
 
     def _start_parameters(
         self,
@@ -324,8 +376,9 @@ class OnlineEstimator(LinearEstimator):
                 rows = order[part]
                 state = self._learn(X[rows], targets[rows], weights[rows], loss)
                 total += len(rows) * state.value
-                unit = unit or float(np.linalg.norm(state.gradient))
-                average = test.step(average, state.gradient / (unit or 1.0))
+                residual = self._residual(state)
+                unit = unit or float(np.linalg.norm(residual))
+                average = test.step(average, residual / (unit or 1.0))
             self.n_iter_ = epoch
             self.loss_curve_.append(total / n)
             converged = held_out is None and test.passed(average)
@@ -635,12 +688,12 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             If parameters or data are not acceptable, y has a class that was not
             announced, or the method diverges. The model stays as it was.
         """
-        self._check_parameters()
+        self._check_parameters_once()
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y = self._check_X(X, y, reset=first)
-        if classes is not None:
+        if classes is not None and (first or not self._announced(classes)):
             announced = np.unique(classes)
             if first:
                 if len(announced) < 2:
@@ -712,6 +765,10 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     ) -> tuple[Floats, OnlineLoss, int | None]:
         """Return targets, the loss for them, and the number of scores per row."""
         classes = self.classes_
+        if len(classes) == 2:
+            positive = y == classes[1]
+            if np.all(positive | (y == classes[0])):
+                return np.where(positive, 1.0, -1.0), _BINARY[self.loss], None
         codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
         if np.any(classes[codes] != y):
             new = np.setdiff1d(y, classes)
@@ -719,13 +776,15 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
                 f"y has classes {new.tolist()} that are not among those of the first "
                 f"call, {classes.tolist()}."
             )
-        if len(classes) == 2:
-            return 2.0 * codes - 1.0, _BINARY[self.loss], None
         if self.loss == "log_loss":
             return codes.astype(np.float64), Softmax(), len(classes)
         targets = np.full((len(codes), len(classes)), -1.0)
         targets[np.arange(len(codes)), codes] = 1.0
         return targets, OneVsRest(_BINARY[self.loss]), len(classes)
+
+    def _announced(self, classes: Any) -> bool:
+        """Whether these are plainly the known classes, in their order."""
+        return list(classes) == self.classes_.tolist()
 
     def _class_weighted(
         self, y: npt.NDArray[Any], weights: Floats | None
@@ -914,7 +973,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             If parameters or data are not acceptable, or the method diverges. The model
             stays as it was.
         """
-        self._check_parameters()
+        self._check_parameters_once()
         X, targets = self._checked_targets(X, y, reset=not hasattr(self, "coef_"))
         weights = _stream_weights(sample_weight, X.shape[0])
         self._partial_fit(X, targets, weights, self._loss(), None)

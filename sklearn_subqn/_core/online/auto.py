@@ -36,9 +36,12 @@ _AVERAGE_EXPONENT = 3.0
 # Batches of a block.
 _BLOCK = 10
 
+# After the first block, curvature is measured on one batch of so many.
+_MEASURED = 2
+
 # Pairs are no more than this multiple of the stored entries of a batch has room for:
 # vector work stays in proportion to products with the batch.
-_VECTOR_WORK = 4
+_VECTOR_WORK = 2
 
 # The lead of the iterate over the average is a mean over about ten batches; it counts
 # where its square is above half the mean square, about three standard errors.
@@ -122,27 +125,15 @@ class Metric:
         p[c:] = g[c:] * self.free - (center * coef).reshape(shape).sum(axis=0)
         return p
 
-    def inverse(self, p: Floats) -> Floats:
-        """Return g with diagonal(-g) = p, zero for features not seen so far."""
+    def root(self, p: Floats) -> Floats:
+        """Return v, with <v, v> = <g, diagonal(g)> for p = diagonal(g)."""
         c = len(self.scale)
-        g = np.zeros_like(p)
-        np.divide(p[:c], -self.scale, out=g[:c], where=self.scale > 0.0)
+        v = p.copy()
+        seen = self.scale > 0.0
+        np.divide(p[:c], np.sqrt(self.scale), out=v[:c], where=seen)
         if len(p) > c:
-            shape = (-1, len(p) - c)
-            shift = (self.center * p[:c]).reshape(shape).sum(axis=0)
-            g[c:] = (p[c:] + shift) / -self.free
-            g[:c] += (self.center.reshape(shape) * g[c:]).ravel()
-        return g
-
-    def whiten(self, g: Floats) -> Floats:
-        """Return v with <v, v> = <g, diagonal(g)>, of shape (q,)."""
-        c = len(self.scale)
-        v = g.copy()
-        if len(g) > c:
-            shape = (-1, len(g) - c)
-            v[:c] -= (self.center.reshape(shape) * g[c:]).ravel()
-            v[c:] *= np.sqrt(self.free)
-        v[:c] *= np.sqrt(self.scale)
+            v[c:] += (self.center * p[:c]).reshape(-1, len(p) - c).sum(axis=0)
+            v[c:] /= np.sqrt(self.free)
         return v
 
     def proximal(self, w: Floats, g: Floats, l1: float) -> Floats:
@@ -196,7 +187,9 @@ class Block:
     dw : ndarray of shape (q,) or None
         Displacement between the means of the two blocks before.
     dg : ndarray of shape (q,) or None
-        Sum of the products of the Hessians of the batches with it.
+        Sum of the products of the Hessians of some of the batches with it.
+    n_products : int
+        Their number.
     """
 
     n_batches: int
@@ -204,6 +197,7 @@ class Block:
     mean: Floats | None = None
     dw: Floats | None = None
     dg: Floats | None = None
+    n_products: int = 0
 
 
 @dataclass(frozen=True)
@@ -215,10 +209,6 @@ class AutoState(State):
     w : ndarray of shape (q,)
         The model: the mean, with an L1 penalty without the coefficients that the
         optimality conditions at averaged gradients say are zero.
-    gradient : ndarray of shape (q,)
-        In coordinates in which the diagonal metric is the identity, so that its norm
-        does not depend on scales. With an L1 penalty not that of the batch, but the
-        residual of the optimality conditions at averaged gradients.
     iterate : ndarray of shape (q,)
     mean : ndarray of shape (q,)
         The average of iterates, or the last one.
@@ -318,7 +308,10 @@ class AdaptiveLBFGS:
         gradient = batch.adjoint(batch.dual(z))
         gradient[: batch.n_coef] += penalty.l2 * w[: batch.n_coef]
 
-        moments = _add_moments(batch, curvature.diagonal(), state.moments)
+        moments = state.moments
+        measured = state.n_steps < _BLOCK or state.n_steps % _MEASURED == 0
+        if moments is None or measured:
+            moments = _add_moments(batch, curvature.diagonal(), moments)
         refresh = state.n_steps < _BLOCK or state.block.n_batches == 0
         metric = state.metric
         if metric is None or refresh:
@@ -355,13 +348,13 @@ class AdaptiveLBFGS:
             model = mean.copy()
             p = metric.proximal(mean, smooth, penalty.l1)
             model[: batch.n_coef][(mean + p)[: batch.n_coef] == 0.0] = 0.0
-            gradient = metric.inverse(p)
-        dw, dg, block = _go_on(batch, state, w, curvature, memory)
+        pair_source = curvature if measured else None
+        dw, dg, block = _go_on(batch, state, w, pair_source, memory)
         return AutoState(
             w=model,
             n_steps=state.n_steps + 1,
             value=value,
-            gradient=metric.whiten(gradient),
+            gradient=gradient,
             iterate=new,
             mean=mean,
             clock=clock,
@@ -375,6 +368,21 @@ class AdaptiveLBFGS:
             dg=dg,
             smooth_gradient=smooth,
         )
+
+    def residual(self, state: AutoState, l1: float) -> Floats:
+        """Return what the optimality conditions lack, as far as the last batch tells.
+
+        It is the step of the diagonal metric, in coordinates in which that metric is
+        the identity: its norm does not depend on the scales of features. With an L1
+        penalty of strength ``l1`` it is the one at averaged gradients.
+        """
+        metric = state.metric
+        if metric is None:
+            return state.gradient
+        if state.smooth_gradient is None:
+            return metric.root(metric.diagonal(state.gradient))
+        p = metric.proximal(state.mean, state.smooth_gradient, l1)
+        return metric.root(p)
 
     def _length(
         self,
@@ -393,18 +401,22 @@ class AdaptiveLBFGS:
         coef, step, penalty = w[: batch.n_coef], p[: batch.n_coef], batch.penalty
         dscores = batch.scores(p)
         bend = float(np.vdot(curvature.apply(dscores.copy()), dscores))
-        bend += penalty.l2 * float(step @ step)
+        square = penalty.l2 * float(step @ step)
+        bend += square
         eta = self.eta0 / (1.0 + clock / self.tau) ** _STEP_EXPONENT
         if bend > 0.0:
             eta *= -slope / bend
         if penalty.l1:
             # Beyond, the bound on the slope does not hold.
             eta = min(eta, 1.0)
-        value = risk + penalty.value(coef)
+        linear = penalty.l2 * float(coef @ step)
         for _ in range(_MAX_HALVINGS):
-            there = batch.risk(scores + eta * dscores)
-            there += penalty.value(coef + eta * step)
-            if there <= value + _DESCENT * eta * slope + _ROUNDING * abs(value):
+            rise = batch.risk(scores + eta * dscores) - risk
+            rise += eta * (linear + 0.5 * eta * square)
+            if penalty.l1:
+                new = np.abs(coef + eta * step).sum()
+                rise += penalty.l1 * float(new - np.abs(coef).sum())
+            if rise <= _DESCENT * eta * slope + _ROUNDING * abs(risk):
                 return eta
             eta *= 0.5
         return 0.0
@@ -464,22 +476,32 @@ def _metric(moments: Moments, centered: bool, l2: float) -> Metric:
     return Metric(center, scale, moments.n_rows / h)
 
 
-def _go_on(batch, state, w, curvature, memory):
-    block = state.block
-    dw, dg = state.dw, state.dg
+def _go_on(
+    batch: LinearBatch,
+    state: AutoState,
+    w: Floats,
+    curvature: Curvature | None,
+    memory: int,
+) -> tuple[Floats, Floats, Block]:
+    """Return the pairs and the block after a batch at w, where it had the curvature.
+
+    Without a curvature the batch does not count for the product of the Hessian.
+    """
+    block, dw, dg = state.block, state.dw, state.dg
+    n = block.n_batches + 1
     if memory == 0:
-        return dw[:0], dg[:0], Block((block.n_batches + 1) % _BLOCK, block.total)
+        return dw[:0], dg[:0], Block(n % _BLOCK, block.total)
     total = block.total + w
-    product = None
-    if block.dw is not None:
+    product, n_products = block.dg, block.n_products
+    if block.dw is not None and curvature is not None:
         product = batch.curvature_product(curvature, block.dw)
         if block.dg is not None:
             product += block.dg
-    n = block.n_batches + 1
+        n_products += 1
     if n < _BLOCK:
-        return dw, dg, Block(n, total, block.mean, block.dw, product)
-    if block.dw is not None:
-        product /= n
+        return dw, dg, Block(n, total, block.mean, block.dw, product, n_products)
+    if block.dw is not None and product is not None:
+        product = product / n_products
         if float(block.dw @ product) > 0.0:
             dw = np.concatenate([dw, block.dw[np.newaxis]])
             dg = np.concatenate([dg, product[np.newaxis]])
