@@ -214,6 +214,8 @@ class AutoState(State):
         The average of iterates, or the last one.
     clock : float
         Number of batches that the fall of the steps counts.
+    stiffness : float
+        Running mean of the inverse of the step to the minimizer of a batch.
     n_averaged : int
         Number of iterates in the average.
     lead, lead_square : float
@@ -230,6 +232,7 @@ class AutoState(State):
     iterate: Floats
     mean: Floats
     clock: float
+    stiffness: float
     n_averaged: int
     lead: float
     lead_square: float
@@ -280,6 +283,7 @@ class AdaptiveLBFGS:
             iterate=w0,
             mean=w0,
             clock=0.0,
+            stiffness=0.0,
             n_averaged=0,
             lead=0.0,
             lead_square=0.0,
@@ -320,7 +324,8 @@ class AdaptiveLBFGS:
                 metric = metric.with_pairs(state.dw, state.dg)
 
         p, slope = _direction(batch, metric, w, gradient)
-        new = w + self._length(batch, state.clock, w, z, risk, curvature, p, slope) * p
+        eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope)
+        new = w + eta * p
 
         mean, n_averaged, clock, share = new, 0, state.clock + 1.0, 1.0
         lead, lead_square = 0.0, 0.0
@@ -358,6 +363,7 @@ class AdaptiveLBFGS:
             iterate=new,
             mean=mean,
             clock=clock,
+            stiffness=stiffness,
             n_averaged=n_averaged,
             lead=lead,
             lead_square=lead_square,
@@ -387,25 +393,33 @@ class AdaptiveLBFGS:
     def _length(
         self,
         batch: LinearBatch,
-        clock: float,
-        w: Floats,
+        state: AutoState,
         scores: Floats,
         risk: float,
         curvature: Curvature,
         p: Floats,
         slope: float,
-    ) -> float:
-        """Return the length of the step along p, zero if none helps the batch."""
+    ) -> tuple[float, float]:
+        """Return the length of the step along p, and the stiffness from now on.
+
+        The length is zero if no step helps the batch.
+        """
         if not slope < 0.0:
-            return 0.0
-        coef, step, penalty = w[: batch.n_coef], p[: batch.n_coef], batch.penalty
+            return 0.0, state.stiffness
+        penalty = batch.penalty
+        coef, step = state.iterate[: batch.n_coef], p[: batch.n_coef]
         dscores = batch.scores(p)
-        bend = float(np.vdot(curvature.apply(dscores.copy()), dscores))
         square = penalty.l2 * float(step @ step)
-        bend += square
-        eta = self.eta0 / (1.0 + clock / self.tau) ** _STEP_EXPONENT
-        if bend > 0.0:
-            eta *= -slope / bend
+        bend = float(np.vdot(curvature.apply(dscores.copy()), dscores)) + square
+        own = bend / -slope
+        stiffness = own
+        if state.n_steps:
+            stiffness = _FORGET * state.stiffness + (1.0 - _FORGET) * own
+        eta = self.eta0 / (1.0 + state.clock / self.tau) ** _STEP_EXPONENT
+        if stiffness > 0.0:
+            eta /= stiffness
+        if own > 0.0:
+            eta = min(eta, 1.0 / own)
         if penalty.l1:
             # Beyond, the bound on the slope does not hold.
             eta = min(eta, 1.0)
@@ -417,9 +431,9 @@ class AdaptiveLBFGS:
                 new = np.abs(coef + eta * step).sum()
                 rise += penalty.l1 * float(new - np.abs(coef).sum())
             if rise <= _DESCENT * eta * slope + _ROUNDING * abs(risk):
-                return eta
+                return eta, stiffness
             eta *= 0.5
-        return 0.0
+        return 0.0, stiffness
 
 
 def _direction(
