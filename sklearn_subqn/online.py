@@ -62,7 +62,7 @@ _BINARY: dict[str, OnlineLoss] = {
 }
 
 # Few batches are not enough to tell convergence from chance.
-_MIN_PATIENCE = 10
+_MIN_PATIENCE = 30
 
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
@@ -491,7 +491,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     tol : float, default=3e-2
         ``fit`` stops when the norm of a running average of the batches' gradients, over
         about one epoch, has stayed below ``tol`` times that of the first gradient for
-        as many batches as an epoch has, at least ten (Yu 2009, section 5.3.3). Norms of
+        as many batches as an epoch has, at least 30 (Yu 2009, section 5.3.3). Norms of
         "auto" are those of its diagonal metric, free of the features' scales. With ``early_stopping``, the improvement of the
         score that counts.
     early_stopping : bool, default=False

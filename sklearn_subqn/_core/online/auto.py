@@ -33,8 +33,11 @@ from .batch import LinearBatch
 _STEP_EXPONENT = 0.5
 _AVERAGE_EXPONENT = 3.0
 
-# Batches of a block.
+# Batches of a block, and rows: noise has to average out of its pair. The metric is made
+# anew for each block, and whenever it rests on so many times more rows.
 _BLOCK = 10
+_BLOCK_ROWS = 200
+_GROWTH = 1.25
 
 # After the first block, curvature is measured on one batch of so many.
 _MEASURED = 2
@@ -85,6 +88,8 @@ class Metric:
         Inverse curvature of coefficients; zero for features not seen so far.
     free : ndarray of shape (k,)
         Inverse curvature of the intercepts.
+    n_rows : float
+        Number of rows that it rests on.
     factor : float
         Multiplies the diagonal matrix (5.18).
     rows, middle : ndarray of shape (2 m, q), (2 m, 2 m)
@@ -94,6 +99,7 @@ class Metric:
     center: Floats
     scale: Floats
     free: Floats
+    n_rows: float = 0.0
     factor: float = 1.0
     rows: Floats | None = None
     middle: Floats | None = None
@@ -179,7 +185,7 @@ class Block:
 
     Attributes
     ----------
-    n_batches : int
+    n_batches, n_rows : int
     total : ndarray of shape (q,)
         Sum of the iterates.
     mean : ndarray of shape (q,) or None
@@ -193,6 +199,7 @@ class Block:
     """
 
     n_batches: int
+    n_rows: int
     total: Floats
     mean: Floats | None = None
     dw: Floats | None = None
@@ -289,7 +296,7 @@ class AdaptiveLBFGS:
             lead_square=0.0,
             moments=None,
             metric=None,
-            block=Block(0, np.zeros(q)),
+            block=Block(0, 0, np.zeros(q)),
             dw=nothing,
             dg=nothing,
             smooth_gradient=None,
@@ -316,9 +323,12 @@ class AdaptiveLBFGS:
         measured = state.n_steps < _BLOCK or state.n_steps % _MEASURED == 0
         if moments is None or measured:
             moments = _add_moments(batch, curvature.diagonal(), moments)
-        refresh = state.n_steps < _BLOCK or state.block.n_batches == 0
         metric = state.metric
-        if metric is None or refresh:
+        if (
+            metric is None
+            or state.block.n_batches == 0
+            or moments.n_rows > _GROWTH * metric.n_rows
+        ):
             metric = _metric(moments, batch.fit_intercept, penalty.l2)
             if len(state.dw):
                 metric = metric.with_pairs(state.dw, state.dg)
@@ -387,7 +397,7 @@ class AdaptiveLBFGS:
             return state.gradient
         if state.smooth_gradient is None:
             return metric.root(metric.diagonal(state.gradient))
-        p = metric.proximal(state.mean, state.smooth_gradient, l1)
+        p = metric.proximal(state.w, state.smooth_gradient, l1)
         return metric.root(p)
 
     def _length(
@@ -487,7 +497,7 @@ def _metric(moments: Moments, centered: bool, l2: float) -> Metric:
     variance += l2
     scale = np.zeros(c)
     np.divide(1.0, variance, out=scale, where=seen)
-    return Metric(center, scale, moments.n_rows / h)
+    return Metric(center, scale, moments.n_rows / h, moments.n_rows)
 
 
 def _go_on(
@@ -502,9 +512,11 @@ def _go_on(
     Without a curvature the batch does not count for the product of the Hessian.
     """
     block, dw, dg = state.block, state.dw, state.dg
-    n = block.n_batches + 1
+    n, n_rows = block.n_batches + 1, block.n_rows + batch.n_rows
+    full = n >= _BLOCK and n_rows >= max(_BLOCK_ROWS, 2 * batch.n_features)
     if memory == 0:
-        return dw[:0], dg[:0], Block(n % _BLOCK, block.total)
+        total = block.total
+        return dw[:0], dg[:0], Block(0, 0, total) if full else Block(n, n_rows, total)
     total = block.total + w
     product, n_products = block.dg, block.n_products
     if block.dw is not None and curvature is not None:
@@ -512,8 +524,9 @@ def _go_on(
         if block.dg is not None:
             product += block.dg
         n_products += 1
-    if n < _BLOCK:
-        return dw, dg, Block(n, total, block.mean, block.dw, product, n_products)
+    if not full:
+        block = Block(n, n_rows, total, block.mean, block.dw, product, n_products)
+        return dw, dg, block
     if block.dw is not None and product is not None:
         product = product / n_products
         if float(block.dw @ product) > 0.0:
@@ -521,4 +534,4 @@ def _go_on(
             dg = np.concatenate([dg, product[np.newaxis]])
     mean = total / n
     step = None if block.mean is None else mean - block.mean
-    return dw[-memory:], dg[-memory:], Block(0, np.zeros_like(w), mean, step)
+    return dw[-memory:], dg[-memory:], Block(0, 0, np.zeros_like(w), mean, step)
