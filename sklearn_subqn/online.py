@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ from ._core.online.losses import (
     SquaredError,
     SquaredHinge,
 )
-from ._estimator import LinearEstimator, user_level, log_probabilities
+from ._estimator import LinearEstimator, log_probabilities, user_level
 from ._validation import (
     check_flag,
     check_number,
@@ -132,8 +133,8 @@ class OnlineEstimator(LinearEstimator):
         check_number("batch_size", self.batch_size, low=1, integer=True)
         for name in ("eta0", "tau"):
             if getattr(self, name) is not None:
-                low = {"low": 0.0, "low_included": False}
-                check_number(name, getattr(self, name), **low)
+                value = getattr(self, name)
+                check_number(name, value, low=0.0, low_included=False)
         check_number("memory", self.memory, low=1, integer=True)
         for name in ("average", "fit_intercept", "early_stopping", "warm_start"):
             check_flag(name, getattr(self, name))
@@ -222,8 +223,8 @@ class OnlineEstimator(LinearEstimator):
         except FloatingPointError as error:
             raise ValueError(
                 f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
-                f"{self.t_ + 1}: {error}. Choose solver='auto' or a smaller eta0, scale "
-                "the features, or increase alpha. The model is as it was before."
+                f"{self.t_ + 1}: {error}. Choose solver='auto' or a smaller eta0, or "
+                "scale the features. The model is as it was before."
             ) from error
         self.t_ += 1
         return self._state
@@ -293,9 +294,13 @@ class OnlineEstimator(LinearEstimator):
         loss: OnlineLoss,
         n_outputs: int | None,
         w0: Floats | None,
+        previous: dict[str, Any],
         labels: npt.NDArray[Any] | None,
     ) -> None:
-        """Fit validated data; ``labels`` are the classes of rows, if there are any."""
+        """Fit validated data, from where the previous fit ended if w0 is given.
+
+        ``labels`` are the classes of rows, if there are any.
+        """
         used = weights > 0.0
         if not used.all():
             X, targets, weights = X[used], targets[used], weights[used]
@@ -314,6 +319,8 @@ class OnlineEstimator(LinearEstimator):
             X, targets, weights = X[rows], targets[rows], weights[rows]
         # The loss is a mean over rows whatever the unit of the weights is.
         weights = weights * (len(weights) / weights.sum())
+        # At a solution the first gradient is but noise: no unit to compare others with.
+        self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if w0 is None:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
         self._begin(X, n_outputs, w0)
@@ -364,10 +371,10 @@ class OnlineEstimator(LinearEstimator):
         patience = max(len(parts), _MIN_PATIENCE)
         test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
-        unit = 0.0
         best, n_worse = (-np.inf, self._state), 0
         self.loss_curve_: list[float] = []
-        self.validation_scores_: list[float] | None = None if held_out is None else []
+        scores: list[float] = []
+        self.validation_scores_ = None if held_out is None else scores
         converged = False
         for epoch in range(1, self.max_iter + 1):
             order = rng.permutation(n)
@@ -377,8 +384,8 @@ class OnlineEstimator(LinearEstimator):
                 state = self._learn(X[rows], targets[rows], weights[rows], loss)
                 total += len(rows) * state.value
                 residual = self._residual(state)
-                unit = unit or float(np.linalg.norm(residual))
-                average = test.step(average, residual / (unit or 1.0))
+                self._unit = self._unit or float(np.linalg.norm(residual))
+                average = test.step(average, residual / (self._unit or 1.0))
             self.n_iter_ = epoch
             self.loss_curve_.append(total / n)
             converged = held_out is None and test.passed(average)
@@ -390,7 +397,7 @@ class OnlineEstimator(LinearEstimator):
             if held_out is not None:
                 self._store()
                 score = self.score(*held_out)
-                self.validation_scores_.append(score)
+                scores.append(score)
                 n_worse = 0 if score > best[0] + self.tol else n_worse + 1
                 if score > best[0]:
                     best = score, self._state
@@ -412,7 +419,7 @@ class OnlineEstimator(LinearEstimator):
 
 def _equal_parts(n: int, n_parts: int) -> list[slice]:
     bounds = [n * i // n_parts for i in range(n_parts + 1)]
-    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
 
 
 def _generator(random_state: Any) -> np.random.RandomState:
@@ -490,10 +497,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Limit on the number of passes over the data in ``fit``, at least 1.
     tol : float, default=3e-2
         ``fit`` stops when the norm of a running average of the batches' gradients, over
-        about one epoch, has stayed below ``tol`` times that of the first gradient for
-        as many batches as an epoch has, at least 30 (Yu 2009, section 5.3.3). Norms of
-        "auto" are those of its diagonal metric, free of the features' scales. With ``early_stopping``, the improvement of the
-        score that counts.
+        about one epoch, has stayed below ``tol`` times that of the first gradient (of
+        the first fit, if this is a warm start) for as many batches as an epoch has, at
+        least 30 (Yu 2009, section 5.3.3). Norms of "auto" are those of its diagonal
+        metric, free of the features' scales. With ``early_stopping``, the improvement
+        of the score that counts.
     early_stopping : bool, default=False
         Whether to hold ``validation_fraction`` of the rows out, to stop when their
         score has not improved for ``n_iter_no_change`` epochs, and to keep the best.
@@ -656,7 +664,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         if not known.all():
             X, y, weights = X[known], y[known], weights[known]
         targets, loss, n_outputs = self._encoded(y)
-        self._fit_epochs(X, targets, weights, loss, n_outputs, w0, y)
+        self._fit_epochs(X, targets, weights, loss, n_outputs, w0, previous, y)
         return self
 
     @unchanged_on_failure
@@ -760,9 +768,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             w = np.concatenate([w, previous["intercept_"]])
         return np.asarray(w, dtype=np.float64)
 
-    def _encoded(
-        self, y: npt.NDArray[Any]
-    ) -> tuple[Floats, OnlineLoss, int | None]:
+    def _encoded(self, y: npt.NDArray[Any]) -> tuple[Floats, OnlineLoss, int | None]:
         """Return targets, the loss for them, and the number of scores per row."""
         classes = self.classes_
         if len(classes) == 2:
@@ -786,9 +792,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         """Whether these are plainly the known classes, in their order."""
         return list(classes) == self.classes_.tolist()
 
-    def _class_weighted(
-        self, y: npt.NDArray[Any], weights: Floats | None
-    ) -> Floats:
+    def _class_weighted(self, y: npt.NDArray[Any], weights: Floats | None) -> Floats:
         if not isinstance(self.class_weight, dict):
             raise ValueError(
                 f"class_weight {self.class_weight!r} is not supported for partial_fit. "
@@ -943,7 +947,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             w0 = previous["coef_"].astype(np.float64)
             if self.fit_intercept:
                 w0 = np.append(w0, previous["intercept_"])
-        self._fit_epochs(X, targets, weights, self._loss(), None, w0, None)
+        self._fit_epochs(X, targets, weights, self._loss(), None, w0, previous, None)
         return self
 
     @unchanged_on_failure

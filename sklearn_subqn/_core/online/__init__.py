@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
-    "auto": AdaptiveLBFGS,
+    # Asks more of a batch: its scores, and curvature at them.
+    "auto": AdaptiveLBFGS,  # type: ignore[dict-item]
     "olbfgs": OLBFGS,
     "obfgs": OBFGS,
     "res-bfgs": RES,

@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg
 
 from ..losses._base import Curvature, Floats
@@ -159,6 +160,16 @@ class Metric:
             p[c:] -= (self.center * p[:c]).reshape(shape).sum(axis=0)
         return p
 
+    def without(self, w: Floats, gone: npt.NDArray[np.bool_]) -> Floats:
+        """Return w with some coefficients zero, the same at the center of features."""
+        c = len(self.scale)
+        v = w.copy()
+        v[:c][gone] = 0.0
+        if len(w) > c:
+            lost = np.where(gone, self.center * w[:c], 0.0)
+            v[c:] += lost.reshape(-1, len(w) - c).sum(axis=0)
+        return v
+
     def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
         """Return the metric updated by pairs, rows of (m, q), oldest first."""
         h_dg = np.array([self.diagonal(row) for row in dg])
@@ -171,9 +182,7 @@ class Metric:
             np.triu(products), np.eye(m), check_finite=False
         )
         middle = np.zeros((2 * m, 2 * m))
-        middle[:m, :m] = (
-            inverse.T @ (np.diag(curvature) + factor * squares) @ inverse
-        )
+        middle[:m, :m] = inverse.T @ (np.diag(curvature) + factor * squares) @ inverse
         middle[:m, m:], middle[m:, :m] = -inverse.T, -inverse
         rows = np.concatenate([dw, factor * h_dg])
         return replace(self, factor=factor, rows=rows, middle=middle)
@@ -359,10 +368,11 @@ class AdaptiveLBFGS:
         if penalty.l1:
             # Pairs say nothing about steps that end at zeros.
             memory = 0
-            smooth = gradient if smooth is None else smooth + share * (gradient - smooth)
-            model = mean.copy()
+            smooth = (
+                gradient if smooth is None else smooth + share * (gradient - smooth)
+            )
             p = metric.proximal(mean, smooth, penalty.l1)
-            model[: batch.n_coef][(mean + p)[: batch.n_coef] == 0.0] = 0.0
+            model = metric.without(mean, (mean + p)[: batch.n_coef] == 0.0)
         pair_source = curvature if measured else None
         dw, dg, block = _go_on(batch, state, w, pair_source, memory)
         return AutoState(
@@ -477,9 +487,7 @@ def _add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
     squares = n * batch.squared_adjoint(h)
     if old is None:
         return Moments(n, total, sums[:c], squares)
-    return Moments(
-        old.n_rows + n, old.h + total, old.hx + sums[:c], old.hxx + squares
-    )
+    return Moments(old.n_rows + n, old.h + total, old.hx + sums[:c], old.hxx + squares)
 
 
 def _metric(moments: Moments, centered: bool, l2: float) -> Metric:

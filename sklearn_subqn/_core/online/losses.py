@@ -15,7 +15,6 @@ import numpy as np
 from ..losses import Hinge, Logistic, Softmax, SquaredHinge
 from ..losses._base import Curvature, DiagonalCurvature, Floats
 
-
 # Distances that count as zero, against the size of targets.
 _SMALLEST_SHARE = 1e-12
 
@@ -34,9 +33,7 @@ class OnlineLoss(Protocol):
         """Return one subgradient, of the shape of scores."""
         ...
 
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> Curvature:
+    def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
         """Return second derivatives, or those of a majorizer."""
         ...
 
