@@ -8,6 +8,7 @@ from __future__ import annotations
 import common
 import kernels
 import leukemia
+import online
 import online_quadratics
 import online_res
 import svm_memory
@@ -20,11 +21,13 @@ TITLES = {
     svm_memory: "Memory and growth with the input",
     kernels: "What compiled kernels are worth",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
+    online: "Online learning without tuning",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
     online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
 }
 FIGURES = {
     leukemia: "Objective against iterations",
+    online: "Objective and test error by passes and seconds",
     online_quadratics: "Data points needed against batch size, and objectives",
     online_res: "Objectives and histogram",
 }

@@ -17,6 +17,7 @@ SCRIPTS = [
     ["svm_memory.py", "--fresh"],
     ["kernels.py"],
     ["leukemia.py"],
+    ["online.py"],
 ]
 # These generate what they need.
 WITHOUT_DATA = [

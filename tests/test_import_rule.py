@@ -66,7 +66,7 @@ RESERVED = {
     ],
     "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
     "matplotlib": ["display"],
-    "_core.losses": ["_estimator", "_joint", "[a-z]*"],
+    "_core.losses": ["_core.online.losses", "_estimator", "_joint", "[a-z]*"],
     "_core.design": ["_core.objective", "_estimator", "_joint", "[a-z]*"],
     "_core.kernels": ["_core.*", "_core.*.*"],
     "_core.kernels.*": ["_core.*", "_core.*.*"],
