@@ -37,21 +37,27 @@ _AVERAGE_EXPONENT = 3.0
 # Batches of a block, and rows: noise has to average out of its pair. The metric is made
 # anew for each block, and whenever it rests on so many times more rows.
 _BLOCK = 10
-_BLOCK_ROWS = 200
+_BLOCK_ROWS = 50
 _GROWTH = 1.25
 
 # After the first block, curvature is measured on one batch of so many.
 _MEASURED = 2
 
 # Pairs are no more than this multiple of the stored entries of a batch has room for:
-# vector work stays in proportion to products with the batch.
+# vector work stays in proportion to products with the batch, unless it is little anyway.
 _VECTOR_WORK = 2
+_SMALL_WORK = 20_000
 
 # The lead of the iterate over the average is a mean over about ten batches; it counts
 # where its square is above half the mean square, about three standard errors.
 _FORGET = 0.9
 _LEAD = 0.5
 _REGROWTH = 0.25
+
+# Where the average leads by more than this share of its objective, steps are too long
+# for the noise of the batches: the clock runs faster.
+_NOISE = 0.1
+_BRAKE = 1.25
 
 # Steps are halved until they give this share of the fall that the slope promises, up to
 # rounding of the objective.
@@ -349,6 +355,7 @@ class AdaptiveLBFGS:
         mean, n_averaged, clock, share = new, 0, state.clock + 1.0, 1.0
         lead, lead_square = 0.0, 0.0
         if self.average:
+            lagging = 0.0
             if state.n_averaged:
                 lagging = batch.risk(batch.scores(state.mean))
                 lagging += penalty.value(state.mean[: batch.n_coef]) - value
@@ -360,10 +367,13 @@ class AdaptiveLBFGS:
             if mature and lead > 0.0 and lead * lead > _LEAD * lead_square:
                 n_averaged, clock = 1, _REGROWTH * clock
                 lead, lead_square = 0.0, 0.0
+            elif -lead > _NOISE * abs(value + lagging):
+                clock *= _BRAKE
             share = (_AVERAGE_EXPONENT + 1.0) / (_AVERAGE_EXPONENT + n_averaged)
             mean = state.mean + share * (new - state.mean)
 
-        memory = min(self.memory, _VECTOR_WORK * batch.n_entries // len(w))
+        work = max(_VECTOR_WORK * batch.n_entries, _SMALL_WORK)
+        memory = min(self.memory, work // len(w))
         model, smooth = mean, state.smooth_gradient
         if penalty.l1:
             # Pairs say nothing about steps that end at zeros.
@@ -521,7 +531,7 @@ def _go_on(
     """
     block, dw, dg = state.block, state.dw, state.dg
     n, n_rows = block.n_batches + 1, block.n_rows + batch.n_rows
-    full = n >= _BLOCK and n_rows >= max(_BLOCK_ROWS, 2 * batch.n_features)
+    full = n >= _BLOCK and n_rows >= _BLOCK_ROWS
     if memory == 0:
         total = block.total
         return dw[:0], dg[:0], Block(0, 0, total) if full else Block(n, n_rows, total)

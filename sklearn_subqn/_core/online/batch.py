@@ -65,7 +65,7 @@ class LinearBatch:
 
     Attributes
     ----------
-    n_rows, n_features, n_coef : int
+    n_rows, n_coef : int
     n_entries : int
         Number of stored entries of X.
     """
@@ -89,7 +89,6 @@ class LinearBatch:
         self._weights = weights
         self._loss = loss
         self._n_outputs = n_outputs
-        self.n_features = X.shape[1]
         self.n_coef = X.shape[1] * (n_outputs or 1)
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
