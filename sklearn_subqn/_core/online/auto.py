@@ -43,8 +43,8 @@ _GROWTH = 1.25
 # After the first block, curvature is measured on one batch of so many.
 _MEASURED = 2
 
-# Pairs are no more than this multiple of the stored entries of a batch has room for:
-# vector work stays in proportion to products with the batch, unless it is little anyway.
+# Numbers in the pairs' vectors are at most this multiple of the stored entries of a batch,
+# or this many: vector work stays in proportion to products with the batch.
 _VECTOR_WORK = 2
 _SMALL_WORK = 20_000
 
