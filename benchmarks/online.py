@@ -306,7 +306,7 @@ def render(results: dict[str, Any]) -> str:
     parts.append(
         "Where J is missing the method has no L2 penalty of the same kind. The tuned "
         "SGDClassifier got each pass in one call, the others 256 rows a call or one "
-        "(Vowpal Wabbit, river). Its settings, those with the best objective after five "
+        "(Vowpal Wabbit, river). Its settings, with the best objective after five "
         f"passes among {len(GRID)}: " + "; ".join(settings) + "."
     )
     lines = []

@@ -43,8 +43,8 @@ _GROWTH = 1.25
 # After the first block, curvature is measured on one batch of so many.
 _MEASURED = 2
 
-# Numbers in the pairs' vectors are at most this multiple of the stored entries of a batch,
-# or this many: vector work stays in proportion to products with the batch.
+# Numbers in the pairs' vectors are at most this multiple of the entries of a batch, or
+# this many: vector work stays in proportion to products with the batch.
 _VECTOR_WORK = 2
 _SMALL_WORK = 20_000
 
