@@ -19,7 +19,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.online import ONLINE_METHODS
-from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Metric
+from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Average, Metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses import (
     Huber,
@@ -350,6 +350,28 @@ def test_pickling_in_mid_stream_changes_nothing(solver, eta0, average):
         assert one.score(X, y) > 0.7
 
 
+def test_the_average_of_iterates():
+    average = Average(np.full(1, 7.0))
+    for t in range(1, 31):
+        average = average.then(np.full(1, float(t)), -0.01, 5.0)
+    # Weights grow like t (t + 1) (t + 2); the starting point has none.
+    t = np.arange(1.0, 31.0)
+    assert_allclose(average.mean, np.average(t, weights=t * (t + 1) * (t + 2)))
+    assert average.clock == average.n == average.n_steps == 30
+    # An iterate that predicts better again and again takes over, and steps grow.
+    lags = average
+    while lags.n > 1:
+        lags = lags.then(np.zeros(1), 1.0, 5.0)
+    assert 35 <= lags.n_steps <= 45
+    assert lags.clock == pytest.approx(lags.n_steps / 4)
+    assert_array_equal(lags.mean, [0.0])
+    # Iterates that are much worse slow down, but not without limit.
+    noisy = average
+    for _ in range(100):
+        noisy = noisy.then(np.zeros(1), -1.0, 5.0)
+    assert 5 * noisy.n_steps < noisy.clock <= 10 * noisy.n_steps
+
+
 def test_streams_recover_from_a_change_of_concept():
     rng = np.random.default_rng(0)
     before, after = rng.standard_normal((2, 8))
@@ -363,7 +385,7 @@ def test_streams_recover_from_a_change_of_concept():
         if t:
             accuracy.append(model.score(X, y))
         model.partial_fit(X, y, classes=[False, True])
-        n_averaged.append(model._state.n_averaged)
+        n_averaged.append(model._state.average.n)
     assert np.all(np.diff(n_averaged[60:200]) == 1)
     assert np.any(np.diff(n_averaged[200:230]) < 0)
     assert np.mean(accuracy[180:199]) > 0.95

@@ -55,9 +55,11 @@ _LEAD = 0.5
 _REGROWTH = 0.25
 
 # Where the average leads by more than this share of its objective, steps are too long
-# for the noise of the batches: the clock runs faster.
+# for the noise of the batches: the clock runs faster, up
+# to so many times.
 _NOISE = 0.1
 _BRAKE = 1.25
+_FASTEST = 10
 
 # Steps are halved until they give this share of the fall that the slope promises, up to
 # rounding of the objective.
@@ -223,26 +225,72 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Average:
+    """The average of iterates, and what it says about their steps.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (q,)
+        The average, or the last iterate.
+    n : int
+        Number of iterates in it.
+    n_steps : int
+        Number of batches.
+    clock : float
+        Number of batches that the fall of the steps counts.
+    lead, lead_square : float
+        Running means of how much better the iterate predicted than the average, and
+        of its square.
+    """
+
+    mean: Floats
+    n: int = 0
+    n_steps: int = 0
+    clock: float = 0.0
+    lead: float = 0.0
+    lead_square: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """The weight of the last iterate in the average."""
+        return (_AVERAGE_EXPONENT + 1.0) / (_AVERAGE_EXPONENT + max(self.n, 1))
+
+    def then(self, iterate: Floats, lead: float, value: float) -> Average:
+        """Return the average with one more iterate.
+
+        Parameters
+        ----------
+        iterate : ndarray of shape (q,)
+        lead : float
+            How much better the iterate before predicted the batch than the average.
+        value : float
+            The objective of the batch at the average.
+        """
+        square = _FORGET * self.lead_square + (1.0 - _FORGET) * lead * lead
+        lead = _FORGET * self.lead + (1.0 - _FORGET) * lead
+        n, n_steps, clock = self.n + 1, self.n_steps + 1, self.clock + 1.0
+        if n * (1.0 - _FORGET) > 1.0 and lead > 0.0 and lead * lead > _LEAD * square:
+            return Average(iterate, 1, n_steps, _REGROWTH * clock)
+        if -lead > _NOISE * abs(value):
+            clock = max(clock, min(_BRAKE * clock, _FASTEST * n_steps))
+        new = Average(self.mean, n, n_steps, clock, lead, square)
+        return replace(new, mean=self.mean + new.share * (iterate - self.mean))
+
+
+@dataclass(frozen=True)
 class AutoState(State):
     """The model ``w``, the iterate that leads it, and what the steps are made from.
 
     Attributes
     ----------
     w : ndarray of shape (q,)
-        The model: the mean, with an L1 penalty without the coefficients that the
+        The model: the average, with an L1 penalty without the coefficients that the
         optimality conditions at averaged gradients say are zero.
     iterate : ndarray of shape (q,)
-    mean : ndarray of shape (q,)
-        The average of iterates, or the last one.
-    clock : float
-        Number of batches that the fall of the steps counts.
+    average : Average
+        Of the iterates.
     stiffness : float
         Running mean of the inverse of the step to the minimizer of a batch.
-    n_averaged : int
-        Number of iterates in the average.
-    lead, lead_square : float
-        Running mean of how much better the iterate predicted than the average, and of
-        its square.
     moments, metric, block
         See there.
     dw, dg : ndarray of shape (m, q)
@@ -252,12 +300,8 @@ class AutoState(State):
     """
 
     iterate: Floats
-    mean: Floats
-    clock: float
+    average: Average
     stiffness: float
-    n_averaged: int
-    lead: float
-    lead_square: float
     moments: Moments | None
     metric: Metric | None
     block: Block
@@ -303,12 +347,8 @@ class AdaptiveLBFGS:
             value=np.nan,
             gradient=np.zeros(q),
             iterate=w0,
-            mean=w0,
-            clock=0.0,
+            average=Average(w0),
             stiffness=0.0,
-            n_averaged=0,
-            lead=0.0,
-            lead_square=0.0,
             moments=None,
             metric=None,
             block=Block(0, 0, np.zeros(q)),
@@ -352,37 +392,19 @@ class AdaptiveLBFGS:
         eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope)
         new = w + eta * p
 
-        mean, n_averaged, clock, share = new, 0, state.clock + 1.0, 1.0
-        lead, lead_square = 0.0, 0.0
-        if self.average:
-            lagging = 0.0
-            if state.n_averaged:
-                lagging = batch.risk(batch.scores(state.mean))
-                lagging += penalty.value(state.mean[: batch.n_coef]) - value
-                lead = _FORGET * state.lead + (1.0 - _FORGET) * lagging
-                lead_square = _FORGET * state.lead_square
-                lead_square += (1.0 - _FORGET) * lagging * lagging
-            n_averaged = state.n_averaged + 1
-            mature = n_averaged * (1.0 - _FORGET) > 1.0
-            if mature and lead > 0.0 and lead * lead > _LEAD * lead_square:
-                n_averaged, clock = 1, _REGROWTH * clock
-                lead, lead_square = 0.0, 0.0
-            elif -lead > _NOISE * abs(value + lagging):
-                clock *= _BRAKE
-            share = (_AVERAGE_EXPONENT + 1.0) / (_AVERAGE_EXPONENT + n_averaged)
-            mean = state.mean + share * (new - state.mean)
+        average = self._averaged(batch, state.average, new, value)
 
         work = max(_VECTOR_WORK * batch.n_entries, _SMALL_WORK)
         memory = min(self.memory, work // len(w))
-        model, smooth = mean, state.smooth_gradient
+        model, smooth = average.mean, state.smooth_gradient
         if penalty.l1:
             # Pairs say nothing about steps that end at zeros.
             memory = 0
-            smooth = (
-                gradient if smooth is None else smooth + share * (gradient - smooth)
-            )
-            p = metric.proximal(mean, smooth, penalty.l1)
-            model = metric.without(mean, (mean + p)[: batch.n_coef] == 0.0)
+            if smooth is None:
+                smooth = gradient
+            smooth = smooth + average.share * (gradient - smooth)
+            p = metric.proximal(model, smooth, penalty.l1)
+            model = metric.without(model, (model + p)[: batch.n_coef] == 0.0)
         pair_source = curvature if measured else None
         dw, dg, block = _go_on(batch, state, w, pair_source, memory)
         return AutoState(
@@ -391,12 +413,8 @@ class AdaptiveLBFGS:
             value=value,
             gradient=gradient,
             iterate=new,
-            mean=mean,
-            clock=clock,
+            average=average,
             stiffness=stiffness,
-            n_averaged=n_averaged,
-            lead=lead,
-            lead_square=lead_square,
             moments=moments,
             metric=metric,
             block=block,
@@ -404,6 +422,19 @@ class AdaptiveLBFGS:
             dg=dg,
             smooth_gradient=smooth,
         )
+
+    def _averaged(
+        self, batch: LinearBatch, average: Average, new: Floats, value: float
+    ) -> Average:
+        """Return the average after a step to ``new`` from where J was ``value``."""
+        if not self.average:
+            n_steps = average.n_steps + 1
+            return Average(new, 0, n_steps, average.clock + 1.0)
+        mean, there = average.mean, value
+        if average.n:
+            there = batch.risk(batch.scores(mean))
+            there += batch.penalty.value(mean[: batch.n_coef])
+        return average.then(new, there - value, there)
 
     def residual(self, state: AutoState, l1: float) -> Floats:
         """Return what the optimality conditions lack, as far as the last batch tells.
@@ -445,7 +476,7 @@ class AdaptiveLBFGS:
         stiffness = own
         if state.n_steps:
             stiffness = _FORGET * state.stiffness + (1.0 - _FORGET) * own
-        eta = self.eta0 / (1.0 + state.clock / self.tau) ** _STEP_EXPONENT
+        eta = self.eta0 / (1.0 + state.average.clock / self.tau) ** _STEP_EXPONENT
         if stiffness > 0.0:
             eta /= stiffness
         if own > 0.0:
