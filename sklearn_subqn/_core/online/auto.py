@@ -55,8 +55,7 @@ _LEAD = 0.5
 _REGROWTH = 0.25
 
 # Where the average leads by more than this share of its objective, steps are too long
-# for the noise of the batches: the clock runs faster, up
-# to so many times.
+# for the noise of the batches: the clock runs faster, up to so many times the batches.
 _NOISE = 0.1
 _BRAKE = 1.25
 _FASTEST = 10
