@@ -27,8 +27,8 @@ NAME = "online_res"
 N_ROWS = 10_000
 ALPHA = 1e-3
 BETAS = [2e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1.0]
-HISTOGRAM_BETAS = [3e-3, 1e-2, 1.0]
-BETA = 3e-3  # of the drawn curves
+HISTOGRAM_BETAS = [2e-3, 1e-2, 1.0]
+BETA = 2e-3  # of what is drawn
 STEPS = {"eta0": 3e-2, "tau": 100.0}
 #: Figures of the source: (dimension, method, data points) to objective.
 PUBLISHED = {

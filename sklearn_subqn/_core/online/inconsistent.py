@@ -1,8 +1,8 @@
 """Online BFGS with inconsistent gradients (Yu 2009, eq. 5.17), for demonstration only.
 
 The two gradients of a difference are of different batches, so that the noise of
-sampling enters the curvature. It fails as the source says it does, and no registry
-lists it.
+sampling enters the curvature. In small batches that undoes what the curvature gains,
+and no registry lists it.
 """
 
 from __future__ import annotations
