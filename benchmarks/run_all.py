@@ -24,11 +24,6 @@ WITHOUT_DATA = [
     ["online_quadratics.py", "--fresh"],
     ["online_res.py"],
 ]
-# These generate what they need.
-WITHOUT_DATA = [
-    ["online_quadratics.py", "--fresh"],
-    ["online_res.py"],
-]
 
 
 def main() -> None:
