@@ -70,6 +70,11 @@ def load(
     return data
 
 
+def load_part(name: str, data_dir: str | None = None) -> tuple[Any, Any]:
+    """Return X and labels of a real data set, with the suffix .t of its test part."""
+    return _load_real(name, data_dir or data_dir_default())[1:]
+
+
 def save(data: Dataset, folder: Path) -> None:
     """Write the arrays of a data set as .npy files, the labels last."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +99,7 @@ def open_saved(name: str, folder: Path) -> Dataset:
 
 
 def _load_real(name: str, data_dir: str | None) -> Dataset:
-    n_features, dense, is_positive, factor = _REAL[name]
+    n_features, dense, is_positive, factor = _REAL[name.removesuffix(".t")]
     if not data_dir:
         raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
     path = Path(data_dir, f"{name}.svm.bz2")

@@ -12,6 +12,7 @@ import kernels
 import leukemia
 import multiclass
 import multilabel
+import online
 import online_quadratics
 import online_res
 import regression
@@ -30,12 +31,14 @@ TITLES = {
     multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
     joint_scaling: "Joint losses: growth of the line search, memory of a large fit",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
+    online: "Online learning without tuning",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
     online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
 }
 FIGURES = {
     bundle: "Gap of BMRM against iterations",
     leukemia: "Objective against iterations",
+    online: "Objective and test error by passes and seconds",
     online_quadratics: "Data points needed against batch size, and objectives",
     online_res: "Objectives and histogram",
 }

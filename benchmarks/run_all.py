@@ -19,6 +19,7 @@ SCRIPTS = [
     ["multiclass.py"],
     ["multilabel.py"],
     ["leukemia.py"],
+    ["online.py"],
 ]
 # These generate what they need.
 WITHOUT_DATA = [

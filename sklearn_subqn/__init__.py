@@ -8,6 +8,7 @@ from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
 from .multilabel import MultilabelHingeClassifier
+from .online import OnlineLBFGSClassifier, OnlineLBFGSRegressor
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -22,6 +23,8 @@ __all__ = [
     "L1LogisticOWLQNCV",
     "MulticlassHingeClassifier",
     "MultilabelHingeClassifier",
+    "OnlineLBFGSClassifier",
+    "OnlineLBFGSRegressor",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
 ]

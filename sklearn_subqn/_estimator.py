@@ -109,11 +109,18 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
 
     def _check_X(
-        self, X: Any, y: Any = "no_validation", *, reset: bool, several: bool = False
+        self,
+        X: Any,
+        y: Any = "no_validation",
+        *,
+        reset: bool,
+        several: bool = False,
+        numeric: bool = False,
     ) -> Any:
         """Return X, or X and y, validated; corrupted sparse input is refused first.
 
-        With ``several`` y may have several columns, and be sparse.
+        With ``several`` y may have several columns, and be sparse; with ``numeric`` it
+        must be numbers.
         """
         check_sparse_structure(X)
         check_labels(y)
@@ -125,6 +132,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             dtype=DTYPES,
             reset=reset,
             **({"multi_output": True} if several else {}),
+            **({"y_numeric": True} if numeric else {}),
         )
         check_range(validated[0] if isinstance(validated, tuple) else validated)
         return validated
@@ -263,6 +271,18 @@ def solve(
     return Solution(stored, value, gap, result.n_iter, result.history, result.dual)
 
 
+def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return logarithms of the softmax of scores, of shape (n_samples, n_classes).
+
+    One column of scores is that of the second of two classes; scores are overwritten.
+    """
+    if scores.shape[1] == 1:
+        scores = np.hstack([np.zeros_like(scores), scores])
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
+
+
 class _OneBlasThread:
     """Context in which BLAS uses one thread; may be entered by several threads.
 
@@ -311,7 +331,7 @@ def _describe(label: str, progress: Progress) -> str:
     )
 
 
-def _user_level() -> int:
+def user_level() -> int:
     """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
     level, frame = 0, inspect.currentframe()
     ours = (__package__, "sklearn", "joblib")
@@ -343,5 +363,5 @@ def _warn(
         f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative gap "
         f"of {_relative(gap, value):.1e}; tol={tol:g} was asked for. {advice}.",
         ConvergenceWarning,
-        stacklevel=_user_level(),
+        stacklevel=user_level(),
     )

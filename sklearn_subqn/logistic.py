@@ -18,7 +18,7 @@ from ._core.losses import Logistic, Loss, Softmax
 from ._core.objective import Objective
 from ._core.regularizers import ElasticNet
 from ._core.solvers import L1_SOLVERS, Options, Start, settle
-from ._estimator import Progress, Solution, n_threads, solve
+from ._estimator import Progress, Solution, log_probabilities, n_threads, solve
 from ._validation import (
     check_number,
     check_option,
@@ -177,12 +177,7 @@ class BaseL1Logistic(LinearClassifier):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        scores = self._raw_scores(X)
-        if scores.shape[1] == 1:
-            scores = np.hstack([np.zeros_like(scores), scores])
-        scores -= scores.max(axis=1, keepdims=True)
-        scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        return scores
+        return log_probabilities(self._raw_scores(X))
 
     def sparsify(self) -> BaseL1Logistic:
         """Make ``coef_`` a CSR matrix, which saves memory where most are zero.

@@ -13,6 +13,7 @@ from typing import Any
 
 from ._base import Batch, Method, State, check_finite, step_size
 from .adaptive import AdaGrad, Adam, RMSProp
+from .auto import AdaptiveLBFGS
 from .averaging import Averaged
 from .convergence import ConvergenceTest
 from .momentum import Momentum
@@ -37,6 +38,8 @@ __all__ = [
 ]
 
 ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
+    # Asks more of a batch: its scores, and curvature at them.
+    "auto": AdaptiveLBFGS,  # type: ignore[dict-item]
     "olbfgs": OLBFGS,
     "obfgs": OBFGS,
     "res-bfgs": RES,

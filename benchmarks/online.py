@@ -1,0 +1,413 @@
+"""Online learning without tuning, beside SGDClassifier, Vowpal Wabbit and river.
+
+    python benchmarks/online.py --data-dir DIR
+
+Logistic loss, alpha 1e-4. Every method sees the rows in the same shuffled orders. After
+each of five passes: how far the objective is above the optimum, the test accuracy
+against that of the optimum, and processor seconds. Then rows per second of
+``partial_fit`` at 256 rows a call, and accuracy on streams whose concept moves. Writes
+results/online.json, .md and .png.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import common
+import datasets
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+
+from sklearn_subqn import OnlineLBFGSClassifier
+
+NAME = "online"
+ALPHA = 1e-4
+PASSES = 5
+BATCH = 256
+DATA = ("a9a", "rcv1_ccat", "covtype", "covtype_raw", "mnist")
+
+# Units of the ten quantities in covtype, which its distributed file scales to [0, 1].
+COVTYPE_LOW = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0.0])
+COVTYPE_HIGH = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173.0])
+
+GRID = [
+    {"learning_rate": "optimal", "average": average} for average in (False, True)
+] + [
+    {"learning_rate": rate, "eta0": eta0, "average": average}
+    for rate, eta0, average in itertools.product(
+        ("constant", "invscaling"),
+        [float(f"1e{i}") for i in range(-7, 2)],
+        (False, True),
+    )
+]
+
+Scores = Callable[[Any], np.ndarray]
+
+
+def load(name: str, args: Any) -> tuple[Any, Any, Any, Any]:
+    """Return rows and labels of -1 or +1, of the training and of the test part."""
+    base = name.removesuffix("_raw")
+    parts = []
+    for part in (base, f"{base}.t"):
+        X, y = datasets.load_part(part, args.data_dir)
+        if name.endswith("_raw"):
+            X[:, :10] = COVTYPE_LOW + X[:, :10] * (COVTYPE_HIGH - COVTYPE_LOW)
+        parts += [X, y]
+    return tuple(parts)  # type: ignore[return-value]
+
+
+def objective(scores: np.ndarray, y: np.ndarray, coef: np.ndarray) -> float:
+    return float(np.logaddexp(0.0, -y * scores).mean() + 0.5 * ALPHA * coef @ coef)
+
+
+def optimum(X: Any, y: Any, T: Any, t: Any) -> dict[str, float]:
+    solver = "lbfgs" if X.shape[1] > 200 else "newton-cholesky"
+    rows = X.toarray() if sparse.issparse(X) and X.shape[1] <= 200 else X
+    model = LogisticRegression(
+        C=1.0 / (len(y) * ALPHA), solver=solver, tol=1e-6, max_iter=2000
+    ).fit(rows, y)
+    scores = np.asarray(X @ model.coef_[0]) + model.intercept_[0]
+    return {
+        "objective": objective(scores, y, model.coef_[0]),
+        "accuracy": float(model.score(T, t)),
+    }
+
+
+def orders(n: int) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(0)
+    for _ in range(PASSES):
+        yield rng.permutation(n)
+
+
+def learn(model: Any, X: Any, y: Any, size: int | None) -> float:
+    """Make one pass in calls of so many rows; return processor seconds."""
+    n = X.shape[0]
+    begin = time.process_time()
+    for start in range(0, n, size or n):
+        rows = slice(start, start + (size or n))
+        model.partial_fit(X[rows], y[rows], classes=[-1.0, 1.0])
+    return time.process_time() - begin
+
+
+def passes(model: Any, data: Any, size: int | None) -> list[tuple[float, float, float]]:
+    """Return objective, test accuracy and seconds so far after each pass."""
+    X, y, T, t = data
+    curve, seconds = [], 0.0
+    for order in orders(len(y)):
+        seconds += learn(model, X[order], y[order], size)
+        scores = model.decision_function(X)
+        value = objective(scores, y, model.coef_[0])
+        curve.append((value, float(model.score(T, t)), seconds))
+    return curve
+
+
+def tuned(data: Any) -> tuple[list[tuple[float, float, float]], str]:
+    """Return the curve of the setting of SGDClassifier with the best last objective."""
+    best: tuple[float, Any, str] = (np.inf, None, "")
+    for setting in GRID:
+        model = SGDClassifier(loss="log_loss", alpha=ALPHA, **setting)
+        with np.errstate(all="ignore"):
+            try:
+                curve = passes(model, data, None)
+            except ValueError:  # overflow
+                continue
+        if curve[-1][0] < best[0]:
+            shown = ", ".join(f"{key}={value}" for key, value in setting.items())
+            best = curve[-1][0], curve, shown
+    return best[1], best[2]
+
+
+def vowpal_wabbit(data: Any) -> list[tuple[float, float, float]] | None:
+    """Return test accuracies of Vowpal Wabbit's defaults for the logistic loss."""
+    try:
+        from vowpalwabbit import Workspace
+    except ImportError:
+        return None
+    X, y, T, t = (sparse.csr_array(a) if a.ndim == 2 else a for a in data)
+
+    def lines(rows: Any, labels: Any) -> list[str]:
+        texts = []
+        for i, label in enumerate(labels):
+            part = slice(rows.indptr[i], rows.indptr[i + 1])
+            pairs = zip(rows.indices[part], rows.data[part], strict=True)
+            features = " ".join(f"{j}:{v:.7g}" for j, v in pairs)
+            texts.append(f"{int(label)} | {features}")
+        return texts
+
+    train, test = lines(X, y), lines(T, t)
+    model = Workspace("--loss_function logistic --binary --quiet -b 18")
+    curve, seconds = [], 0.0
+    for order in orders(len(y)):
+        begin = time.process_time()
+        for i in order:
+            model.learn(train[i])
+        seconds += time.process_time() - begin
+        right = np.mean(
+            [model.predict(text) == s for text, s in zip(test, t, strict=True)]
+        )
+        curve.append((np.nan, float(right), seconds))
+    model.finish()
+    return curve
+
+
+def river_of(data: Any) -> list[tuple[float, float, float]] | None:
+    """Return what river's logistic regression after a scaler reaches in one pass."""
+    try:
+        from river import linear_model, preprocessing
+    except ImportError:
+        return None
+    X, y, T, t = data
+    is_sparse = sparse.issparse(X)
+    scaler = preprocessing.MaxAbsScaler if is_sparse else preprocessing.StandardScaler
+    model = scaler() | linear_model.LogisticRegression()
+
+    def row(rows: Any, i: int) -> dict[int, float]:
+        if not is_sparse:
+            return dict(enumerate(rows[i].tolist()))
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        return dict(
+            zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True)
+        )
+
+    begin = time.process_time()
+    for i in next(orders(len(y))):
+        model.learn_one(row(X, i), bool(y[i] > 0.0))
+    seconds = time.process_time() - begin
+    right = np.mean(
+        [model.predict_one(row(T, i)) == (t[i] > 0.0) for i in range(len(t))]
+    )
+    return [(np.nan, float(right), seconds)]
+
+
+def measure_passes(results: common.Results, args: Any) -> None:
+    for name in args.data:
+        data = load(name, args)
+        best = optimum(*data)
+        curves: dict[str, tuple[Any, str]] = {
+            "OnlineLBFGSClassifier()": (
+                passes(OnlineLBFGSClassifier(), data, BATCH),
+                "",
+            ),
+            "SGDClassifier(log_loss)": (
+                passes(SGDClassifier(loss="log_loss"), data, BATCH),
+                "",
+            ),
+            "SGDClassifier, tuned": tuned(data),
+            "Vowpal Wabbit": (vowpal_wabbit(data), ""),
+            "river": (river_of(data), ""),
+        }
+        for method, (curve, setting) in curves.items():
+            if curve is None:
+                continue
+            results.add(
+                f"passes | {name} | {method}",
+                kind="passes",
+                data=name,
+                method=method,
+                setting=setting,
+                optimum=best,
+                curve=curve,
+            )
+            print(name, method, curve[0], curve[-1], setting, flush=True)
+
+
+def measure_throughput(results: common.Results, args: Any) -> None:
+    rows = {"dense 200,000 x 54": datasets.dense(200_000, 54)}
+    if "rcv1_ccat" in args.data:
+        rows["rcv1_ccat"] = load("rcv1_ccat", args)[:2]
+    for name, (X, y) in rows.items():
+        seconds: dict[str, list[float]] = {}
+        for _ in range(5):
+            for method, model in (
+                ("OnlineLBFGSClassifier()", OnlineLBFGSClassifier()),
+                ("SGDClassifier()", SGDClassifier()),
+                ("SGDClassifier(log_loss)", SGDClassifier(loss="log_loss")),
+            ):
+                seconds.setdefault(method, []).append(learn(model, X, y, BATCH))
+        for method, values in seconds.items():
+            results.add(
+                f"throughput | {name} | {method}",
+                kind="throughput",
+                data=name,
+                method=method,
+                n_rows=len(y),
+                seconds=values,
+            )
+            print(name, method, len(y) / np.median(values), "rows/s", flush=True)
+
+
+def stream(kind: str, n: int = 400, d: int = 20) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield raw rows, standardized rows and labels of a concept that moves."""
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, d))
+    scale, offset = np.geomspace(0.1, 1e3, d), 3.0 * rng.standard_normal(d)
+    for t in range(n):
+        angle = {"still": 0.0, "turns": 2.0 * np.pi * t / n}.get(kind, 0.0)
+        concept = np.cos(angle) * first + np.sin(angle) * second
+        if kind == "changes" and t >= n // 2:
+            concept = second
+        Z = rng.standard_normal((BATCH, d))
+        y = np.where(Z @ concept + rng.logistic(size=BATCH) > 0.0, 1.0, -1.0)
+        yield (Z + offset) * scale, Z, y
+
+
+def measure_drift(results: common.Results) -> None:
+    for kind in ("still", "changes", "turns"):
+        for method, raw, make in (
+            ("OnlineLBFGSClassifier(), raw", True, OnlineLBFGSClassifier),
+            ("SGDClassifier(log_loss), raw", True, SGDClassifier),
+            ("SGDClassifier(log_loss), standardized", False, SGDClassifier),
+        ):
+            model = make(loss="log_loss")
+            right = []
+            for t, (X, Z, y) in enumerate(stream(kind)):
+                rows = X if raw else Z
+                if t:
+                    right.append(float(np.mean(model.predict(rows) == y)))
+                model.partial_fit(rows, y, classes=[-1.0, 1.0])
+            results.add(
+                f"drift | {kind} | {method}",
+                kind="drift",
+                concept=kind,
+                method=method,
+                accuracy=right,
+            )
+            print(kind, method, np.mean(right), flush=True)
+
+
+def render(results: dict[str, Any]) -> str:
+    """Return Markdown tables."""
+    rows = results["rows"]
+    lines, settings = [], []
+    for row in rows:
+        if row["kind"] != "passes":
+            continue
+        best, curve = row["optimum"], row["curve"]
+        cells = [row["data"], row["method"]]
+        for i in (0, PASSES - 1):
+            value, accuracy, _ = curve[i] if i < len(curve) else (np.nan,) * 3
+            excess = 100.0 * (value / best["objective"] - 1.0)
+            loss = 100.0 * (accuracy - best["accuracy"])
+            cells += ["" if np.isnan(excess) else f"{excess:.3g}"]
+            cells += ["" if np.isnan(loss) else f"{loss:+.2f}"]
+        cells.append(f"{curve[0][2]:.2f}")
+        lines.append(cells)
+        if row["setting"]:
+            settings.append(f"{row['data']}: {row['setting']}")
+    header = ["data", "method", "after 1 pass: J above optimum, %"]
+    header += ["test accuracy against that of the optimum, points"]
+    header += ["after 5 passes: J, %", "accuracy, points", "processor s of a pass"]
+    parts = [common.markdown_table(header, lines)]
+    parts.append(
+        "Where J is missing the method has no L2 penalty of the same kind. The tuned "
+        "SGDClassifier got each pass in one call, the others 256 rows a call or one "
+        "(Vowpal Wabbit, river). Its settings, with the best objective after five "
+        f"passes among {len(GRID)}: " + "; ".join(settings) + "."
+    )
+    lines = []
+    throughput = [row for row in rows if row["kind"] == "throughput"]
+    ours = {
+        row["data"]: float(np.median(row["seconds"]))
+        for row in throughput
+        if row["method"].startswith("Online")
+    }
+    for row in throughput:
+        middle = float(np.median(row["seconds"]))
+        lines.append(
+            [
+                row["data"],
+                row["method"],
+                f"{row['n_rows'] / middle:,.0f}",
+                f"{middle / ours[row['data']]:.2f}",
+            ]
+        )
+    header = ["data", "method", "rows per processor second", "ours are times as many"]
+    parts.append(
+        "`partial_fit` of 256 rows a call, medians of five passes taken in turns:\n\n"
+        + common.markdown_table(header, lines)
+    )
+    lines = []
+    for row in rows:
+        if row["kind"] == "drift":
+            right = 100.0 * np.array(row["accuracy"])
+            windows = (right, right[150:199], right[199:219], right[-50:])
+            cells = [f"{w.mean():.1f}" for w in windows]
+            lines.append([row["concept"], row["method"], *cells])
+    header = ["concept", "method", "accuracy on the next batch, %: mean"]
+    header += ["batches 150 to 199", "200 to 219", "last 50"]
+    parts.append(
+        "Streams of 400 batches, 20 features of scales 0.1 to 1000; the concept stays, "
+        "changes at batch 200, or turns full circle:\n\n"
+        + common.markdown_table(header, lines)
+    )
+    return "\n\n".join(parts)
+
+
+def plot(results: dict[str, Any]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = [row for row in results["rows"] if row["kind"] == "passes"]
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    figure, axes = plt.subplots(
+        3,
+        len(names),
+        figsize=(3.2 * len(names), 8),
+        layout="constrained",
+        squeeze=False,
+    )
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    for column, name in zip(axes.T, names, strict=True):
+        for row in rows:
+            if row["data"] != name:
+                continue
+            curve = np.array(row["curve"], dtype=float)
+            number = np.arange(1, len(curve) + 1)
+            excess = 100.0 * (curve[:, 0] / row["optimum"]["objective"] - 1.0)
+            errors = 100.0 * (1.0 - curve[:, 1])
+            colour = f"C{methods.index(row['method'])}"
+            style = {"color": colour, "marker": "o", "ms": 3, "label": row["method"]}
+            if np.isfinite(excess).any():
+                column[0].semilogy(number, np.maximum(excess, 1e-4), **style)
+                column[1].loglog(curve[:, 2], np.maximum(excess, 1e-4), **style)
+            column[2].plot(number, errors, **style)
+        error = next(
+            100.0 * (1.0 - row["optimum"]["accuracy"])
+            for row in rows
+            if row["data"] == name
+        )
+        column[2].axhline(error, color="0.7", lw=0.8)
+        column[2].set_ylim(error - 1.0, error + 8.0)
+        column[0].set(title=name, xlabel="passes")
+        column[1].set(xlabel="processor seconds")
+        column[2].set(xlabel="passes")
+    for ax in axes[:2, 0]:
+        ax.set_ylabel("objective above optimum, %")
+    axes[2, 0].set_ylabel("test error, %")
+    axes[2, 0].legend(fontsize=7)
+    figure.savefig(common.RESULTS / f"{NAME}.png", dpi=110)
+
+
+def main() -> None:
+    args = common.parser("Online learning without tuning.", DATA).parse_args()
+    results = common.Results(NAME, fresh=True)
+    warnings.simplefilter("ignore")
+    measure_throughput(results, args)
+    measure_drift(results)
+    measure_passes(results, args)
+    print(common.write_markdown(NAME, render))
+    try:
+        plot(common.read_results(NAME))
+    except ImportError:
+        print("matplotlib is missing: no figure")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The objective of one batch of rows of a linear model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..losses._base import Curvature, Floats
+from .losses import OnlineLoss
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """alpha (l1_ratio ||w||_1 + (1 - l1_ratio) / 2 ||w||²), without intercepts.
+
+    Attributes
+    ----------
+    alpha : float
+    l1_ratio : float
+    """
+
+    alpha: float
+    l1_ratio: float = 0.0
+
+    @property
+    def l1(self) -> float:
+        """The factor of the L1 norm."""
+        return self.alpha * self.l1_ratio
+
+    @property
+    def l2(self) -> float:
+        """The factor of half the squared norm."""
+        return self.alpha * (1.0 - self.l1_ratio)
+
+    def value(self, coef: Floats) -> float:
+        """Return the penalty of coefficients of shape (c,)."""
+        value = 0.5 * self.l2 * float(coef @ coef)
+        return value + self.l1 * float(np.abs(coef).sum()) if self.l1 else value
+
+    def gradient(self, coef: Floats) -> Floats:
+        """Return a subgradient, of shape (c,), whose L1 part is zero at zero."""
+        gradient = self.l2 * coef
+        return gradient + self.l1 * np.sign(coef) if self.l1 else gradient
+
+
+class LinearBatch:
+    """J(w, X_t): the penalty plus the weighted loss of some rows (Yu 2009, eq. 5.1).
+
+    Parameters of shape (q,) are laid out as in ``Design``: coefficients, for k scores
+    per row those of a feature side by side, then one intercept for each score.
+
+    Parameters
+    ----------
+    X : ndarray or sparse CSR array of shape (b, d)
+    targets : ndarray of shape (b,) or (b, k)
+    weights : ndarray of shape (b,)
+    loss : OnlineLoss
+    penalty : Penalty
+    fit_intercept : bool
+    n_outputs : int or None
+        Number k of scores per row; None for scores of shape (b,).
+
+    Attributes
+    ----------
+    n_rows, n_coef : int
+    n_entries : int
+        Number of stored entries of X.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats,
+        loss: OnlineLoss,
+        penalty: Penalty,
+        fit_intercept: bool,
+        n_outputs: int | None = None,
+    ) -> None:
+        self.n_rows = X.shape[0]
+        self.n_entries = int(X.size)
+        self.fit_intercept = fit_intercept
+        self.penalty = penalty
+        self._X = X
+        self._targets = targets
+        self._weights = weights
+        self._loss = loss
+        self._n_outputs = n_outputs
+        self.n_coef = X.shape[1] * (n_outputs or 1)
+
+    def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """Return J(w, X_t) and its gradient of shape (q,)."""
+        z = self.scores(w)
+        value = self.risk(z) + self.penalty.value(w[: self.n_coef])
+        return value, self._gradient(w, z)
+
+    def gradient(self, w: Floats) -> Floats:
+        """Return the gradient at w, of shape (q,)."""
+        return self._gradient(w, self.scores(w))
+
+    def hessian_product(self, w: Floats, v: Floats) -> Floats:
+        """Return the Hessian at w times v, of shape (q,).
+
+        That of a majorizer, where the loss has kinks or linear parts.
+        """
+        return self.curvature_product(self.curvature(self.scores(w)), v)
+
+    def curvature_product(self, curvature: Curvature, v: Floats) -> Floats:
+        """Return the product of a Hessian with v, by its curvature at the scores."""
+        product = self.adjoint(curvature.apply(self.scores(v)))
+        product[: self.n_coef] += self.penalty.l2 * v[: self.n_coef]
+        return product
+
+    def scores(self, w: Floats) -> Floats:
+        """Return the scores, of shape (b,) or (b, k)."""
+        coef = w[: self.n_coef]
+        if self._n_outputs is not None:
+            coef = coef.reshape(-1, self._n_outputs)
+        z: Floats = self._X @ coef
+        if self.fit_intercept:
+            z += w[self.n_coef :]
+        return z
+
+    def adjoint(self, u: Floats) -> Floats:
+        """Return the product of the transpose with u of the shape of scores."""
+        n_free = (self._n_outputs or 1) if self.fit_intercept else 0
+        v = np.empty(self.n_coef + n_free)
+        v[: self.n_coef] = (self._transpose @ u).ravel()
+        if n_free:
+            v[self.n_coef :] = u.sum(axis=0)
+        return v
+
+    def squared_adjoint(self, h: Floats) -> Floats:
+        """Return that of the squared entries of X, of shape (c,), no intercepts."""
+        squares: Floats = self._squares @ h
+        return squares.ravel()
+
+    def risk(self, scores: Floats) -> float:
+        """Return the loss at scores."""
+        return self._loss.value(scores, self._targets, self._weights)
+
+    def dual(self, scores: Floats) -> Floats:
+        """Return a subgradient of the loss at scores, of their shape."""
+        return self._loss.subgradient(scores, self._targets, self._weights)
+
+    def curvature(self, scores: Floats) -> Curvature:
+        """Return the second derivatives of the loss at scores, or of a majorizer."""
+        return self._loss.curvature(scores, self._targets, self._weights)
+
+    def _gradient(self, w: Floats, scores: Floats) -> Floats:
+        gradient = self.adjoint(self.dual(scores))
+        gradient[: self.n_coef] += self.penalty.gradient(w[: self.n_coef])
+        return gradient
+
+    @cached_property
+    def _transpose(self) -> Any:
+        return self._X.T
+
+    @cached_property
+    def _squares(self) -> Any:
+        X = self._X
+        return (X * X if isinstance(X, np.ndarray) else X.power(2)).T
