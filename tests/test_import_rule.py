@@ -67,10 +67,14 @@ RESERVED = {
     ],
     "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
     "matplotlib": ["display"],
-    "_core.losses": ["_bundle", "_estimator", "_joint", "[a-z]*"],
+    "_core.losses": [
+        "_core.online.losses",
+        "_bundle",
+        "_estimator",
+        "_joint",
+        "[a-z]*",
+    ],
     "_core.design": ["_core.objective", "_bundle", "_estimator", "_joint", "[a-z]*"],
-    "_core.losses": ["_core.online.losses", "_estimator", "_joint", "[a-z]*"],
-    "_core.design": ["_core.objective", "_estimator", "_joint", "[a-z]*"],
     "_core.kernels": ["_core.*", "_core.*.*"],
     "_core.kernels.*": ["_core.*", "_core.*.*"],
 }
