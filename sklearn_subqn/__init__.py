@@ -8,6 +8,7 @@ from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
 from .multilabel import MultilabelHingeClassifier
+from .ranker import BMRMRanker
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -16,6 +17,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "BMRMClassifier",
     "BMRMOutlierDetector",
+    "BMRMRanker",
     "BMRMRegressor",
     "ConvergenceDisplay",
     "L1LogisticOWLQN",

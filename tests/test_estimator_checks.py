@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMOutlierDetector,
+    BMRMRanker,
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
@@ -24,6 +25,8 @@ AUTOMATIC = [
     MulticlassHingeClassifier(),
     MulticlassHingeClassifier(rescaling="slack"),
     MultilabelHingeClassifier(),
+    BMRMRanker(),
+    BMRMRanker(loss="ndcg"),
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(fit_intercept=False),
@@ -75,7 +78,7 @@ def expected_failures(estimator):
         failures["check_regressor_multioutput"] = (
             "Passes negative targets, in spite of the tag that they must be positive."
         )
-    if not estimator.fit_intercept:
+    if not getattr(estimator, "fit_intercept", True):
         failures["check_class_weight_classifiers"] = (
             "Asks for nearly all samples in one class, which no hyperplane through the "
             "origin does there; LinearSVC(fit_intercept=False) fails it too."
