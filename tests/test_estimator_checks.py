@@ -27,6 +27,8 @@ AUTOMATIC = [
     MultilabelHingeClassifier(),
     BMRMRanker(),
     BMRMRanker(loss="ndcg"),
+    BMRMClassifier(loss="roc_area"),
+    BMRMClassifier(loss="f_beta"),
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(fit_intercept=False),
@@ -78,6 +80,12 @@ def expected_failures(estimator):
         failures["check_regressor_multioutput"] = (
             "Passes negative targets, in spite of the tag that they must be positive."
         )
+    if getattr(estimator, "loss", None) == "f_beta":
+        reason = "Gives unequal weights, which tables of counts do not have."
+        failures["check_sample_weights_not_overwritten"] = reason
+        failures["check_sample_weight_equivalence_on_dense_data"] = reason
+        failures["check_sample_weight_equivalence_on_sparse_data"] = reason
+        failures["check_class_weight_classifiers"] = reason
     if not getattr(estimator, "fit_intercept", True):
         failures["check_class_weight_classifiers"] = (
             "Asks for nearly all samples in one class, which no hyperplane through the "

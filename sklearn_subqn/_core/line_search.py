@@ -233,7 +233,7 @@ def _settle_by_cuts(point: Point) -> Point:
     else:
         return point
     a, b = float(first.point.dual.sum()), float(other.point.dual.sum())
-    if a * b >= 0.0:
+    if a * b > 0.0 or a == b:
         return first.point
     share = a / (a - b)
     offset = (1.0 - share) * first.point.offset + share * other.point.offset

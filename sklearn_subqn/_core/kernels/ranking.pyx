@@ -203,8 +203,11 @@ def interleave(
     cdef Py_ssize_t n = scores.shape[0], n_groups = starts.shape[0] - 1
     cdef Py_ssize_t a, b, g, t, p, row, above, best, best_before, hits, others
     cdef double total, highest
-    cdef double[::1] values = room[0], sums = room[1]
+    cdef double[::1] values, sums
     check(scores, order, starts, out)
+    if room.shape[0] != 2:
+        raise ValueError(f"There must be two rows of room, got {room.shape[0]}.")
+    values, sums = room[0], room[1]
     if relevant.shape[0] != n or discounts.shape[0] != n:
         raise ValueError(
             f"{n} scores, but {relevant.shape[0]} relevances and {discounts.shape[0]} "
