@@ -8,6 +8,7 @@ from __future__ import annotations
 import common
 import kernels
 import leukemia
+import ranking
 import svm_memory
 import svm_passes
 import svm_peers
@@ -16,6 +17,7 @@ TITLES = {
     svm_passes: "Passes over the data to relative gaps",
     svm_peers: "Seconds to relative gaps, beside other libraries",
     svm_memory: "Memory and growth with the input",
+    ranking: "Rankings, and areas under ROC curves",
     kernels: "What compiled kernels are worth",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
 }

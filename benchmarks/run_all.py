@@ -15,6 +15,7 @@ SCRIPTS = [
     ["svm_passes.py", "--fresh"],
     ["svm_peers.py", "--fresh", "--search"],
     ["svm_memory.py", "--fresh"],
+    ["ranking.py"],
     ["kernels.py"],
     ["leukemia.py"],
 ]
@@ -32,10 +33,9 @@ def main() -> None:
         options += ["--data", *args.data]
     for script, *more in SCRIPTS:
         print(f"== {script}", flush=True)
-        # Leukemia has its own data set.
-        given = (
-            options if script != "leukemia.py" else options[: 2 * bool(args.data_dir)]
-        )
+        # Some have data sets of their own.
+        own = script in ("leukemia.py", "ranking.py")
+        given = options[: 2 * bool(args.data_dir)] if own else options
         path = str(common.HERE / script)
         subprocess.run([sys.executable, "-u", path, *more, *given], check=True)
     subprocess.run([sys.executable, str(common.HERE / "report.py")], check=True)
