@@ -58,8 +58,8 @@ class ContingencyLoss(FirstOrderLoss):
         positive = np.flatnonzero((targets > 0.0) & (weights > 0.0))
         negative = np.flatnonzero((targets <= 0.0) & (weights > 0.0))
         n_positive, n_negative = len(positive), len(negative)
-        positive = positive[np.argsort(scores[positive], kind="stable")]
-        negative = negative[np.argsort(-scores[negative], kind="stable")]
+        positive = positive[np.argsort(scores[positive])]
+        negative = negative[np.argsort(-scores[negative])]
         # What wrong labels of the first rows of either kind contribute.
         missed_gains = np.zeros(n_positive + 1)
         np.cumsum(-weight * scores[positive], out=missed_gains[1:])
