@@ -38,7 +38,7 @@ from sklearn_subqn import BMRMClassifier, BMRMRanker
 
 NAME = "ranking"
 ALPHAS = tuple(10.0 ** (-0.5 * i) for i in range(11))
-ROC_ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+ROC_ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 RANKS = 10
 # The objective of the baseline: all pairs of all queries count alike.
 PAIRS_ALIKE = "pairwise, all pairs alike"
@@ -340,7 +340,7 @@ def render(results: dict[str, Any]) -> str:
             ]
         )
     text += common.markdown_table(header, table)
-    return text + "\n\nSeconds are of one thread, for five strengths and a last fit."
+    return text + "\n\nSeconds are of one thread, for six strengths and a last fit."
 
 
 def main() -> None:

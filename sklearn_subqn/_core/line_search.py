@@ -73,9 +73,9 @@ def minimize_by_cuts(
     The next trial is where the tangents at both ends meet. That is exact after a
     finite number of steps for piecewise linear functions; every third trial is the
     middle, for the sake of curved ones. The search ends where at most the share
-    ``accuracy`` of the decrease is left to gain. Without a bracket both are the last trial, its
-    step 0 where the line does not fall, ``inf`` where it falls without end. The domain
-    of the regularizer may bound the step.
+    ``accuracy`` of the decrease is left to gain. Without a bracket both are the last
+    trial, its step 0 where the line does not fall, ``inf`` where it falls without end.
+    The domain of the regularizer may bound the step.
     """
     o = line.start.objective
     longest = o.regularizer.longest_step(line.start.w, line.p)
