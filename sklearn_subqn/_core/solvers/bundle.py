@@ -21,6 +21,9 @@ from .run import Iterate, Solver
 # point. Smaller shares take fewer iterations on dense data, larger ones on text.
 THETA = 0.2
 
+# Up to this size of all cuts, as a share of X, the best points give cuts as well.
+_BOTH_CUTS = 0.25
+
 # Without progress for so many iterations a method ends. Aggregation may make the model
 # fall for a while.
 _MAX_STUCK = 200
@@ -77,8 +80,9 @@ def ls_bmrm(
     """Yield the iterates of BMRM with line search (Alg. 3).
 
     Franc and Sonnenburg's OCAS (2008) is the case of the binary hinge. Unlike there the
-    best point gives a cut as well, which costs a product with the few rows whose dual
-    variables change from there to the next, and saves up to half of the iterations.
+    best point gives a cut as well, while all cuts together are small against the data.
+    That costs a product with the few rows whose dual variables change from there to the next, and
+    saves up to half of the iterations.
 
     Parameters
     ----------
@@ -105,7 +109,8 @@ def ls_bmrm(
         new = settle(_minimizer(line))
         if new.value < best.value:
             best = new
-            model.add(best.cut)
+            if model.cuts.normals.nbytes <= _BOTH_CUTS * objective.design.nbytes:
+                model.add(best.cut)
         yield Iterate(best, None, model.lower_bound, "ls-bmrm", best.dual)
         between = settle(_cut_point(best, line.point(1.0), theta, highest))
         model.add(between.cut)

@@ -1,0 +1,280 @@
+"""Bundle methods: iterations to relative gaps, bundle sizes, and beside OCAS.
+
+python benchmarks/bundle.py --data-dir DIR
+
+Hinge loss without intercept. Iterations of our bundle methods to gaps that they prove,
+for the regularization constants of Teo et al. (2010, figures 4, 5 and 8), joint hinge
+on data of more than two classes; BMRM with limited bundles; processor seconds and
+passes of ls-BMRM and BMRM beside ``svmocas`` and ``svmocas -m 0`` of libocas-tools.
+OCAS makes one product with X in an iteration, and one with the rows in error, which
+counts as one at most. Its processor seconds are those of its process by the share
+without reading files.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import common
+import datasets
+import numpy as np
+from sklearn.datasets import dump_svmlight_file
+from threadpoolctl import threadpool_limits
+
+from sklearn_subqn._core import cut_model
+from sklearn_subqn._core.certificate import CutBundle
+from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.losses import Hinge, MulticlassHinge
+from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.solvers import BUNDLE_SOLVERS, Options, Start, run
+
+NAME = "bundle"
+GAPS = (1e-1, 1e-2, 1e-3)
+ALPHAS = (1e-3, 1e-4, 1e-5, 1e-6)
+SIZES = (2, 10, 50, None)
+JOINT = ("letter", "usps", "mnist", "news20")
+#: Problems to a proven 1e-3 beside OCAS.
+PROVEN = {"a9a": 1e-5, "rcv1_ccat": 1e-5, "covtype": 1e-6}
+
+
+def problem(name: str, alpha: float, args: Any) -> Objective:
+    if name in JOINT:
+        X, y = datasets.load_joint(name, args.data_dir)
+        k = int(y.max()) + 1
+        design = Design(X, fit_intercept=False, n_outputs=k)
+        loss: Any = MulticlassHinge(1.0 - np.eye(k))
+    else:
+        data = datasets.load(name, args.data_dir, args.cache_dir)
+        X, y, loss = data.X, data.y, Hinge()
+        design = Design(X, fit_intercept=False)
+    weights = np.full(len(y), 1.0 / len(y))
+    return Objective(design, y, loss, L2(design.n_coef), alpha, weights)
+
+
+class Watch:
+    """Processor seconds of a function of a module, while in use as a context."""
+
+    def __init__(self, module: Any, name: str) -> None:
+        self.seconds = 0.0
+        self._place = module, name
+        self._function = getattr(module, name)
+
+    def __enter__(self) -> Watch:
+        setattr(*self._place, self._timed)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        setattr(*self._place, self._function)
+
+    def _timed(self, *args: Any, **options: Any) -> Any:
+        begin = time.process_time()
+        result = self._function(*args, **options)
+        self.seconds += time.process_time() - begin
+        return result
+
+
+def ours(objective: Objective, solver: str, size: int | None, limit: float) -> Any:
+    """Run a method to the smallest gap; return its row of figures."""
+    spec = BUNDLE_SOLVERS[solver]
+    start = Start(np.zeros(objective.n_params))
+    before = objective.passes
+    begin = time.process_time()
+    with Watch(cut_model, "minimize_on_simplex") as qp:
+        result = run(
+            spec.start(objective, start, Options(bundle_size=size)),
+            tol=min(GAPS),
+            max_iter=100_000,
+            bundle=None if spec.proves else CutBundle(objective),
+            passes=lambda: objective.passes - before,
+            report=lambda _: time.process_time() - begin > limit,
+        )
+    seconds = time.process_time() - begin
+    history = result.history
+    values, bounds = np.array(history.objective), np.array(history.lower_bound)
+    with np.errstate(invalid="ignore"):
+        gaps = np.minimum.accumulate((values - bounds) / np.abs(values))
+    iterations = {
+        f"{gap:g}": int(np.argmax(gaps <= gap)) for gap in GAPS if np.any(gaps <= gap)
+    }
+    # A curve to draw: the gap at iterations in geometric progression.
+    marks = np.unique(np.geomspace(1, len(gaps), 60).astype(int)) - 1
+    return {
+        "iterations": iterations,
+        "n_iter": result.n_iter,
+        "gap": float(gaps[-1]),
+        "seconds": seconds,
+        "passes": objective.passes - before,
+        "qp_share": qp.seconds / seconds,
+        "curve": [[int(i), float(gaps[i])] for i in marks if np.isfinite(gaps[i])],
+    }
+
+
+def ocas(objective: Objective, path: Path, plain: bool, limit: float) -> Any:
+    """Run svmocas to a relative gap of 1e-3; return its row of figures."""
+    C = 1.0 / (len(objective.targets) * objective.alpha)
+    command = ["svmocas", "-c", repr(C), "-b", "0", "-r", "1e-3", "-t", f"{limit:g}"]
+    command += ["-m", "0"] if plain else []
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    output = subprocess.run(
+        [*command, str(path), str(path.with_suffix(".model"))],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    times = {
+        name: float(value)
+        for name, value in re.findall(r"(\w+)_time\s*: ([\d.]+)", output)
+    }
+    lines = re.findall(r"^\s*(\d+): tim=.*1-Q_D/Q_P=([\d.e+-]+)", output, re.MULTILINE)
+    n_iter, gap = lines[-1]
+    return {
+        "n_iter": int(n_iter),
+        "gap": float(gap),
+        "seconds": spent * times["ocas"] / times["total"],
+        "qp_share": times["qp_solver"] / times["ocas"],
+    }
+
+
+def measure(name: str, args: Any, results: common.Results) -> None:
+    methods = ("ls-bmrm", "bmrm", "proximal-bundle", "trust-region-bundle")
+    for alpha in args.alphas or ALPHAS:
+        objective = problem(name, alpha, args)
+        for solver in methods:
+            row = ours(objective, solver, None, args.limit)
+            row |= {"data": name, "alpha": alpha, "method": solver, "size": None}
+            results.add(f"{name} | {alpha:g} | {solver}", **row)
+            print(name, alpha, solver, row["iterations"], row["seconds"], flush=True)
+    if name in JOINT:
+        return
+    objective = problem(name, 1e-4, args)
+    for size in SIZES[:-1]:
+        row = ours(objective, "bmrm", size, args.limit)
+        row |= {"data": name, "alpha": 1e-4, "method": "bmrm", "size": size}
+        results.add(f"{name} | 0.0001 | bmrm | {size}", **row)
+        print(name, "size", size, row["iterations"], row["seconds"], flush=True)
+
+
+def beside_ocas(name: str, args: Any, results: common.Results) -> None:
+    objective = problem(name, PROVEN[name], args)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "data")
+        y = objective.targets.astype(int)
+        dump_svmlight_file(objective.design._X, y, str(path), zero_based=False)
+        for plain in (False, True):
+            peer: Any = {}
+            mine = ours(objective, "bmrm" if plain else "ls-bmrm", None, args.limit)
+            for _ in range(1 if plain else args.repeats):
+                again = ocas(objective, path, plain, args.limit)
+                peer = min(peer or again, again, key=lambda row: row["seconds"])
+                again = ours(
+                    objective, "bmrm" if plain else "ls-bmrm", None, args.limit
+                )
+                mine = min(mine, again, key=lambda row: row["seconds"])
+            method = "BMRM" if plain else "ls-BMRM"
+            row = {"data": name, "alpha": PROVEN[name], "method": method}
+            results.add(f"{name} | ocas | {method}", **row, ours=mine, ocas=peer)
+            print(name, method, mine["seconds"], peer, flush=True)
+
+
+def render(results: dict[str, Any]) -> str:
+    rows = [row for row in results["rows"] if "ours" in row]
+    header = ["data", "alpha", "method", "iterations, ours", "OCAS", "passes, ours"]
+    header += ["OCAS", "seconds, ours", "OCAS", "ratio", "QP's share, ours", "OCAS"]
+    beside = [
+        [
+            row["data"],
+            f"{row['alpha']:g}",
+            row["method"],
+            str(row["ours"]["n_iter"]) + _unfinished(row["ours"]),
+            str(row["ocas"]["n_iter"]) + _unfinished(row["ocas"]),
+            f"{row['ours']['passes']:.0f}",
+            f"{row['ocas']['n_iter']} to {2 * row['ocas']['n_iter']}",
+            f"{row['ours']['seconds']:.2f}",
+            f"{row['ocas']['seconds']:.2f}",
+            f"{row['ours']['seconds'] / row['ocas']['seconds']:.2f}",
+            f"{row['ours']['qp_share']:.0%}",
+            f"{row['ocas']['qp_share']:.0%}",
+        ]
+        for row in rows
+    ]
+    text = "To a proven relative gap of 1e-3, beside `svmocas` (`-m 0` for BMRM):\n\n"
+    text += common.markdown_table(header, beside)
+    header = ["data", "alpha", "method", "bundle size"]
+    header += [f"iterations to {gap:g}" for gap in GAPS]
+    header += ["seconds", "gap at the end"]
+    table = [
+        [
+            row["data"],
+            f"{row['alpha']:g}",
+            row["method"],
+            str(row["size"] or "–"),
+            *(str(row["iterations"].get(f"{gap:g}", "–")) for gap in GAPS),
+            f"{row['seconds']:.2f}",
+            f"{row['gap']:.1e}",
+        ]
+        for row in results["rows"]
+        if "iterations" in row
+    ]
+    text += "\n\nIterations to proven relative gaps, none where the limit came first:"
+    return text + "\n\n" + common.markdown_table(header, table) + "\n"
+
+
+def _unfinished(row: dict[str, Any]) -> str:
+    return "" if row["gap"] <= 1e-3 else f" (stopped at {row['gap']:.1e})"
+
+
+def plot(results: dict[str, Any]) -> None:
+    """Draw the gap against iterations, a panel for each data set (figures 4 and 5)."""
+    import matplotlib.pyplot as plt
+
+    rows = [row for row in results["rows"] if row.get("method") == "bmrm"]
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(4.0 * len(names), 3.5), squeeze=False
+    )
+    for ax, name in zip(axes[0], names, strict=True):
+        for row in rows:
+            if row["data"] == name:
+                label = f"alpha = {row['alpha']:g}"
+                label += f", k = {row['size']}" if row["size"] else ""
+                style = "--" if row["size"] else "-"
+                ax.loglog(*np.array(row["curve"]).T, style, label=label)
+        ax.set(title=name, xlabel="iteration", ylabel="relative gap")
+        ax.legend(fontsize=6)
+    figure.tight_layout()
+    figure.savefig(common.RESULTS / f"{NAME}.png", dpi=120)
+    plt.close(figure)
+
+
+def main() -> None:
+    p = common.parser(__doc__ or "", ("a9a", "rcv1_ccat", "covtype", "letter", "usps"))
+    p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
+    p.add_argument("--limit", type=float, default=60.0, help="seconds for each run")
+    p.add_argument("--repeats", type=int, default=3)
+    p.add_argument("--fresh", action="store_true", help="drop rows of other problems")
+    args = p.parse_args()
+    results = common.Results(NAME, fresh=args.fresh)
+    with threadpool_limits(1):
+        for name in args.data:
+            if name in PROVEN and shutil.which("svmocas"):
+                beside_ocas(name, args, results)
+        for name in args.data:
+            measure(name, args, results)
+    content = common.read_results(NAME)
+    common.write_markdown(NAME, render)
+    if content:
+        plot(content)
+
+
+if __name__ == "__main__":
+    main()

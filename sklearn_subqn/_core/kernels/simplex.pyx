@@ -1,0 +1,177 @@
+"""An active-set method for small quadratic programs on the unit simplex.
+
+The Cholesky factor of the matrix on the support is kept up to date as indices enter and
+leave, so that a step takes about as many operations as the support has pairs.
+"""
+
+from libc.math cimport fabs, sqrt
+
+
+def minimize(
+    const double[:, ::1] Q,
+    const double[::1] c,
+    double[::1] x,
+    double border,
+    double ridge,
+    double tolerance,
+    Py_ssize_t max_iter,
+    double[:, ::1] factor,
+    double[:, ::1] work,
+    Py_ssize_t[::1] support,
+):
+    """Minimize x'Qx / 2 - c'x over the simplex, from x to x; return the iterations.
+
+    ``border`` is a number of the size of Q; ``ridge``, above the rounding of that, comes
+    to its diagonal in the systems. An index enters if its reduced cost is negative
+    beyond ``tolerance`` times the sum of the sizes of its terms. ``factor`` of shape (m, m), ``work`` of shape (4, m) and ``support`` of
+    shape (m,) are overwritten.
+    """
+    cdef Py_ssize_t i, j, n, first, entering, it, m = c.shape[0], refined = 0
+    cdef double total, mean, limit, ratio, size, cost, best, price, nu, largest
+    cdef bint done
+    if (
+        Q.shape[0] != m or Q.shape[1] != m or x.shape[0] != m
+        or factor.shape[0] != m or factor.shape[1] != m
+        or work.shape[0] != 4 or work.shape[1] != m or support.shape[0] != m
+    ):
+        raise ValueError(f"arrays do not have the size {m} of the program")
+    with nogil:
+        n = 0
+        for i in range(m):
+            if x[i] > 0.0:
+                append(Q, i, border, ridge, factor, support, n)
+                n += 1
+        it = 0
+        while it < max_iter:
+            it += 1
+            mean = 0.0
+            for i in range(n):
+                cost = -c[support[i]]
+                for j in range(n):
+                    cost += Q[support[i], support[j]] * x[support[j]]
+                work[0, i] = cost
+                mean += cost / n
+            largest = 0.0
+            for i in range(n):
+                work[0, i] = mean - work[0, i]
+                largest = max(largest, fabs(work[0, i]))
+                work[1, i] = 1.0
+            solve(factor, work[0], n)
+            solve(factor, work[1], n)
+            nu = 0.0
+            total = 0.0
+            for i in range(n):
+                nu += work[0, i]
+                total += work[1, i]
+            nu /= total
+            limit = 1.0
+            first = -1
+            for i in range(n):
+                work[0, i] -= nu * work[1, i]
+                if work[0, i] < 0.0:
+                    ratio = -x[support[i]] / work[0, i]
+                    if ratio < limit:
+                        limit = ratio
+                        first = i
+            for i in range(n):
+                x[support[i]] += limit * work[0, i]
+            if first >= 0:
+                x[support[first]] = 0.0
+                remove(factor, support, n, first)
+                n -= 1
+                continue
+            # Reduced costs of all, and what is left of them by rounding.
+            price = 0.0
+            for i in range(m):
+                cost = -c[i]
+                size = fabs(c[i])
+                for j in range(n):
+                    ratio = Q[i, support[j]] * x[support[j]]
+                    cost += ratio
+                    size += fabs(ratio)
+                work[2, i] = cost + tolerance * size
+                work[3, i] = size
+                price += cost * x[i]
+            for i in range(n):
+                work[2, support[i]] = price
+            entering = -1
+            best = price
+            for i in range(m):
+                if work[2, i] < best:
+                    best = work[2, i]
+                    entering = i
+            if entering >= 0:
+                append(Q, entering, border, ridge, factor, support, n)
+                n += 1
+                refined = 0
+                continue
+            # A step that the ridge has damped is followed by others.
+            done = largest <= tolerance or refined >= 3
+            if done:
+                break
+            refined += 1
+    return it
+
+
+cdef void append(
+    const double[:, ::1] Q,
+    Py_ssize_t new,
+    double border,
+    double ridge,
+    double[:, ::1] L,
+    Py_ssize_t[::1] support,
+    Py_ssize_t n,
+) noexcept nogil:
+    """Add the last row of the factor of Q + border on the support, where ``new`` comes.
+
+    Adding a constant to Q changes nothing on the simplex, and makes the matrix regular
+    where it only lacks curvature along the constant vector.
+    """
+    cdef Py_ssize_t i, k
+    cdef double value, square = Q[new, new] + border + ridge
+    support[n] = new
+    for i in range(n):
+        value = Q[new, support[i]] + border
+        for k in range(i):
+            value -= L[n, k] * L[i, k]
+        value /= L[i, i]
+        L[n, i] = value
+        square -= value * value
+    L[n, n] = sqrt(max(square, ridge))
+
+
+cdef void remove(
+    double[:, ::1] L, Py_ssize_t[::1] support, Py_ssize_t n, Py_ssize_t first
+) noexcept nogil:
+    """Take an index out of the support, and its row out of the factor."""
+    cdef Py_ssize_t i, k
+    cdef double a, b, r, cosine, sine
+    for i in range(first, n - 1):
+        support[i] = support[i + 1]
+        for k in range(i + 2):
+            L[i, k] = L[i + 1, k]
+    # Row i now reaches to column i + 1; rotations of neighboring columns undo that.
+    for k in range(first, n - 1):
+        a, b = L[k, k], L[k, k + 1]
+        r = sqrt(a * a + b * b)
+        cosine, sine = a / r, b / r
+        L[k, k] = r
+        for i in range(k + 1, n - 1):
+            a, b = L[i, k], L[i, k + 1]
+            L[i, k] = cosine * a + sine * b
+            L[i, k + 1] = cosine * b - sine * a
+
+
+cdef void solve(
+    const double[:, ::1] L, double[::1] y, Py_ssize_t n
+) noexcept nogil:
+    """Overwrite y with the solution of L L' z = y."""
+    cdef Py_ssize_t i, k
+    for i in range(n):
+        for k in range(i):
+            y[i] -= L[i, k] * y[k]
+        y[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        y[i] /= L[i, i]
+        for k in range(i):
+            y[k] -= L[i, k] * y[i]
