@@ -81,8 +81,8 @@ def ls_bmrm(
 
     Franc and Sonnenburg's OCAS (2008) is the case of the binary hinge. Unlike there the
     best point gives a cut as well, while all cuts together are small against the data.
-    That costs a product with the few rows whose dual variables change from there to the next, and
-    saves up to half of the iterations.
+    That costs a product with the few rows whose dual variables change from there to the
+    next, and saves up to half of the iterations.
 
     Parameters
     ----------
