@@ -147,7 +147,7 @@ def our_fit(train: Queries, method: str) -> Fit:
     weight = n_pairs(train) if method == PAIRS_ALIKE else None
 
     def fit(alpha: float, coef: Any) -> Any:
-        model = BMRMRanker(alpha, tol=1e-3, warm_start=coef is not None, **options)
+        model = BMRMRanker(alpha, tol=1e-4, warm_start=coef is not None, **options)
         if coef is not None:
             model.coef_ = coef
         model.fit(train.X, train.y, qid=train.qid, query_weight=weight)
@@ -164,8 +164,8 @@ def baseline_fit(train: Queries) -> Fit:
             loss="hinge",
             C=1.0 / (len(signs) * alpha),
             fit_intercept=False,
-            tol=1e-3,
-            max_iter=5000,
+            tol=1e-4,
+            max_iter=20000,
             random_state=0,
         )
         return model.fit(X, signs).coef_[0]

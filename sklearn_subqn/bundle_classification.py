@@ -19,6 +19,7 @@ from ._core.losses import (
     Logistic,
     Loss,
     Ontology,
+    OrderedPairs,
     PrecisionAtK,
     RecallAtK,
     RocArea,
@@ -38,11 +39,14 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
     "exponential": lambda estimator: Exponential(),
     "roc_area": lambda estimator: RocArea(),
     "f_beta": lambda estimator: FBeta(float(estimator.beta)),
+    "ordinal": lambda estimator: OrderedPairs("constant"),
+    "ordinal_linear": lambda estimator: OrderedPairs("linear"),
     "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
     "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
 }
 # Weights that differ by less than this share are equal.
 _EQUAL = 1e-12
+_ORDINAL = ("ordinal", "ordinal_linear")
 _NEED_K = ("precision_at_k", "recall_at_k")
 
 
@@ -91,23 +95,95 @@ class ClassProblems(LossProblems):
         """Solve all problems, each from where it stands."""
         solutions = super().solve(alpha, task)
         if self._free is not None:
-            penalty = L2(self._free.n_coef)
             for index, targets in enumerate(self._targets):
-                hinge = Objective(
-                    self._free, targets, Hinge(), penalty, alpha, self._weights
-                )
-                point = hinge.at(np.append(self.starts[index].w, 0.0))
+                w = self.starts[index].w
                 if isinstance(self._loss, PrecisionAtK):
-                    threshold = self._loss.threshold(point.scores)
+                    threshold = self._loss.threshold(self._design.forward(w))
                     self._intercept[index] = -threshold
                 else:
-                    self._intercept[index] = settle(point).w[-1]
+                    self._intercept[index] = _best_intercept(
+                        self._free, targets, self._weights, w
+                    )
         return solutions
 
     def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return coefficients (k, d) and intercepts (k,) where the problems stand."""
         coef, intercept = super().coefficients()
         return coef, intercept + self._intercept.astype(intercept.dtype)
+
+    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
+        return {"classes_": self.classes, **super()._fitted(index, w)}
+
+
+def _best_intercept(
+    design: Design, signs: Floats, weights: Floats, coef: Floats
+) -> float:
+    """Return the intercept of the smallest mean hinge for given coefficients."""
+    hinge = Objective(design, signs, Hinge(), L2(design.n_coef), 1.0, weights)
+    return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
+
+
+class OrdinalProblems(LossProblems):
+    """Ordinal regression: one score, and thresholds between the classes in order.
+
+    A class k predicts by k times the score minus the sum of the thresholds below it, so
+    that the largest of these is that of the class between whose thresholds the score
+    lies. Each threshold is that of the smallest mean hinge.
+
+    Parameters
+    ----------
+    estimator, X, y, weights, classes, loss, n_threads
+        As for ``ClassProblems``.
+    """
+
+    def __init__(
+        self,
+        estimator: BMRMClassifier,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        loss: Loss,
+        n_threads: int,
+    ) -> None:
+        if not estimator.fit_intercept:
+            raise ValueError(
+                f"loss={loss_name(estimator.loss)} needs fit_intercept=True: classes "
+                "are told by thresholds."
+            )
+        self.classes = classes
+        # Rows of other classes have no weight.
+        levels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        super().__init__(
+            estimator, X, [levels.astype(np.float64)], loss, weights, n_threads
+        )
+        self._free = Design(X, n_threads=n_threads)
+        self._thresholds = np.zeros(len(classes) - 1)
+
+    def start_from(
+        self, coef: Any, intercept: Any, duals: list[Floats | None] | None
+    ) -> None:
+        """Start from coefficients of classes of a previous solution."""
+        self.starts[0] = Start(coef[-1].astype(np.float64) / max(len(coef) - 1, 1))
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve the problem, and find the thresholds."""
+        solutions = super().solve(alpha, task)
+        levels, w = self._targets[0], self.starts[0].w
+        for k in range(len(self._thresholds)):
+            signs = np.where(levels > k, 1.0, -1.0)
+            b = _best_intercept(self._free, signs, self._weights, w)
+            self._thresholds[k] = -b
+        self._thresholds = np.maximum.accumulate(self._thresholds)
+        return solutions
+
+    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return coefficients and intercepts of classes: for two, the difference."""
+        (w,), _ = super().coefficients()
+        below = np.cumsum(np.append(0.0, self._thresholds)).astype(self._dtype)
+        numbers = np.arange(len(self.classes), dtype=self._dtype)
+        first = 1 if len(self.classes) == 2 else 0
+        return np.multiply.outer(numbers, w)[first:], -below[first:]
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         return {"classes_": self.classes, **super()._fitted(index, w)}
@@ -189,16 +265,19 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         - "exponential": ``exp(-m)``;
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
           negative and a positive sample;
+        - "ordinal": the same over pairs of samples of different classes, which are in
+          sorted order, for one score and thresholds between the classes;
+          "ordinal_linear" counts pairs by how far their classes are apart;
         - "f_beta": a bound of one minus the F-beta score of the training data;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
         - or a loss of one's own, see the user guide. With an ``Ontology`` classes are
           the leaves of a graph of categories, in sorted order.
 
-        Losses of rankings ("roc_area", "precision_at_k", "recall_at_k") do not depend
-        on the intercept. It is such that ``k`` training samples have positive scores,
-        or for "roc_area" the mean hinge is smallest. "f_beta", "precision_at_k" and
-        "recall_at_k" count samples, whose weights must be equal.
+        Losses of rankings ("roc_area", "ordinal", "precision_at_k", "recall_at_k") do
+        not depend on intercepts. They are such that ``k`` training samples have
+        positive scores, or else the mean hinge is smallest. "f_beta", "precision_at_k"
+        and "recall_at_k" count samples, whose weights must be equal.
     beta : float, default=1.0
         Weight of recall against precision for "f_beta", positive.
     k : int or None, default=None
@@ -390,7 +469,7 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
         n_threads: int,
-    ) -> ClassProblems | PathProblems:
+    ) -> ClassProblems | OrdinalProblems | PathProblems:
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _BINARY_LOSSES[loss](self)
@@ -403,6 +482,8 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {self.k}."
             )
+        if self.loss in _ORDINAL:
+            return OrdinalProblems(self, X, y, weights, classes, loss, n_threads)
         if isinstance(loss, Ontology):
             return PathProblems(self, X, y, weights, classes, loss, n_threads)
         return ClassProblems(self, X, y, weights, classes, loss, n_threads)

@@ -29,6 +29,7 @@ AUTOMATIC = [
     BMRMRanker(loss="ndcg"),
     BMRMClassifier(loss="roc_area"),
     BMRMClassifier(loss="f_beta"),
+    BMRMClassifier(loss="ordinal"),
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(fit_intercept=False),
@@ -86,6 +87,9 @@ def expected_failures(estimator):
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
         failures["check_class_weight_classifiers"] = reason
+    if getattr(estimator, "loss", None) == "ordinal":
+        reason = "Asks for accuracy on classes that are in no order."
+        failures["check_classifiers_train"] = reason
     if not getattr(estimator, "fit_intercept", True):
         failures["check_class_weight_classifiers"] = (
             "Asks for nearly all samples in one class, which no hyperplane through the "

@@ -118,6 +118,35 @@ def test_one_class_against_the_rest():
     assert set(model.predict(X)) <= {"a", "b", "c"}
 
 
+@pytest.mark.parametrize("loss", ["ordinal", "ordinal_linear"])
+def test_ordinal_regression(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    grades = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+    names = np.array(["1 poor", "2 fair", "3 good"])[grades]
+    model = BMRMClassifier(0.01, loss=loss, tol=1e-6, warm_start=True).fit(X, names)
+    pairs = {"ordinal": "pairwise", "ordinal_linear": "pairwise-linear"}[loss]
+    ranker = BMRMRanker(0.01, loss=pairs, tol=1e-6).fit(X, grades)
+    assert model.objective_ == pytest.approx(ranker.objective_, rel=2e-6)
+    assert model.score(X, names) > 0.8
+    # A class lies between its thresholds on the line of scores.
+    z, thresholds = X @ model.coef_[1], -np.diff(model.intercept_)
+    assert thresholds[0] <= thresholds[1]
+    expected = model.classes_[np.searchsorted(thresholds, z)]
+    np.testing.assert_array_equal(model.predict(X), expected)
+    best = model.objective_
+    assert model.fit(X, names).history_[0].objective[0] == pytest.approx(best)
+
+
+def test_ordinal_regression_of_two_classes_is_the_roc_area():
+    X, y = skewed()
+    model = BMRMClassifier(0.01, loss="ordinal", tol=1e-7, warm_start=True).fit(X, y)
+    other = BMRMClassifier(0.01, loss="roc_area", tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_)
+    np.testing.assert_allclose(model.intercept_, other.intercept_)
+    assert model.fit(X, y).coef_.shape == (1, 3)
+
+
 def test_losses_as_objects():
     X, y = skewed()
     for loss, name in ((RocArea(), "roc_area"), (FBeta(2.0), "f_beta")):
@@ -199,6 +228,7 @@ def test_ontology_warm_start_and_two_leaves():
         ({"loss": FBeta(), "class_weight": {0: 2.0}}, "FBeta counts samples"),
         ({"loss": "roc_area", "solver": "alm"}, "solvers that do are 'auto'"),
         ({"loss": "roc_area", "solver": "sublbfgs"}, "does not support"),
+        ({"loss": "ordinal", "fit_intercept": False}, "needs fit_intercept=True"),
         ({"loss": Ontology.from_parents(GRAPH)}, "4 leaves, but y has 2 classes"),
         ({"loss": Ontology.from_parents([[-1], [-1]])}, "fit_intercept=False"),
     ],
