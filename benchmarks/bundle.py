@@ -174,7 +174,7 @@ def beside_ocas(name: str, args: Any, results: common.Results) -> None:
             peer: Any = {}
             mine = ours(objective, "bmrm" if plain else "ls-bmrm", None, args.limit)
             for _ in range(1 if plain else args.repeats):
-                again = ocas(objective, path, plain, args.limit)
+                again = ocas(objective, path, plain, args.peer_limit)
                 peer = min(peer or again, again, key=lambda row: row["seconds"])
                 again = ours(
                     objective, "bmrm" if plain else "ls-bmrm", None, args.limit
@@ -260,6 +260,7 @@ def main() -> None:
     p = common.parser(__doc__ or "", ("a9a", "rcv1_ccat", "covtype", "letter", "usps"))
     p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
     p.add_argument("--limit", type=float, default=60.0, help="seconds for each run")
+    p.add_argument("--peer-limit", type=float, default=120.0, help="of OCAS")
     p.add_argument("--repeats", type=int, default=3)
     p.add_argument("--fresh", action="store_true", help="drop rows of other problems")
     args = p.parse_args()

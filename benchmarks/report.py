@@ -5,10 +5,12 @@ python benchmarks/report.py
 
 from __future__ import annotations
 
+import bundle
 import common
 import kernels
 import leukemia
 import ranking
+import regression
 import svm_memory
 import svm_passes
 import svm_peers
@@ -19,6 +21,8 @@ TITLES = {
     svm_memory: "Memory and growth with the input",
     ranking: "Rankings, and areas under ROC curves",
     kernels: "What compiled kernels are worth",
+    bundle: "Bundle methods",
+    regression: "Regression",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
 }
 
@@ -39,6 +43,8 @@ def main() -> None:
         parts.append(script.render(results))
         if script is leukemia:
             parts.append("![Objective against iterations](results/leukemia.png)")
+        if script is bundle:
+            parts.append("![Gap of BMRM against iterations](results/bundle.png)")
     path = common.HERE / "REPORT.md"
     path.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {path.name}")

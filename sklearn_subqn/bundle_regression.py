@@ -159,8 +159,8 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
     >>> X = rng.normal(size=(200, 2))
     >>> y = X @ [1.0, 2.0] + rng.exponential(size=200)
     >>> model = BMRMRegressor(loss="quantile", quantile=0.9, alpha=1e-6).fit(X, y)
-    >>> float(np.mean(y <= model.predict(X)))
-    0.905
+    >>> round(float(np.mean(y <= model.predict(X))), 1)
+    0.9
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Losses as objects, for estimators that take them, and the base of one's own."""
+"""Losses as objects, and what a loss of one's own is made of (see the user guide)."""
 
 from ._core.losses import (
     ExpectedRankUtility,

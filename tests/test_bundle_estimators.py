@@ -1,0 +1,352 @@
+"""BMRMRegressor, BMRMClassifier, BMRMOutlierDetector."""
+
+import warnings
+
+import numpy as np
+import pytest
+from _problems import gaussian_data
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import PoissonRegressor, QuantileRegressor, Ridge
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMOutlierDetector,
+    BMRMRegressor,
+    SubLBFGSLinearSVC,
+)
+from sklearn_subqn._core.losses import FirstOrderLoss
+
+LOSSES = [
+    "squared_error",
+    "absolute_error",
+    "quantile",
+    "epsilon_insensitive",
+    "huber",
+    "poisson",
+]
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+def regression_data(seed=0, n=80, d=4, loss=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = 1.0 + X @ np.linspace(0.5, -0.5, d) + 0.5 * rng.standard_t(3, size=n)
+    return X, rng.poisson(np.exp(y)).astype(float) if loss == "poisson" else y
+
+
+class LogCosh(FirstOrderLoss):
+    """ln cosh(z - y), of which only value and gradient are given."""
+
+    def value(self, scores, targets, weights):
+        r = np.abs(scores - targets)
+        return float(weights @ (r + np.log1p(np.exp(-2.0 * r)) - np.log(2.0)))
+
+    def subgradient(self, scores, targets, weights):
+        return weights * np.tanh(scores - targets)
+
+
+@each_loss
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_solvers_agree_and_prove_it(loss, fit_intercept):
+    X, y = regression_data(loss=loss)
+    options = {"alpha": 0.05, "loss": loss, "fit_intercept": fit_intercept}
+    best = BMRMRegressor(**options).fit(X, y)
+    assert best.dual_gap_ <= 1e-12 * abs(best.objective_)
+    if best.loss in ("absolute_error", "quantile", "epsilon_insensitive"):
+        others = ["ls-bmrm", "bmrm", "sublbfgs", "alm", "proximal-bundle"]
+    else:
+        others = ["ls-bmrm", "lbfgs", "newton-cg", "trust-region"]
+    for solver in others:
+        model = BMRMRegressor(**options, solver=solver, tol=1e-4).fit(X, y)
+        slack = 1e-9 * abs(best.objective_)
+        assert model.objective_ >= best.objective_ - best.dual_gap_ - slack
+        assert model.objective_ - model.dual_gap_ <= best.objective_ + slack
+        assert model.objective_ - best.objective_ <= 1.1e-4 * abs(model.objective_)
+
+
+def test_squares_are_those_of_ridge():
+    X, y = regression_data()
+    model = BMRMRegressor(0.1).fit(X, y)
+    peer = Ridge(alpha=0.1 * len(y)).fit(X, y)
+    assert_allclose(model.coef_, peer.coef_, rtol=1e-9)
+    assert model.intercept_ == pytest.approx(peer.intercept_)
+    assert model.score(X, y) == pytest.approx(peer.score(X, y))
+
+
+def test_poisson_is_that_of_scikit_learn():
+    X, y = regression_data(loss="poisson")
+    model = BMRMRegressor(0.1, loss="poisson").fit(X, y)
+    peer = PoissonRegressor(alpha=0.1, tol=1e-10, max_iter=1000).fit(X, y)
+    assert_allclose(model.predict(X), peer.predict(X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("quantile", [0.25, 0.9])
+def test_l1_quantiles_are_those_of_scikit_learn(quantile):
+    X, y = regression_data(n=60)
+    options = {"quantile": quantile, "alpha": 0.02}
+    peer = QuantileRegressor(**options, solver="highs").fit(X, y)
+    model = BMRMRegressor(loss="quantile", penalty="l1", tol=1e-7, **options).fit(X, y)
+    r = y - peer.predict(X)
+    loss = np.mean(np.maximum(quantile * r, (quantile - 1.0) * r))
+    expected = loss + 0.02 * np.abs(peer.coef_).sum()
+    assert model.objective_ == pytest.approx(expected, rel=1e-6)
+    assert model.objective_ - model.dual_gap_ <= expected * (1.0 + 1e-8)
+
+
+def test_l2_quantiles_are_those_of_a_quadratic_program():
+    X, y = regression_data(n=25, d=2)
+    n, tau, alpha = 25, 0.8, 0.1
+    model = BMRMRegressor(alpha, loss="quantile", quantile=tau).fit(X, y)
+    # Variables: w, b and the residuals above and below.
+    A = np.column_stack([X, np.ones(n), np.eye(n), -np.eye(n)])
+    cost = np.concatenate([np.zeros(3), np.full(n, tau / n), np.full(n, (1 - tau) / n)])
+    program = minimize(
+        lambda v: cost @ v + 0.5 * alpha * v[:2] @ v[:2],
+        np.concatenate([np.zeros(3), np.maximum(y, 0.0), np.maximum(-y, 0.0)]),
+        jac=lambda v: cost + alpha * np.append(v[:2], np.zeros(2 * n + 1)),
+        bounds=[(None, None)] * 3 + [(0.0, None)] * (2 * n),
+        constraints={"type": "eq", "fun": lambda v: A @ v - y, "jac": lambda v: A},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    assert model.objective_ == pytest.approx(program.fun, rel=1e-8)
+    assert_allclose(model.coef_, program.x[:2], atol=1e-5)
+
+
+def test_tall_quantile_problems_start_from_a_sample():
+    X, y = regression_data(n=20000, d=3)
+    model = BMRMRegressor(1e-4, loss="quantile", quantile=0.3).fit(X, y)
+    assert "sample" in model.history_[0].phase
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert np.mean(y < model.predict(X)) == pytest.approx(0.3, abs=0.02)
+
+
+@each_loss
+def test_weights_count_as_repetition(loss):
+    X, y = regression_data(n=30, loss=loss)
+    weights = np.random.default_rng(1).integers(0, 4, 30)
+    rows = np.repeat(np.arange(30), weights)
+    weighted = BMRMRegressor(0.1, loss=loss).fit(X, y, sample_weight=weights)
+    repeated = BMRMRegressor(0.1, loss=loss).fit(X[rows], y[rows])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-10)
+    assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
+
+
+@each_loss
+@pytest.mark.parametrize("solver", ["auto", "ls-bmrm"])
+def test_sparse_and_float32_data(loss, solver):
+    X, y = regression_data(n=40, loss=loss)
+    X[np.abs(X) < 0.7] = 0.0
+    X = X.astype(np.float32)
+    options = {"loss": loss, "solver": solver, "alpha": 0.1, "tol": 1e-6}
+    dense = BMRMRegressor(**options).fit(X.astype(float), y)
+    for data in (sparse.csr_matrix(X), sparse.csc_array(X), X):
+        model = BMRMRegressor(**options).fit(data, y)
+        assert model.coef_.dtype == np.float32
+        assert model.objective_ == pytest.approx(dense.objective_, rel=1e-5)
+        assert_allclose(model.predict(data), dense.predict(X), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_targets_of_any_unit(factor):
+    X, y = regression_data(n=400)
+    one = BMRMRegressor(1e-6, loss="quantile").fit(X, y)
+    model = BMRMRegressor(1e-6 / factor, loss="quantile").fit(X, factor * y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ == pytest.approx(factor * one.objective_, rel=2e-3)
+
+
+def test_columns_of_y_are_fitted_by_themselves():
+    X, y = regression_data()
+    Y = np.column_stack([y, -2.0 * y, y + X[:, 0]])
+    model = BMRMRegressor(0.1, loss="huber").fit(X, Y)
+    assert model.coef_.shape == (3, 4)
+    assert model.predict(X).shape == Y.shape
+    for j in range(3):
+        alone = BMRMRegressor(0.1, loss="huber").fit(X, Y[:, j])
+        assert_allclose(model.coef_[j], alone.coef_, atol=1e-7)
+        assert model.objective_[j] == pytest.approx(alone.objective_)
+
+
+@pytest.mark.parametrize("solver", ["auto", "ls-bmrm", "lbfgs"])
+def test_metric_of_several_columns(solver):
+    X, y = regression_data()
+    Y = np.column_stack([y, X[:, 0] - y])
+    M = np.array([[2.0, 0.5], [0.5, 1.0]])
+    model = BMRMRegressor(0.1, metric=M, solver=solver, tol=1e-6).fit(X, Y)
+
+    def J(v):
+        r = Y - X @ v[:8].reshape(4, 2) - v[8:]
+        return 0.05 * v[:8] @ v[:8] + 0.5 * np.mean(np.einsum("ij,jk,ik->i", r, M, r))
+
+    best = minimize(J, np.zeros(10), method="BFGS", options={"gtol": 1e-10})
+    assert model.objective_ == pytest.approx(best.fun, rel=2e-6)
+    assert_allclose(model.coef_, best.x[:8].reshape(4, 2).T, atol=5e-3)
+    assert_allclose(model.intercept_, best.x[8:], atol=5e-3)
+    single = BMRMRegressor(0.1, metric=[[1.0]]).fit(X, y)
+    assert_allclose(single.coef_, BMRMRegressor(0.1).fit(X, y).coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("solver", ["auto", "bmrm", "bmrm-aggregated"])
+def test_a_loss_of_ones_own(solver, fit_intercept):
+    X, y = regression_data()
+    options = {"alpha": 0.5, "fit_intercept": fit_intercept}
+    model = BMRMRegressor(loss=LogCosh(), solver=solver, **options).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    one = np.full(80, 1.0 / 80.0)
+
+    def J(v):
+        scores = X @ v[:4] + v[4] * fit_intercept
+        return 0.25 * v[:4] @ v[:4] + LogCosh().value(scores, y, one)
+
+    best = minimize(J, np.zeros(5)).fun
+    assert best * (1.0 - 1e-9) <= model.objective_ <= best * (1.0 + 1.1e-3)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-9)
+
+
+def test_a_loss_of_ones_own_for_classes():
+    class Savage(FirstOrderLoss):
+        def value(self, scores, targets, weights):
+            return float(weights @ np.maximum(1.0 - targets * scores, 0.0))
+
+        def subgradient(self, scores, targets, weights):
+            return np.where(targets * scores < 1.0, -weights * targets, 0.0)
+
+    X, y = gaussian_data(np.random.default_rng(0), 60, 3)
+    model = BMRMClassifier(0.1, loss=Savage(), tol=1e-5).fit(X, y)
+    hinge = SubLBFGSLinearSVC(0.1).fit(X, y)
+    assert model.objective_ == pytest.approx(hinge.objective_, rel=1.1e-5)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet", "lp", "quadratic", "entropy"])
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_penalties_of_classifiers(penalty, loss):
+    X, y = gaussian_data(np.random.default_rng(1), 60, 3)
+    model = BMRMClassifier(
+        0.05, loss=loss, penalty=penalty, penalty_matrix=np.diag([1.0, 2.0, 3.0])
+    ).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+    assert model.score(X, y) > 0.6
+    if penalty == "entropy":
+        assert np.all(model.coef_ > 0.0)
+
+
+def test_normalized_entropy_mixes_features():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(100, 3))
+    y = X @ [0.2, 0.7, 0.1] + 0.01 * rng.normal(size=100)
+    model = BMRMRegressor(
+        1e-4, penalty="normalized_entropy", fit_intercept=False, tol=1e-4
+    ).fit(X, y)
+    assert model.coef_.sum() == pytest.approx(1.0)
+    assert_allclose(model.coef_, [0.2, 0.7, 0.1], atol=0.02)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss", "exponential"])
+def test_classes_against_the_rest(loss):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 3)) + np.repeat(2.0 * np.eye(3), 30, axis=0)
+    y = np.repeat(["a", "b", "c"], 30)
+    model = BMRMClassifier(0.01, loss=loss).fit(X, y)
+    assert model.coef_.shape == (3, 3)
+    assert model.score(X, y) > 0.8
+    alone = BMRMClassifier(0.01, loss=loss).fit(X, y == "b")
+    assert_allclose(model.coef_[1], alone.coef_[0], atol=1e-6)
+
+
+def test_warm_starts():
+    X, y = regression_data(n=3000)
+    model = BMRMRegressor(0.1, loss="quantile", warm_start=True).fit(X, y)
+    first = model.n_iter_
+    model.fit(X, y)
+    assert model.n_iter_ < first
+    detector = BMRMOutlierDetector(0.1, warm_start=True, solver="ls-bmrm").fit(X)
+    first = detector.n_iter_
+    assert detector.fit(X).n_iter_ <= first
+
+
+def test_outliers():
+    rng = np.random.default_rng(4)
+    X = rng.normal(loc=2.0, size=(300, 3))
+    detector = BMRMOutlierDetector(0.05).fit(X)
+    w = detector.coef_[0]
+    value = 0.025 * w @ w + np.mean(np.maximum(1.0 - X @ w, 0.0))
+    assert detector.objective_ == pytest.approx(value)
+    best = BMRMOutlierDetector(0.05, solver="ls-bmrm", tol=1e-8).fit(X)
+    assert detector.objective_ == pytest.approx(best.objective_, rel=1e-7)
+    assert detector.offset_ == 1.0
+    # Some samples lie on the border, up to rounding, and count as inside.
+    assert_array_equal(detector.predict(X), np.where(X @ w >= 1.0 - 1e-11, 1, -1))
+    # The smaller alpha, the fewer outliers; or as many as asked for.
+    fewer = BMRMOutlierDetector(1e-4).fit_predict(X)
+    assert np.mean(fewer == -1) <= np.mean(detector.predict(X) == -1)
+    share = BMRMOutlierDetector(0.05, contamination=0.1).fit_predict(X)
+    assert np.mean(share == -1) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "quantile", "solver": "lbfgs"}, "solvers that do are .*'ls-bmrm'"),
+        ({"loss": "huber", "solver": "alm"}, "does not support loss='huber'"),
+        ({"loss": "poisson", "solver": "bmrm"}, "does not support loss='poisson'"),
+        ({"loss": LogCosh(), "solver": "sublbfgs"}, "loss=LogCosh with penalty='l2'"),
+        ({"penalty": "l1", "solver": "newton-cg"}, "'auto', 'ls-bmrm', 'bmrm'"),
+        ({"penalty": "l1", "solver": "bmrm-aggregated"}, "with penalty='l1'"),
+        ({"penalty": "lasso"}, "penalty must be one of 'l2', 'l1'"),
+        ({"loss": "hinge"}, "loss must be one of 'squared_error'"),
+        ({"solver": "simplex"}, "solver must be one of"),
+        ({"loss": "quantile", "quantile": 1.0}, "quantile must be < 1"),
+        ({"loss": "quantile", "quantile": 0.0}, "quantile must be finite and > 0"),
+        ({"loss": "huber", "epsilon": 0.0}, "epsilon must be finite and > 0"),
+        ({"penalty": "lp", "p": 1.0}, "p must be finite and > 1"),
+        ({"penalty": "lp", "p": 3.0}, "p must be <= 2"),
+        ({"penalty": "elasticnet", "l1_ratio": 1.5}, "l1_ratio must be <= 1"),
+        ({"penalty": "quadratic"}, "needs a penalty_matrix"),
+        ({"penalty": "quadratic", "penalty_matrix": np.eye(2)}, "have shape"),
+        ({"penalty": "quadratic", "penalty_matrix": -np.eye(4)}, "positive definite"),
+        (
+            {"penalty": "quadratic", "penalty_matrix": np.triu(np.ones((4, 4)))},
+            "symmetric",
+        ),
+        ({"loss": "huber", "metric": [[1.0]]}, "metric is for loss='squared_error'"),
+        ({"metric": np.eye(2)}, "metric must have shape"),
+        ({"bundle_size": 1}, "bundle_size must be finite and >= 2"),
+        ({"alpha": 0.0}, "alpha must be finite and > 0"),
+    ],
+)
+def test_what_is_not_supported_says_what_is(options, message):
+    X, y = regression_data(n=20, loss=options.get("loss"))
+    model = BMRMRegressor(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
+
+
+def test_other_errors():
+    X, y = regression_data(n=20)
+    with pytest.raises(ValueError, match="needs y >= 0"):
+        BMRMRegressor(loss="poisson").fit(X, y - 10.0)
+    with pytest.raises(ValueError, match="Sparse y"):
+        BMRMRegressor().fit(X, sparse.csr_matrix(np.column_stack([y, y])))
+    with pytest.raises(ValueError, match="contamination must be 'auto' or in"):
+        BMRMOutlierDetector(contamination=0.7).fit(X)
+    with pytest.raises(ValueError, match="contamination must be 'auto' or in"):
+        BMRMOutlierDetector(contamination="some").fit(X)
+    with pytest.raises(ValueError, match="loss must be one of 'hinge'"):
+        BMRMClassifier(loss="quantile").fit(X, y > 0.0)
+
+
+def test_a_limit_of_iterations_warns_with_the_gap_reached():
+    X, y = regression_data()
+    model = BMRMRegressor(1e-3, loss="quantile", solver="bmrm", max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="reached max_iter=2"):
+        model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        gap = model.fit(X, y).dual_gap_
+    assert gap > 1e-3 * model.objective_
