@@ -142,7 +142,7 @@ class BMRMRanker(LinearEstimator):
     query. Queries in which all rankings are as good cost nothing, but count in the
     mean. For a query of m rows, losses of pairs and by assignment take O(m log m) time
     ("mrr-assignment" O(m²)), the others O(P N) for each level of relevance with P rows
-    of at least that and N below.
+    of at least that and N below, and as much memory for the largest query.
 
     References
     ----------

@@ -39,7 +39,8 @@ class Inversions(FirstOrderLoss):
 
     Gains of several levels are sums of binary ones, b = sum_t (b_t - b_t-1) [b >= b_t],
     an ideal ranking is ideal for each of them, and the loss is the sum of theirs. The
-    time is O(P N + m log m) for each group of m rows and each level.
+    time is O(P N + m log m) for each group of m rows and each level, the memory O(P N)
+    for the largest one.
 
     Parameters
     ----------
