@@ -201,6 +201,11 @@ class LossProblems:
         )
         self._regularizer = estimator._regularizer(self._design.n_coef)
         estimator._check_combination(loss, self._regularizer)
+        if n_scores is not None and self._design.fit_intercept and not loss.smooth:
+            raise ValueError(
+                f"loss={loss_name(estimator.loss)} of several scores is not smooth and "
+                "needs fit_intercept=False."
+            )
         self._labels = labels or [type(estimator).__name__]
         start = Start(self._regularizer.center(self._design.n_params))
         self.starts = [start for _ in targets]

@@ -235,6 +235,50 @@ def test_penalties_of_classifiers(penalty, loss):
         assert np.all(model.coef_ > 0.0)
 
 
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+@each_loss
+def test_sparse_regression_by_other_methods(loss, l1_ratio):
+    X, y = regression_data(seed=5, n=60, d=8, loss=loss)
+    options = {"loss": loss, "penalty": "elasticnet", "l1_ratio": l1_ratio}
+    model = BMRMRegressor(0.05, **options).fit(X, y)
+    other = BMRMRegressor(0.05, **options, solver="ls-bmrm", tol=1e-5).fit(X, y)
+    slack = 1e-9 * abs(model.objective_)
+    assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+    assert model.objective_ - model.dual_gap_ <= other.objective_ + slack
+    assert other.objective_ - other.dual_gap_ <= model.objective_ + slack
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss", "exponential"])
+def test_sparse_classification_by_other_methods(loss):
+    X, y = gaussian_data(np.random.default_rng(6), 80, 6)
+    options = {"loss": loss, "penalty": "l1", "alpha": 0.02}
+    model = BMRMClassifier(**options).fit(X, y)
+    other = BMRMClassifier(**options, solver="ls-bmrm", tol=1e-5).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= other.objective_ * (1.0 + 1e-9)
+    assert other.objective_ - other.dual_gap_ <= model.objective_ * (1.0 + 1e-9)
+
+
+def test_joint_losses_with_an_l1_norm():
+    X, y = regression_data(n=40)
+    Y = np.column_stack([y, X[:, 0]])
+    model = BMRMRegressor(0.05, penalty="l1", metric=np.eye(2)).fit(X, Y)
+    apart = BMRMRegressor(0.05, penalty="l1").fit(X, Y)
+    assert model.objective_ == pytest.approx(apart.objective_.sum(), rel=1e-3)
+
+
+def test_joint_losses_that_are_not_smooth_want_no_intercept():
+    class Rows(LogCosh):
+        joint = True
+
+        def value(self, scores, targets, weights):
+            return float(weights @ np.abs(scores - targets).max(axis=1))
+
+    X, y = regression_data(n=20)
+    with pytest.raises(ValueError, match="needs fit_intercept=False"):
+        BMRMRegressor(loss=Rows()).fit(X, np.column_stack([y, y]))
+
+
 def test_normalized_entropy_mixes_features():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(100, 3))

@@ -235,6 +235,17 @@ def test_rowwise_dual_is_the_loss(name, data):
         assert loss.value(scores, targets, weight) == pytest.approx(best, abs=1e-5)
 
 
+@pytest.mark.parametrize("name", ["poisson", "exponential"])
+def test_conjugates_are_infinite_beyond_their_domain(name):
+    loss, weights = SMOOTH[name], np.array([0.5, 0.5])
+    targets = np.array([1.0, 2.0]) if name == "poisson" else np.array([1.0, -1.0])
+    u = loss.subgradient(np.array([-40.0, 40.0]), targets, weights)
+    assert loss.is_feasible(u, targets, weights)
+    outside = np.array([-0.6, 0.1]) if name == "poisson" else np.array([0.1, 0.1])
+    assert loss.conjugate(outside, targets, weights) == np.inf
+    assert not loss.is_feasible(outside, targets, weights)
+
+
 def test_a_tube_has_no_rowwise_dual():
     assert EpsilonInsensitive(0.5).rowwise_dual(np.ones(2)) is None
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn._core.kernels import ascent, gram, hinge, piecewise
+from sklearn_subqn._core.kernels import ascent, gram, hinge, piecewise, simplex
 
 
 def rows(n, seed=0):
@@ -320,3 +320,57 @@ def test_wrong_length(kernel, kinds, place, n):
 def test_wrong_kind(kernel, kinds, place, wrong):
     with pytest.raises(ValueError, match=r"Buffer|contiguous"):
         call(kernel, kinds, place, wrong)
+
+
+def simplex_arguments(Q, c, x):
+    m = len(c)
+    support = np.empty(m, dtype=np.intp)
+    work = np.empty((m, m)), np.empty((4, m)), support
+    return [Q, c, x, 1.0, 1e-12, 1e-14, 10 * m + 20, *work]
+
+
+def numpy_active_set(Q, c, x):
+    """The same method with a system solved anew for every step."""
+    support = list(np.flatnonzero(x))
+    while True:
+        n = len(support)
+        kkt = np.ones((n + 1, n + 1))
+        kkt[:n, :n] = Q[np.ix_(support, support)] + 1e-12 * np.eye(n)
+        kkt[n, n] = 0.0
+        costs = (Q @ x - c)[support]
+        step = np.linalg.solve(kkt, np.append(-costs, 0.0))[:n]
+        limits = np.full(n, np.inf)
+        limits[step < 0.0] = -x[support][step < 0.0] / step[step < 0.0]
+        if limits.min() < 1.0:
+            first = int(limits.argmin())
+            x[support] += limits[first] * step
+            x[support.pop(first)] = 0.0
+            continue
+        x[support] += step
+        costs = Q @ x - c
+        price = costs @ x
+        costs[support] = price
+        if costs.min() >= price - 1e-13:
+            return x
+        support.append(int(costs.argmin()))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_simplex_method(seed):
+    rng = np.random.default_rng(seed)
+    normals = rng.normal(size=(12, 20))
+    Q, c = normals @ normals.T, rng.normal(size=12)
+    Q /= Q.diagonal().max()
+    start = rng.dirichlet(np.ones(12))
+    x = start.copy()
+    n_iter = simplex.minimize(*simplex_arguments(Q, c, x))
+    assert 1 < n_iter < 140
+    assert_allclose(x, numpy_active_set(Q, c, start), atol=1e-10)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 7, 8, 9])
+def test_simplex_method_refuses_wrong_lengths(place):
+    arguments = simplex_arguments(np.eye(3), np.ones(3), np.eye(3)[0])
+    arguments[place] = np.concatenate([arguments[place], arguments[place][:1]])
+    with pytest.raises(ValueError, match="do not have the size"):
+        simplex.minimize(*arguments)

@@ -22,6 +22,9 @@ from ._base import (
 # on the way, and no minimizer lies there. Being below it, it proves the same bounds.
 _STEEPEST = 50.0
 
+# Means of counts below zero by this share of the targets are so by rounding.
+_ROUNDING = 1e-14
+
 # Residuals this near to Huber's threshold, relative to it, lie on it.
 _EDGE = 1e-9
 
@@ -135,7 +138,10 @@ class Poisson(Loss):
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return sum_i s_i (p_i ln p_i - p_i) for the means p = u / s + y >= 0."""
         positive = weights > 0.0
-        p = dual[positive] / weights[positive] + targets[positive]
+        y = targets[positive]
+        p = dual[positive] / weights[positive] + y
+        if np.any(p < -_ROUNDING * (1.0 + y)):
+            return np.inf
         return _entropy_conjugate(np.maximum(p, 0.0), weights[positive])
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
@@ -184,7 +190,9 @@ class Exponential(Loss):
         """Return sum_i s_i (b_i ln b_i - b_i), for b >= 0."""
         positive = weights > 0.0
         b = -(dual * targets)[positive] / weights[positive]
-        return _entropy_conjugate(np.maximum(b, 0.0), weights[positive])
+        if np.any(b < 0.0):
+            return np.inf
+        return _entropy_conjugate(b, weights[positive])
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale the heavier class down, so that the entries sum to zero."""

@@ -13,7 +13,7 @@ from ..line_search import exact, settle
 from ..losses._base import Loss
 from ..objective import Objective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
-from ..regularizers import L2, Regularizer
+from ..regularizers import L2, ElasticNet, Regularizer
 from .aggregated import aggregated_bmrm
 from .alm import alm
 from .auto import auto
@@ -268,6 +268,9 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
 def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Solver:
     if SOLVERS["auto"].supports(objective.loss, objective.regularizer):
         return _auto(objective, start, options)
+    sparse = isinstance(objective.regularizer, ElasticNet)
+    if sparse and objective.loss.analytic and not objective.loss.joint:
+        return _l1_auto(objective, start, options)
     return _ls_bmrm(objective, start, options)
 
 
