@@ -9,6 +9,8 @@ import bundle
 import common
 import kernels
 import leukemia
+import online_quadratics
+import online_res
 import ranking
 import regression
 import svm_memory
@@ -24,6 +26,14 @@ TITLES = {
     bundle: "Bundle methods",
     regression: "Regression",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
+    online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
+    online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
+}
+FIGURES = {
+    bundle: "Gap of BMRM against iterations",
+    leukemia: "Objective against iterations",
+    online_quadratics: "Data points needed against batch size, and objectives",
+    online_res: "Objectives and histogram",
 }
 
 
@@ -41,10 +51,8 @@ def main() -> None:
         parts.append(f"## {title}")
         parts.append(f"{common.describe(results['environment'])}. {span} UTC.")
         parts.append(script.render(results))
-        if script is leukemia:
-            parts.append("![Objective against iterations](results/leukemia.png)")
-        if script is bundle:
-            parts.append("![Gap of BMRM against iterations](results/bundle.png)")
+        if script in FIGURES:
+            parts.append(f"![{FIGURES[script]}](results/{script.NAME}.png)")
     path = common.HERE / "REPORT.md"
     path.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {path.name}")

@@ -53,7 +53,7 @@ _DENSE_BYTES = 1 << 24
 
 # Rounds of ascent on intervals are so many sweeps, the first one fewer: many rows need
 # no more.
-_FIRST_SWEEPS, _SWEEPS = 2, 5
+_FIRST_SWEEPS, _MORE_SWEEPS, _MOST_SWEEPS = 2, 3, 8
 
 # A round of ascent on simplices ends after about so many visits a row, or so many
 # sweeps. On text-like data it goes on with rows whose last visit gained more than some
@@ -438,6 +438,7 @@ class IntervalSweeps(RowSweeps):
             self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
         self._order = np.arange(len(weights), dtype=design._X.indptr.dtype)
         self._seed = 1
+        self._n_sweeps = _FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
         self._intercept = 0.0
@@ -455,7 +456,9 @@ class IntervalSweeps(RowSweeps):
         X = self._design._X
         n = n_active = len(self._order)
         self._order[:] = np.arange(n)  # As in memory, where what follows is near.
-        for _ in range(_SWEEPS if self._seed > _FIRST_SWEEPS else _FIRST_SWEEPS):
+        n_sweeps = self._n_sweeps
+        self._n_sweeps = min(n_sweeps + _MORE_SWEEPS, _MOST_SWEEPS)
+        for _ in range(n_sweeps):
             self._design.passes += 2.0 * n_active / max(n, 1)
             self._seed += 1
             self._intercept, n_active = ascent.sweep(

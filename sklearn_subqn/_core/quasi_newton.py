@@ -6,11 +6,56 @@ and dg of gradients (s and y in the literature, where y is not the target).
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .losses._base import Floats
+
+
+class Pair(NamedTuple):
+    """Displacements of shape (q,) and their product <dw, dg>, positive."""
+
+    dw: Floats
+    dg: Floats
+    curvature: float
+
+    @property
+    def scale(self) -> float:
+        """The multiple <dw, dg> / <dg, dg> of the identity that suits the pair."""
+        return self.curvature / float(self.dg @ self.dg)
+
+
+def bfgs_change(B: Floats, pair: Pair, c: float = 1.0) -> Floats:
+    """Return what the BFGS update adds to B of shape (q, q), so that B dg = c dw.
+
+    It is the product form (Yu 2009, eq. 2.24; Alg. 5.1, line 15 for c < 1), multiplied
+    out.
+    """
+    dw, dg, curvature = pair
+    rho = 1.0 / curvature
+    b_dg = B @ dg
+    cross = np.outer(dw, b_dg)
+    scale = rho * (c + rho * float(dg @ b_dg))
+    change: Floats = scale * np.outer(dw, dw) - rho * (cross + cross.T)
+    return change
+
+
+def two_loop(v: Floats, pairs: Sequence[Pair], scale: float) -> Floats:
+    """Return B v for the B of some pairs, oldest first, from ``scale`` times identity.
+
+    The two-loop recursion (Yu 2009, Alg. 2.3).
+    """
+    p = v.copy()
+    coefficients = []
+    for dw, dg, curvature in reversed(pairs):
+        coefficients.append(float(dw @ p) / curvature)
+        p -= coefficients[-1] * dg
+    p *= scale
+    for dw, dg, curvature in pairs:
+        p += (coefficients.pop() - float(dg @ p) / curvature) * dw
+    return p
 
 
 class InverseHessian(Protocol):
@@ -54,12 +99,7 @@ class DenseInverseHessian:
         if self.pristine:
             self._B *= curvature / float(dg @ dg)
             self.pristine = False
-        rho = 1.0 / curvature
-        b_dg = self._B @ dg
-        # The product form (2.24), multiplied out.
-        cross = np.outer(dw, b_dg)
-        scale = rho * (1.0 + rho * float(dg @ b_dg))
-        self._B += scale * np.outer(dw, dw) - rho * (cross + cross.T)
+        self._B += bfgs_change(self._B, Pair(dw, dg, curvature))
 
 
 class LimitedMemoryInverseHessian:
@@ -82,18 +122,11 @@ class LimitedMemoryInverseHessian:
     def apply(self, v: Floats) -> Floats:
         memory = len(self._curvature)
         stored = range(max(0, self._n_updates - memory), self._n_updates)
-        p = v.copy()
-        coefficients = {}
-        for i in reversed(stored):
-            j = i % memory
-            coefficients[j] = float(self._dw[j] @ p) / self._curvature[j]
-            p -= coefficients[j] * self._dg[j]
-        p *= self._scale
-        for i in stored:
-            j = i % memory
-            beta = float(self._dg[j] @ p) / self._curvature[j]
-            p += (coefficients[j] - beta) * self._dw[j]
-        return p
+        pairs = [
+            Pair(self._dw[j], self._dg[j], float(self._curvature[j]))
+            for j in (i % memory for i in stored)
+        ]
+        return two_loop(v, pairs, self._scale)
 
     def update(self, dw: Floats, dg: Floats) -> None:
         j = self._n_updates % len(self._curvature)

@@ -5,7 +5,7 @@ stopping criterion based on duality. ``alm`` is fast late and has the criterion.
 it comes what is fastest early:
 
 - Text-like data, sparse with nearly orthogonal rows: dual coordinate ascent, as long as
-  it halves the gap.
+  it shrinks the gap fast.
 - Data so tall that a sample of the rows has nearly the same solution: that solution.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
@@ -39,8 +39,8 @@ from .subbfgs import subbfgs
 _FADING = 0.1
 _WINDOW = 3
 
-# With several scores per row dual ascent may take so many rounds to halve the gap, many
-# on text-like data: there the systems of ``alm`` are large and badly conditioned.
+# With several scores per row dual ascent may take so many rounds to shrink the gap,
+# many on text-like data: there the systems of ``alm`` are large and badly conditioned.
 _PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
 
 # Scores of the solution of a sample are about so uncertain.

@@ -16,12 +16,12 @@ from ..losses._base import Floats
 from ..objective import Cut, Objective
 from .run import Iterate, Solver, Start
 
-# Go on while so many rounds shrink the gap to this share.
-_SHRINKING = 0.5
+# Go on while rounds shrink the gap to less than this share.
+_SHRINKING = 0.7
 
 
 def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
-    """Yield iterates while they halve the gap; the last has the dual to go on from.
+    """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
 
     An unpenalized intercept makes the dual variables sum to zero, which no change of a
     single row maintains. It is found by the proximal point method instead: each round
@@ -35,7 +35,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     start : Start
         Starting point.
     patience : int
-        Number of rounds, each of some sweeps, in which the gap must halve.
+        Number of rounds, each of some sweeps, in which the gap must shrink.
     """
     weights = objective.weights
     loss = objective.loss.rowwise_dual(objective.targets)

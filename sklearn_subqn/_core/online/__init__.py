@@ -1,0 +1,77 @@
+"""Online methods: a picklable state and a step for every batch; one file per method.
+
+``ONLINE_METHODS`` lists them by name; their hyperparameters are the fields of their
+classes. To add one: write its file, import it here and add an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from ._base import Batch, Method, State, check_finite, step_size
+from .adaptive import AdaGrad, Adam, RMSProp
+from .averaging import Averaged
+from .convergence import ConvergenceTest
+from .momentum import Momentum
+from .natural_gradient import NaturalGradient
+from .obfgs import OBFGS
+from .olbfgs import OLBFGS
+from .res import RES, LimitedRES
+from .sgd import SGD
+from .smd import SMD
+
+__all__ = [
+    "ONLINE_METHODS",
+    "Averaged",
+    "Batch",
+    "ConvergenceTest",
+    "Method",
+    "State",
+    "check_finite",
+    "hyperparameters",
+    "online_method",
+    "step_size",
+]
+
+ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
+    "olbfgs": OLBFGS,
+    "obfgs": OBFGS,
+    "res-bfgs": RES,
+    "res-lbfgs": LimitedRES,
+    "sgd": SGD,
+    "smd": SMD,
+    "ng": NaturalGradient,
+    "momentum": Momentum,
+    "nesterov": partial(Momentum, nesterov=True),
+    "adagrad": AdaGrad,
+    "rmsprop": RMSProp,
+    "adam": Adam,
+}
+
+
+def hyperparameters(name: str) -> dict[str, Any]:
+    """Return the hyperparameters that a method takes, with their defaults."""
+    method = ONLINE_METHODS[name]()
+    fixed = getattr(ONLINE_METHODS[name], "keywords", {})
+    return {
+        field.name: getattr(method, field.name)
+        for field in fields(method)  # type: ignore[arg-type]
+        if field.name not in fixed
+    }
+
+
+def online_method(name: str, **options: Any) -> Method[Any]:
+    """Return a method by its name.
+
+    Raises
+    ------
+    TypeError
+        If it does not take one of the options.
+    """
+    unknown = sorted(options.keys() - hyperparameters(name).keys())
+    if unknown:
+        raise TypeError(f"The method {name!r} takes no {', '.join(unknown)}.")
+    return ONLINE_METHODS[name](**options)

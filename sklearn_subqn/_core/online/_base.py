@@ -1,0 +1,103 @@
+"""What online methods see of a batch, what they keep, and how they go on.
+
+A method is its hyperparameters. All that changes is in its state, a picklable value:
+``step(batch, state)`` returns a new one and never changes the old one, so that a step
+that fails leaves the model as it was, and a state that was pickled in mid-stream goes
+on exactly as if it had not been.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ..losses._base import Floats
+
+
+class Batch(Protocol):
+    """The objective J(w, X_t) of one batch, regularizer included (Yu 2009, eq. 5.1).
+
+    All calls see the same rows, so that differences of gradients are free of the noise
+    of sampling: consistent measurements in the sense of section 5.3.3.
+    """
+
+    def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """Return J(w, X_t) and its gradient of shape (q,)."""
+        ...
+
+    def gradient(self, w: Floats) -> Floats:
+        """Return the gradient at w, of shape (q,)."""
+        ...
+
+    def hessian_product(self, w: Floats, v: Floats) -> Floats:
+        """Return the Hessian at w times v, of shape (q,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class State:
+    """What a method keeps between batches; subclasses add to it.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        Parameters.
+    n_steps : int
+        Number t of batches seen.
+    value : float
+        Objective of the last batch before its step; nan before the first batch.
+    gradient : ndarray of shape (q,)
+        Gradient of the last batch that its step was made from; zero before the first
+        batch.
+
+    Raises
+    ------
+    FloatingPointError
+        If an array or the value is not finite.
+    """
+
+    w: Floats
+    n_steps: int
+    value: float
+    gradient: Floats
+
+    def __post_init__(self) -> None:
+        if self.n_steps:
+            check_finite("the objective of the batch", self.value)
+        for name, content in vars(self).items():
+            if isinstance(content, np.ndarray):
+                check_finite(name, content)
+
+
+S = TypeVar("S", bound=State)
+
+
+class Method(Protocol[S]):
+    """A method: a frozen dataclass of its hyperparameters."""
+
+    def start(self, w0: Floats) -> S:
+        """Return the state before the first batch, at w0 of shape (q,)."""
+        ...
+
+    def step(self, batch: Batch, state: S) -> S:
+        """Return the state after one batch.
+
+        Raises
+        ------
+        FloatingPointError
+            If anything in it would not be finite.
+        """
+        ...
+
+
+def check_finite(name: str, value: float | Floats) -> None:
+    """Raise FloatingPointError if there is an infinity or nan."""
+    if not np.isfinite(value).all():
+        raise FloatingPointError(f"{name} became infinite or not a number")
+
+
+def step_size(eta0: float, tau: float, t: int) -> float:
+    """Return eta_t = eta0 tau / (tau + t) (5.4); tau = inf makes it constant."""
+    return eta0 / (1.0 + t / tau)

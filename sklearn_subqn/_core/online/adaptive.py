@@ -1,0 +1,127 @@
+"""Gradients divided by their past sizes: AdaGrad, RMSProp, Adam (Aggarwal 2020, 5.3).
+
+In all three ``squares`` is A, of shape (q,): a sum or average of squared partial
+derivatives (not, as section 5.3.4 has it, of the parameters).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..losses._base import Floats
+from ._base import Batch, State, step_size
+
+
+@dataclass(frozen=True)
+class AdaptiveState(State):
+    """The squares A, of shape (q,)."""
+
+    squares: Floats
+
+
+@dataclass(frozen=True)
+class AdaGrad:
+    """Division by the root of the sum of all past squares (eq. 5.1).
+
+    Attributes
+    ----------
+    eta0, tau : float
+        Step sizes eta0 tau / (tau + t).
+    epsilon : float
+        Is added to A under the root; without it a parameter whose derivatives all
+        vanished would be 0 / 0.
+    """
+
+    eta0: float = 0.1
+    tau: float = np.inf
+    epsilon: float = 1e-8
+
+    def start(self, w0: Floats) -> AdaptiveState:
+        zero = np.zeros_like(w0)
+        return AdaptiveState(w0, 0, np.nan, zero, zero)
+
+    def step(self, batch: Batch, state: AdaptiveState) -> AdaptiveState:
+        value, gradient = batch.value_and_gradient(state.w)
+        squares = state.squares + gradient * gradient
+        eta = step_size(self.eta0, self.tau, state.n_steps)
+        w = state.w - eta * gradient / np.sqrt(squares + self.epsilon)
+        return AdaptiveState(w, state.n_steps + 1, value, gradient, squares)
+
+
+@dataclass(frozen=True)
+class RMSProp:
+    """Division by the root of an exponentially weighted average of squares (eq. 5.2).
+
+    Attributes
+    ----------
+    eta0, tau : float
+        Step sizes eta0 tau / (tau + t).
+    rho : float
+        Weight of the past, in (0, 1). The average starts at 0 and is too small at
+        first, which this method does not correct.
+    epsilon : float
+        Is added to A under the root.
+    """
+
+    eta0: float = 0.01
+    tau: float = np.inf
+    rho: float = 0.9
+    epsilon: float = 1e-8
+
+    def start(self, w0: Floats) -> AdaptiveState:
+        zero = np.zeros_like(w0)
+        return AdaptiveState(w0, 0, np.nan, zero, zero)
+
+    def step(self, batch: Batch, state: AdaptiveState) -> AdaptiveState:
+        value, gradient = batch.value_and_gradient(state.w)
+        squares = self.rho * state.squares + (1.0 - self.rho) * gradient * gradient
+        eta = step_size(self.eta0, self.tau, state.n_steps)
+        w = state.w - eta * gradient / np.sqrt(squares + self.epsilon)
+        return AdaptiveState(w, state.n_steps + 1, value, gradient, squares)
+
+
+@dataclass(frozen=True)
+class AdamState(State):
+    """The squares A and the smoothed gradient F, both of shape (q,)."""
+
+    squares: Floats
+    smoothed: Floats
+
+
+@dataclass(frozen=True)
+class Adam:
+    """RMSProp with a smoothed gradient and without the bias of its start (5.3 to 5.5).
+
+    Attributes
+    ----------
+    eta0, tau : float
+        Step sizes eta0 tau / (tau + t), before the correction of bias.
+    rho, rho_f : float
+        Weights of the past in A and F, in (0, 1).
+    epsilon : float
+        Is added to the root of A, after the correction of bias has gone into the step
+        size: the order of the source, in which Kingma and Ba (2015, section 2) write
+        epsilon with a hat.
+    """
+
+    eta0: float = 0.001
+    tau: float = np.inf
+    rho: float = 0.999
+    rho_f: float = 0.9
+    epsilon: float = 1e-8
+
+    def start(self, w0: Floats) -> AdamState:
+        zero = np.zeros_like(w0)
+        return AdamState(w0, 0, np.nan, zero, zero, zero)
+
+    def step(self, batch: Batch, state: AdamState) -> AdamState:
+        value, gradient = batch.value_and_gradient(state.w)
+        squares = self.rho * state.squares + (1.0 - self.rho) * gradient * gradient
+        smoothed = self.rho_f * state.smoothed + (1.0 - self.rho_f) * gradient
+        t = state.n_steps + 1
+        eta = step_size(self.eta0, self.tau, state.n_steps)
+        eta *= (1.0 - self.rho**t) ** 0.5 / (1.0 - self.rho_f**t)
+        w = state.w - eta * smoothed / (np.sqrt(squares) + self.epsilon)
+        return AdamState(w, t, value, gradient, squares, smoothed)

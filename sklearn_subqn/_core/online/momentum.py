@@ -1,0 +1,51 @@
+"""Gradient descent with momentum (Aggarwal 2020, section 5.3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..losses._base import Floats
+from ._base import Batch, State, step_size
+
+
+@dataclass(frozen=True)
+class MomentumState(State):
+    """The velocity, of shape (q,)."""
+
+    velocity: Floats
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """Descent with a velocity v = beta v - eta_t * gradient that is added to w.
+
+    Attributes
+    ----------
+    eta0, tau : float
+        Step sizes eta0 tau / (tau + t).
+    beta : float
+        Friction, in [0, 1); 0 is gradient descent.
+    nesterov : bool
+        Take the gradient, and ``value``, at w + beta v (Nesterov 1983, in the form of
+        Sutskever et al. 2013), not at w (Polyak's heavy ball).
+    """
+
+    eta0: float = 0.1
+    tau: float = np.inf
+    beta: float = 0.9
+    nesterov: bool = False
+
+    def start(self, w0: Floats) -> MomentumState:
+        zero = np.zeros_like(w0)
+        return MomentumState(w0, 0, np.nan, zero, zero)
+
+    def step(self, batch: Batch, state: MomentumState) -> MomentumState:
+        carried = self.beta * state.velocity
+        at = state.w + carried if self.nesterov else state.w
+        value, gradient = batch.value_and_gradient(at)
+        carried -= step_size(self.eta0, self.tau, state.n_steps) * gradient
+        return MomentumState(
+            state.w + carried, state.n_steps + 1, value, gradient, carried
+        )

@@ -1,0 +1,68 @@
+"""Online BFGS of limited memory (Yu 2009, section 5.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..losses._base import Floats
+from ..quasi_newton import Pair, two_loop
+from ._base import Batch, State, step_size
+from ._pairs import consistent_pair
+
+
+@dataclass(frozen=True)
+class OLBFGSState(State):
+    """The last pairs of displacements, oldest first."""
+
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class OLBFGS:
+    """Online L-BFGS.
+
+    Attributes
+    ----------
+    eta0, tau : float
+        Step sizes eta0 tau / (tau + t) (5.4).
+    memory : int
+        Number m of pairs.
+    epsilon : float
+        Multiple of the negative gradient taken as direction while there is no pair.
+    damping : float
+        The model-trust region parameter lambda >= 0 (5.14).
+
+    Notes
+    -----
+    The min(t, m) pairs of (5.18) are those there are: a batch without curvature gives
+    none.
+    """
+
+    eta0: float = 1.0
+    tau: float = np.inf
+    memory: int = 10
+    epsilon: float = 1e-10
+    damping: float = 0.0
+
+    def start(self, w0: Floats) -> OLBFGSState:
+        return OLBFGSState(w0, 0, np.nan, np.zeros_like(w0), ())
+
+    def step(self, batch: Batch, state: OLBFGSState) -> OLBFGSState:
+        value, gradient = batch.value_and_gradient(state.w)
+        scale = mean_scale(state.pairs, self.epsilon)
+        p = two_loop(-gradient, state.pairs, scale)
+        w = state.w + step_size(self.eta0, self.tau, state.n_steps) * p
+        pair = consistent_pair(batch, state.w, gradient, w, self.damping)
+        pairs = state.pairs
+        if pair is not None:
+            pairs = (*pairs, pair)[-self.memory :]
+        return OLBFGSState(w, state.n_steps + 1, value, gradient, pairs)
+
+
+def mean_scale(pairs: tuple[Pair, ...], epsilon: float) -> float:
+    """Return the initial scale of B: the mean of that of the pairs (5.18)."""
+    if not pairs:
+        return epsilon
+    return sum(pair.scale for pair in pairs) / len(pairs)

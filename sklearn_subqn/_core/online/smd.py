@@ -1,0 +1,56 @@
+"""Stochastic meta-descent (Yu 2009, eq. 5.5 to 5.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..losses._base import Floats
+from ._base import Batch, State
+
+
+@dataclass(frozen=True)
+class SMDState(State):
+    """Step sizes eta and auxiliary v, both of shape (q,)."""
+
+    eta: Floats
+    v: Floats
+
+
+@dataclass(frozen=True)
+class SMD:
+    """Stochastic meta-descent: gradient descent on the logarithms of step sizes.
+
+    Attributes
+    ----------
+    eta0 : float
+        Every step size before the first batch.
+    mu : float
+        Meta step size, non-negative; 0 leaves gradient descent with constant steps.
+    decay : float
+        The factor lambda in [0, 1] by which v forgets.
+
+    Notes
+    -----
+    Batch t first adapts eta by its gradient and v_t (5.7, where the source writes
+    t + 1), then moves w (5.5) and renews v (5.8). The product with the Hessian in (5.8)
+    is with that of the same batch at the w before the step.
+    """
+
+    eta0: float = 0.1
+    mu: float = 0.1
+    decay: float = 0.99
+
+    def start(self, w0: Floats) -> SMDState:
+        eta = np.full_like(w0, self.eta0)
+        return SMDState(w0, 0, np.nan, np.zeros_like(w0), eta, np.zeros_like(w0))
+
+    def step(self, batch: Batch, state: SMDState) -> SMDState:
+        value, gradient = batch.value_and_gradient(state.w)
+        eta = state.eta * np.maximum(0.5, 1.0 - self.mu * gradient * state.v)
+        w = state.w - eta * gradient
+        v = self.decay * state.v - eta * gradient
+        if self.decay and state.n_steps:
+            v -= eta * (self.decay * batch.hessian_product(state.w, state.v))
+        return SMDState(w, state.n_steps + 1, value, gradient, eta, v)
