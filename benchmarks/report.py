@@ -15,6 +15,7 @@ import multilabel
 import online
 import online_quadratics
 import online_res
+import ranking
 import regression
 import svm_memory
 import svm_passes
@@ -24,6 +25,7 @@ TITLES = {
     svm_passes: "Passes over the data to relative gaps",
     svm_peers: "Seconds to relative gaps, beside other libraries",
     svm_memory: "Memory and growth with the input",
+    ranking: "Rankings, and areas under ROC curves",
     kernels: "What compiled kernels are worth",
     bundle: "Bundle methods",
     regression: "Regression",

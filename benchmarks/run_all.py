@@ -15,6 +15,7 @@ SCRIPTS = [
     ["svm_passes.py", "--fresh"],
     ["svm_peers.py", "--fresh", "--search"],
     ["svm_memory.py", "--fresh"],
+    ["ranking.py"],
     ["kernels.py"],
     ["multiclass.py"],
     ["multilabel.py"],
@@ -28,7 +29,7 @@ WITHOUT_DATA = [
     ["online_res.py"],
 ]
 # These have data sets of their own.
-OWN_DATA = ("leukemia.py", "multiclass.py", "multilabel.py")
+OWN_DATA = ("leukemia.py", "multiclass.py", "multilabel.py", "ranking.py")
 
 
 def main() -> None:

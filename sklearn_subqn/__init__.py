@@ -9,6 +9,7 @@ from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
 from .multilabel import MultilabelHingeClassifier
 from .online import OnlineLBFGSClassifier, OnlineLBFGSRegressor
+from .ranker import BMRMRanker
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -17,6 +18,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "BMRMClassifier",
     "BMRMOutlierDetector",
+    "BMRMRanker",
     "BMRMRegressor",
     "ConvergenceDisplay",
     "L1LogisticOWLQN",

@@ -194,7 +194,8 @@ class LossProblems:
         self._dtype = X.dtype
         self._design = Design(
             X,
-            fit_intercept=bool(getattr(estimator, "fit_intercept", False)),
+            fit_intercept=bool(getattr(estimator, "fit_intercept", False))
+            and not loss.ranks,
             n_outputs=n_scores,
             n_threads=n_threads,
         )

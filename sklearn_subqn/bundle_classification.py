@@ -8,12 +8,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._bundle import BundleEstimator, LossProblems
-from ._callbacks import with_callbacks
+from ._bundle import BundleEstimator, LossProblems, loss_name
+from ._callbacks import FitTask, with_callbacks
 from ._classifier import LinearClassifier
-from ._core.losses import Exponential, Hinge, Logistic, Loss, SquaredHinge
-from ._estimator import Floats, Progress
-from ._validation import check_option, unchanged_on_failure
+from ._core.design import Design
+from ._core.losses import (
+    Exponential,
+    FBeta,
+    Hinge,
+    Logistic,
+    Loss,
+    Ontology,
+    OrderedPairs,
+    PrecisionAtK,
+    RecallAtK,
+    RocArea,
+    SquaredHinge,
+)
+from ._core.objective import Objective
+from ._core.regularizers import L2
+from ._core.solvers import Start, settle
+from ._estimator import Floats, Progress, Solution
+from ._validation import check_number, check_option, unchanged_on_failure
 
 #: Losses of one score per row, for targets -1 or +1; each class against the rest.
 _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
@@ -21,7 +37,17 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
     "squared_hinge": lambda estimator: SquaredHinge(),
     "log_loss": lambda estimator: Logistic(),
     "exponential": lambda estimator: Exponential(),
+    "roc_area": lambda estimator: RocArea(),
+    "f_beta": lambda estimator: FBeta(float(estimator.beta)),
+    "ordinal": lambda estimator: OrderedPairs("constant"),
+    "ordinal_linear": lambda estimator: OrderedPairs("linear"),
+    "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
+    "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
 }
+# Weights that differ by less than this share are equal.
+_EQUAL = 1e-12
+_ORDINAL = ("ordinal", "ordinal_linear")
+_NEED_K = ("precision_at_k", "recall_at_k")
 
 
 class ClassProblems(LossProblems):
@@ -59,6 +85,161 @@ class ClassProblems(LossProblems):
         if len(positives) > 1:
             labels = [f"{name}, class {positive}" for positive in positives]
         super().__init__(estimator, X, targets, loss, weights, n_threads, labels=labels)
+        # Losses of rankings leave the intercepts open.
+        self._free: Design | None = None
+        self._intercept = np.zeros(len(targets))
+        if loss.ranks and estimator.fit_intercept:
+            self._free = Design(X, n_threads=n_threads)
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve all problems, each from where it stands."""
+        solutions = super().solve(alpha, task)
+        if self._free is not None:
+            for index, targets in enumerate(self._targets):
+                w = self.starts[index].w
+                if isinstance(self._loss, PrecisionAtK):
+                    threshold = self._loss.threshold(self._design.forward(w))
+                    self._intercept[index] = -threshold
+                else:
+                    self._intercept[index] = _best_intercept(
+                        self._free, targets, self._weights, w
+                    )
+        return solutions
+
+    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return coefficients (k, d) and intercepts (k,) where the problems stand."""
+        coef, intercept = super().coefficients()
+        return coef, intercept + self._intercept.astype(intercept.dtype)
+
+    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
+        return {"classes_": self.classes, **super()._fitted(index, w)}
+
+
+def _best_intercept(
+    design: Design, signs: Floats, weights: Floats, coef: Floats
+) -> float:
+    """Return the intercept of the smallest mean hinge for given coefficients."""
+    hinge = Objective(design, signs, Hinge(), L2(design.n_coef), 1.0, weights)
+    return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
+
+
+class OrdinalProblems(LossProblems):
+    """Ordinal regression: one score, and thresholds between the classes in order.
+
+    A class k predicts by k times the score minus the sum of the thresholds below it, so
+    that the largest of these is that of the class between whose thresholds the score
+    lies. Each threshold is that of the smallest mean hinge.
+
+    Parameters
+    ----------
+    estimator, X, y, weights, classes, loss, n_threads
+        As for ``ClassProblems``.
+    """
+
+    def __init__(
+        self,
+        estimator: BMRMClassifier,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        loss: Loss,
+        n_threads: int,
+    ) -> None:
+        if not estimator.fit_intercept:
+            raise ValueError(
+                f"loss={loss_name(estimator.loss)} needs fit_intercept=True: classes "
+                "are told by thresholds."
+            )
+        self.classes = classes
+        # Rows of other classes have no weight.
+        levels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        super().__init__(
+            estimator, X, [levels.astype(np.float64)], loss, weights, n_threads
+        )
+        self._free = Design(X, n_threads=n_threads)
+        self._thresholds = np.zeros(len(classes) - 1)
+
+    def start_from(
+        self, coef: Any, intercept: Any, duals: list[Floats | None] | None
+    ) -> None:
+        """Start from coefficients of classes of a previous solution."""
+        self.starts[0] = Start(coef[-1].astype(np.float64) / max(len(coef) - 1, 1))
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve the problem, and find the thresholds."""
+        solutions = super().solve(alpha, task)
+        levels, w = self._targets[0], self.starts[0].w
+        for k in range(len(self._thresholds)):
+            signs = np.where(levels > k, 1.0, -1.0)
+            b = _best_intercept(self._free, signs, self._weights, w)
+            self._thresholds[k] = -b
+        self._thresholds = np.maximum.accumulate(self._thresholds)
+        return solutions
+
+    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return coefficients and intercepts of classes: for two, the difference."""
+        (w,), _ = super().coefficients()
+        below = np.cumsum(np.append(0.0, self._thresholds)).astype(self._dtype)
+        numbers = np.arange(len(self.classes), dtype=self._dtype)
+        first = 1 if len(self.classes) == 2 else 0
+        return np.multiply.outer(numbers, w)[first:], -below[first:]
+
+    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
+        return {"classes_": self.classes, **super()._fitted(index, w)}
+
+
+class PathProblems(LossProblems):
+    """The joint problem of an ``Ontology``, with coefficients for each node.
+
+    Parameters
+    ----------
+    estimator, X, y, weights, classes, loss, n_threads
+        As for ``ClassProblems``; the classes belong to the leaves in their order.
+    """
+
+    def __init__(
+        self,
+        estimator: BMRMClassifier,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        loss: Ontology,
+        n_threads: int,
+    ) -> None:
+        n_labels, n_nodes = loss.features.shape
+        if len(classes) != n_labels:
+            raise ValueError(
+                f"The graph of the loss has {n_labels} leaves, but y has "
+                f"{len(classes)} classes with positive weight."
+            )
+        if estimator.fit_intercept:
+            raise ValueError("A loss of class Ontology needs fit_intercept=False.")
+        self.classes = classes
+        self._features = loss.features
+        # Rows of other classes have no weight.
+        targets = np.minimum(np.searchsorted(classes, y), n_labels - 1).astype(np.intp)
+        super().__init__(
+            estimator, X, [targets], loss, weights, n_threads, n_scores=n_nodes
+        )
+
+    def start_from(
+        self, coef: Any, intercept: Any, duals: list[Floats | None] | None
+    ) -> None:
+        """Start from coefficients of labels of a previous solution."""
+        # Optimal coefficients of nodes are combinations of the features of labels.
+        if len(coef) == len(self._features):
+            nodes = np.linalg.pinv(self._features) @ coef
+            self.starts[0] = Start(nodes.T.ravel().astype(np.float64))
+
+    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return coefficients and intercepts of labels: for two, the difference."""
+        nodes, _ = super().coefficients()
+        coef = (self._features @ nodes).astype(self._dtype)
+        if len(coef) == 2:
+            coef = coef[1:] - coef[:1]
+        return coef, np.zeros(len(coef), dtype=self._dtype)
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         return {"classes_": self.classes, **super()._fitted(index, w)}
@@ -82,7 +263,27 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         - "squared_hinge": ``max(0, 1 - m)²``;
         - "log_loss": ``ln(1 + exp(-m))``;
         - "exponential": ``exp(-m)``;
-        - or a loss of one's own, see the user guide.
+        - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
+          negative and a positive sample;
+        - "ordinal": the same over pairs of samples of different classes, which are in
+          sorted order, for one score and thresholds between the classes;
+          "ordinal_linear" counts pairs by how far their classes are apart;
+        - "f_beta": a bound of one minus the F-beta score of the training data;
+        - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
+          the ``k`` samples of largest scores are from the best possible;
+        - or a loss of one's own, see the user guide. With an ``Ontology`` classes are
+          the leaves of a graph of categories, in sorted order.
+
+        Losses of rankings ("roc_area", "ordinal", "precision_at_k", "recall_at_k") do
+        not depend on intercepts. They are such that ``k`` training samples have
+        positive scores, or else the mean hinge is smallest. "f_beta", "precision_at_k"
+        and "recall_at_k" count samples, whose weights must be equal.
+    beta : float, default=1.0
+        Weight of recall against precision for "f_beta", positive.
+    k : int or None, default=None
+        Number of samples for "precision_at_k" and "recall_at_k", at least 1. Where it
+        is below the number of positive samples, these losses also charge how the
+        scores of positive samples spread, and all coefficients may become zero.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -180,6 +381,8 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         alpha: float = 1e-4,
         *,
         loss: str | Loss = "hinge",
+        beta: float = 1.0,
+        k: int | None = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         p: float = 1.5,
@@ -198,6 +401,8 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
     ) -> None:
         self.alpha = alpha
         self.loss = loss
+        self.beta: float = beta
+        self.k: int | None = k
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.p = p
@@ -252,6 +457,11 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         self._check_bundle_parameters()
         if not isinstance(self.loss, Loss):
             check_option("loss", self.loss, list(_BINARY_LOSSES))
+            if self.loss in _NEED_K and self.k is None:
+                raise ValueError(f"loss={self.loss!r} needs a number k, got k=None.")
+        check_number("beta", self.beta, low=0.0, low_included=False)
+        if self.k is not None:
+            check_number("k", self.k, low=1, integer=True)
 
     def _problems(
         self,
@@ -260,8 +470,21 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
         n_threads: int,
-    ) -> ClassProblems:
+    ) -> ClassProblems | OrdinalProblems | PathProblems:
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _BINARY_LOSSES[loss](self)
+        if loss.counts_rows and np.ptp(weights) > _EQUAL * weights.max():
+            raise ValueError(
+                f"loss={loss_name(self.loss)} counts samples: sample_weight must be "
+                "equal for all, and class_weight None."
+            )
+        if self.loss in _NEED_K and self.k is not None and self.k >= len(y):
+            raise ValueError(
+                f"k must be less than the number {len(y)} of samples, got {self.k}."
+            )
+        if self.loss in _ORDINAL:
+            return OrdinalProblems(self, X, y, weights, classes, loss, n_threads)
+        if isinstance(loss, Ontology):
+            return PathProblems(self, X, y, weights, classes, loss, n_threads)
         return ClassProblems(self, X, y, weights, classes, loss, n_threads)

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMOutlierDetector,
+    BMRMRanker,
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
@@ -24,6 +25,11 @@ AUTOMATIC = [
     MulticlassHingeClassifier(),
     MulticlassHingeClassifier(rescaling="slack"),
     MultilabelHingeClassifier(),
+    BMRMRanker(),
+    BMRMRanker(loss="ndcg"),
+    BMRMClassifier(loss="roc_area"),
+    BMRMClassifier(loss="f_beta"),
+    BMRMClassifier(loss="ordinal"),
     L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(fit_intercept=False),
@@ -75,7 +81,16 @@ def expected_failures(estimator):
         failures["check_regressor_multioutput"] = (
             "Passes negative targets, in spite of the tag that they must be positive."
         )
-    if not estimator.fit_intercept:
+    if getattr(estimator, "loss", None) == "f_beta":
+        reason = "Gives unequal weights, which tables of counts do not have."
+        failures["check_sample_weights_not_overwritten"] = reason
+        failures["check_sample_weight_equivalence_on_dense_data"] = reason
+        failures["check_sample_weight_equivalence_on_sparse_data"] = reason
+        failures["check_class_weight_classifiers"] = reason
+    if getattr(estimator, "loss", None) == "ordinal":
+        reason = "Asks for accuracy on classes that are in no order."
+        failures["check_classifiers_train"] = reason
+    if not getattr(estimator, "fit_intercept", True):
         failures["check_class_weight_classifiers"] = (
             "Asks for nearly all samples in one class, which no hyperplane through the "
             "origin does there; LinearSVC(fit_intercept=False) fails it too."

@@ -26,6 +26,10 @@ _MAX_SETTLE = 30
 _FLAT_TOLERANCE = 1e-12
 
 
+# A step that leaves this share of the decrease on its line will do where exact steps
+# take many trials.
+_NEARLY = 1e-2
+
 # A function that still falls at this step falls for ever.
 _FARTHEST = 1e30
 
@@ -46,7 +50,7 @@ def exact(line: Line) -> float:
     tell their slopes on a line: by cutting planes.
     """
     if not line.is_known:
-        return minimize_by_cuts(line)[0].step
+        return minimize_by_cuts(line, accuracy=_NEARLY)[0].step
     if line.smooth:
         return minimize_smooth(line.derivatives)
     return minimize_piecewise(line.restriction)
@@ -61,14 +65,17 @@ class Trial(NamedTuple):
     slope: float
 
 
-def minimize_by_cuts(line: Line, *, max_iter: int = 60) -> tuple[Trial, Trial]:
+def minimize_by_cuts(
+    line: Line, *, accuracy: float = 0.0, max_iter: int = 60
+) -> tuple[Trial, Trial]:
     """Return the ends of a bracket of the minimizer, the better one first.
 
     The next trial is where the tangents at both ends meet. That is exact after a
     finite number of steps for piecewise linear functions; every third trial is the
-    middle, for the sake of curved ones. Without a bracket both are the last trial, its
-    step 0 where the line does not fall, ``inf`` where it falls without end. The domain
-    of the regularizer may bound the step.
+    middle, for the sake of curved ones. The search ends where at most the share
+    ``accuracy`` of the decrease is left to gain. Without a bracket both are the last
+    trial, its step 0 where the line does not fall, ``inf`` where it falls without end.
+    The domain of the regularizer may bound the step.
     """
     o = line.start.objective
     longest = o.regularizer.longest_step(line.start.w, line.p)
@@ -78,6 +85,7 @@ def minimize_by_cuts(line: Line, *, max_iter: int = 60) -> tuple[Trial, Trial]:
         return Trial(step, point, point.value, line.slope_of(point))
 
     low = trial(0.0)
+    start = low.value
     if low.slope >= 0.0:
         return low, low
     step = min(1.0, longest)
@@ -95,7 +103,7 @@ def minimize_by_cuts(line: Line, *, max_iter: int = 60) -> tuple[Trial, Trial]:
         meeting = low.step + rise / (high.slope - low.slope)
         floor = low.value + low.slope * (meeting - low.step)
         best = min(low.value, high.value)
-        if best - floor <= _ROUNDING * abs(best):
+        if best - floor <= max(_ROUNDING * abs(best), accuracy * (start - best)):
             break
         step = 0.5 * (low.step + high.step) if i % 3 == 2 else meeting
         if not low.step < step < high.step:
@@ -233,7 +241,7 @@ def _settle_by_cuts(point: Point) -> Point:
     else:
         return point
     a, b = float(first.point.dual.sum()), float(other.point.dual.sum())
-    if a * b >= 0.0:
+    if a * b > 0.0 or a == b:
         return first.point
     share = a / (a - b)
     offset = (1.0 - share) * first.point.offset + share * other.point.offset

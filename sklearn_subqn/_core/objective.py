@@ -231,8 +231,16 @@ class Point:
     @cached_property
     def value(self) -> float:
         o = self.objective
-        risk = o.loss.value(self.scores, o.targets, o.weights)
-        return o.alpha * o.regularizer.value(self.w) + risk
+        return o.alpha * o.regularizer.value(self.w) + self._risk
+
+    @cached_property
+    def _risk(self) -> float:
+        o = self.objective
+        args = self.scores, o.targets, o.weights
+        if o.loss.has_lines or "dual" in vars(self):
+            return o.loss.value(*args)
+        risk, self.dual = o.loss.evaluate(*args)
+        return risk
 
     @cached_property
     def kinks(self) -> Rows:
@@ -241,7 +249,11 @@ class Point:
     @cached_property
     def dual(self) -> Floats:
         o = self.objective
-        return o.loss.subgradient(self.scores, o.targets, o.weights)
+        args = self.scores, o.targets, o.weights
+        if o.loss.has_lines or "_risk" in vars(self):
+            return o.loss.subgradient(*args)
+        self._risk, dual = o.loss.evaluate(*args)
+        return dual
 
     @cached_property
     def risk_gradient(self) -> Floats:

@@ -1,32 +1,59 @@
 """Convex functions of scores, one file per family."""
 
 from ._base import FirstOrderLoss, Loss, PiecewiseQuadratic
+from ._contingency import FBeta
+from ._groups import Groups
 from ._hinge import Hinge, SquaredHinge
+from ._inversions import Inversions
 from ._label_pairs import LabelPairHinge
 from ._logistic import Logistic, Softmax
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
+from ._ontology import Ontology, path_shares
+from ._pairwise import OrderedPairs, Preferences, RocArea
+from ._ranking import (
+    ExpectedRankUtility,
+    Ndcg,
+    PrecisionAtK,
+    RankingLoss,
+    RecallAtK,
+    ReciprocalRank,
+)
 from ._residual import Absolute, EpsilonInsensitive, Novelty, Quantile
 from ._smooth import Exponential, Huber, MultivariateSquared, Poisson, Squared
 
 __all__ = [
     "Absolute",
     "EpsilonInsensitive",
+    "ExpectedRankUtility",
     "Exponential",
+    "FBeta",
     "FirstOrderLoss",
+    "Groups",
     "Hinge",
     "Huber",
+    "Inversions",
     "LabelPairHinge",
     "Logistic",
     "Loss",
     "MulticlassHinge",
     "MultilabelHinge",
     "MultivariateSquared",
+    "Ndcg",
     "Novelty",
+    "Ontology",
+    "OrderedPairs",
     "PiecewiseQuadratic",
     "Poisson",
+    "PrecisionAtK",
+    "Preferences",
     "Quantile",
+    "RankingLoss",
+    "RecallAtK",
+    "ReciprocalRank",
+    "RocArea",
     "Softmax",
     "Squared",
     "SquaredHinge",
+    "path_shares",
 ]

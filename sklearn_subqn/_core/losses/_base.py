@@ -217,6 +217,12 @@ class Loss(ABC):
     has_lines : bool
         Whether it offers ``restrict`` or ``derivatives``. The minimizer on a line is
         found by values and subgradients elsewhere.
+    has_envelope : bool
+        Whether it offers ``envelope``, if it is not smooth.
+    ranks : bool
+        Whether only differences of scores count: a free intercept changes nothing.
+    counts_rows : bool
+        Whether rows with weight must have equal weights.
     steep : bool
         Whether subgradients grow exponentially with the scores, so that cuts far from
         the minimizer tell nothing.
@@ -227,6 +233,9 @@ class Loss(ABC):
     smooth: bool
     analytic: bool = False
     has_lines: bool = True
+    has_envelope: bool = True
+    ranks: bool = False
+    counts_rows: bool = False
     steep: bool = False
     joint: bool = False
 
@@ -244,6 +253,13 @@ class Loss(ABC):
 
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u).
         """
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        """Return value and subgradient, for losses that compute them together."""
+        args = scores, targets, weights
+        return self.value(*args), self.subgradient(*args)
 
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
@@ -334,6 +350,7 @@ class FirstOrderLoss(Loss):
 
     smooth = False
     has_lines = False
+    has_envelope = False
     infimum: float = 0.0
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:

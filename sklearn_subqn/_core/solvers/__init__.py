@@ -101,6 +101,8 @@ class SolverSpec:
         Whether values and subgradients of the loss are enough.
     steep : bool
         Whether the loss may grow exponentially.
+    envelope : bool
+        Whether losses that are not smooth must have an envelope.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
@@ -109,6 +111,7 @@ class SolverSpec:
     l2_only: bool = True
     first_order: bool = False
     steep: bool = True
+    envelope: bool = False
 
     def supports(self, loss: Loss, regularizer: Regularizer | None = None) -> bool:
         """Return whether the solver can minimize such objectives; default with L2."""
@@ -117,6 +120,8 @@ class SolverSpec:
         if loss.steep and not self.steep:
             return False
         if not (loss.has_lines or self.first_order):
+            return False
+        if self.envelope and not (loss.smooth or loss.has_envelope):
             return False
         return self.smooth is None or self.smooth == loss.smooth
 
@@ -173,10 +178,10 @@ def _trust_region(objective: Objective, start: Start, options: Options) -> Solve
 
 
 SOLVERS: dict[str, SolverSpec] = {
-    "auto": SolverSpec(_auto),
+    "auto": SolverSpec(_auto, envelope=True),
     "sublbfgs": SolverSpec(_sublbfgs),
     "subbfgs": SolverSpec(_subbfgs),
-    "alm": SolverSpec(_alm, smooth=False),
+    "alm": SolverSpec(_alm, smooth=False, envelope=True),
     "lbfgs": SolverSpec(_lbfgs, smooth=True),
     "bfgs": SolverSpec(_bfgs, smooth=True),
     "newton-cg": SolverSpec(_newton, smooth=True),

@@ -1,0 +1,365 @@
+"""Ranking on LETOR 4.0's MQ2008, and areas under ROC curves on skewed data.
+
+python benchmarks/ranking.py --data-dir DIR
+
+Ranking: five folds, each trained on three of the parts S1 to S5, the strength chosen on
+the fourth by NDCG@10 and tested on the fifth, as LETOR prescribes. NDCG is given in two
+definitions: LETOR's, with discount 1 at the first two ranks and 1 / log2(rank) below,
+where a query of fewer than k rows has NDCG@k = 0; and the usual one, with discount
+1 / log2(1 + rank), where such a query ends at its last row, as in LightGBM and
+scikit-learn. Both have gains 2^y - 1, and count queries without relevant rows as 0. The
+baseline is LinearSVC on differences of rows of unequal relevance. LightGBM's ranker,
+where installed, with early stopping on the fourth part.
+
+ROC area: one rare class against the rest; the strength is chosen on a third of the
+training rows, then all are used. LinearSVC with the hinge, plain and balanced.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import common
+import datasets
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+from sklearn_subqn import BMRMClassifier, BMRMRanker
+
+NAME = "ranking"
+ALPHAS = tuple(10.0 ** (-0.5 * i) for i in range(11))
+ROC_ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+RANKS = 10
+# The objective of the baseline: all pairs of all queries count alike.
+PAIRS_ALIKE = "pairwise, all pairs alike"
+LOSSES: dict[str, dict[str, Any]] = {
+    "pairwise": {},
+    PAIRS_ALIKE: {"loss": "pairwise"},
+    "pairwise-linear": {},
+    "ndcg": {},
+    "ndcg, k=10": {"loss": "ndcg", "k": 10},
+    "precision, k=5": {"loss": "precision", "k": 5},
+    "recall, k=5": {"loss": "recall", "k": 5},
+    "mrr": {},
+    "rank-utility": {},
+    "ndcg-assignment": {},
+}
+ROC = ("covtype:4", "covtype:5", "rcv1_topics:1", "rcv1_topics:6")
+
+
+class Queries(NamedTuple):
+    """Rows, relevances 0 to 2 and numbers of queries."""
+
+    X: Any
+    y: Any
+    qid: Any
+
+
+def load_parts(data_dir: str) -> list[Queries]:
+    parts = []
+    for i in range(1, 6):
+        path = str(Path(data_dir, f"mq2008_S{i}.svm.bz2"))
+        X, y, qid = load_svmlight_file(path, n_features=46, query_id=True)
+        parts.append(Queries(X.toarray(), y, qid))
+    return parts
+
+
+def joined(parts: list[Queries]) -> Queries:
+    return Queries(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def gains_over(gains: Any, discounts: Any) -> Any:
+    """Return DCG at each rank."""
+    return np.cumsum(gains * discounts[: len(gains)])
+
+
+def ndcg(data: Queries, scores: Any) -> dict[str, list[float]]:
+    """Return the mean NDCG@1, ..., NDCG@10 of the queries in both definitions."""
+    ranks = np.arange(1.0, 1.0 + np.bincount(data.qid).max())
+    usual = 1.0 / np.log2(1.0 + ranks)
+    letor = np.append(1.0, 1.0 / np.log2(np.maximum(ranks[1:], 2.0)))
+    total = np.zeros((2, RANKS))
+    queries = np.unique(data.qid)
+    for query in queries:
+        rows = np.flatnonzero(data.qid == query)
+        gains = 2.0 ** data.y[rows] - 1.0
+        ranked = gains[np.argsort(-scores[rows], kind="stable")]
+        best = np.sort(gains)[::-1]
+        if not best[0]:
+            continue
+        m = min(len(rows), RANKS)
+        ratio = gains_over(ranked, letor) / gains_over(best, letor)
+        total[0, :m] += ratio[:m]
+        ratio = gains_over(ranked, usual) / gains_over(best, usual)
+        total[1] += ratio[np.minimum(np.arange(RANKS), len(rows) - 1)]
+    letor_mean, usual_mean = (total / len(queries)).tolist()
+    return {"letor": letor_mean, "usual": usual_mean}
+
+
+def pairs_of(data: Queries) -> tuple[Any, Any]:
+    """Return differences of rows of unequal relevance of a query, and their signs."""
+    differences = []
+    for query in np.unique(data.qid):
+        rows = np.flatnonzero(data.qid == query)
+        y = data.y[rows]
+        worse, better = np.nonzero(y[:, np.newaxis] < y)
+        differences.append(data.X[rows[better]] - data.X[rows[worse]])
+    X = np.concatenate(differences)
+    signs = np.where(np.arange(len(X)) % 2, 1.0, -1.0)
+    return X * signs[:, np.newaxis], signs
+
+
+#: From a strength and the last coefficients to new ones.
+Fit = Callable[[float, Any], Any]
+
+
+def best_on(valid: Queries, fit: Fit) -> tuple[float, Any]:
+    """Return the strength with the largest NDCG@10, and its coefficients."""
+    found, coef = [], None
+    for alpha in ALPHAS:
+        coef = fit(alpha, coef)
+        score = ndcg(valid, valid.X @ coef)["usual"][-1]
+        found.append((score, alpha, coef))
+    _, alpha, coef = max(found, key=lambda each: each[0])
+    return alpha, coef
+
+
+def n_pairs(data: Queries) -> Any:
+    """Return the number of pairs of unequal relevance of each query."""
+    _, codes = np.unique(data.qid, return_inverse=True)
+    counts = np.zeros((codes.max() + 1, 3))
+    np.add.at(counts, (codes, data.y.astype(int)), 1.0)
+    return 0.5 * (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1))
+
+
+def our_fit(train: Queries, method: str) -> Fit:
+    options = {"loss": method, **LOSSES[method]}
+    weight = n_pairs(train) if method == PAIRS_ALIKE else None
+
+    def fit(alpha: float, coef: Any) -> Any:
+        model = BMRMRanker(alpha, tol=1e-4, warm_start=coef is not None, **options)
+        if coef is not None:
+            model.coef_ = coef
+        model.fit(train.X, train.y, qid=train.qid, query_weight=weight)
+        return model.coef_
+
+    return fit
+
+
+def baseline_fit(train: Queries) -> Fit:
+    X, signs = pairs_of(train)
+
+    def fit(alpha: float, coef: Any) -> Any:
+        model = LinearSVC(
+            loss="hinge",
+            C=1.0 / (len(signs) * alpha),
+            fit_intercept=False,
+            tol=1e-4,
+            max_iter=20000,
+            random_state=0,
+        )
+        return model.fit(X, signs).coef_[0]
+
+    return fit
+
+
+def lightgbm_scores(train: Queries, valid: Queries, test: Queries) -> Any:
+    from lightgbm import LGBMRanker, early_stopping
+
+    parts = []
+    for data in (train, valid):
+        order = np.argsort(data.qid, kind="stable")
+        sizes = np.unique(data.qid, return_counts=True)[1]
+        parts.append((data.X[order], data.y[order].astype(int), sizes))
+    (X, y, sizes), (X_valid, y_valid, valid_sizes) = parts
+    model = LGBMRanker(
+        n_estimators=300, num_leaves=15, learning_rate=0.05, n_jobs=1, verbose=-1
+    )
+    model.fit(
+        X,
+        y,
+        group=sizes,
+        eval_set=[(X_valid, y_valid)],
+        eval_group=[valid_sizes],
+        eval_at=[10],
+        callbacks=[early_stopping(30, verbose=False)],
+    )
+    return model.booster_.predict(test.X)
+
+
+def rank(args: Any, results: common.Results) -> None:
+    parts = load_parts(args.data_dir)
+    methods = ["LinearSVC on pairs", *LOSSES]
+    if importlib.util.find_spec("lightgbm"):
+        methods.append("LightGBM")
+    for method in methods:
+        folds, alphas, seconds = [], [], 0.0
+        for f in range(5):
+            train = joined([parts[(f + i) % 5] for i in range(3)])
+            valid, test = parts[(f + 3) % 5], parts[(f + 4) % 5]
+            begin = time.process_time()
+            if method == "LightGBM":
+                scores = lightgbm_scores(train, valid, test)
+            else:
+                ours = method in LOSSES
+                fit = our_fit(train, method) if ours else baseline_fit(train)
+                alpha, coef = best_on(valid, fit)
+                alphas.append(alpha)
+                scores = test.X @ coef
+            seconds += time.process_time() - begin
+            folds.append(ndcg(test, scores))
+        means = {
+            kind: np.mean([fold[kind] for fold in folds], axis=0).round(5).tolist()
+            for kind in ("letor", "usual")
+        }
+        results.add(
+            f"mq2008 | {method}",
+            part="ranking",
+            method=method,
+            alphas=alphas,
+            seconds=seconds,
+            **means,
+        )
+        print(method, means["letor"][-1], means["usual"][-1], f"{seconds:.1f} s")
+
+
+def roc_models(n: int) -> dict[str, Callable[[float], Any]]:
+    """Return the models of n rows by strength."""
+
+    def svc(alpha: float, **options: Any) -> Any:
+        return LinearSVC(
+            loss="hinge",
+            C=1.0 / (n * alpha),
+            tol=1e-3,
+            max_iter=5000,
+            random_state=0,
+            **options,
+        )
+
+    return {
+        "roc_area": lambda alpha: BMRMClassifier(alpha, loss="roc_area", tol=1e-2),
+        "LinearSVC": svc,
+        "LinearSVC, balanced": lambda alpha: svc(alpha, class_weight="balanced"),
+    }
+
+
+def load_rare(name: str, data_dir: str) -> tuple[Any, Any, Any, Any]:
+    """Return rows and labels of one class of a data set, of both of its parts."""
+    data, _, label = name.partition(":")
+    both = []
+    for test in (False, True):
+        if data == "covtype":
+            path = Path(data_dir, f"covtype{'.t' if test else ''}.svm.bz2")
+            X, y = load_svmlight_file(str(path), n_features=54)
+            both += [X.toarray(), y == int(label)]
+        else:
+            X, y = datasets.load_joint(data, data_dir, test=test)
+            both += [X, y[:, int(label)] > 0]
+    return tuple(both)
+
+
+def roc(args: Any, results: common.Results) -> None:
+    for name in args.data:
+        X, y, X_test, y_test = load_rare(name, args.data_dir)
+        rows, held = train_test_split(
+            np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=0
+        )
+        for method in roc_models(1):
+            begin = time.process_time()
+            areas = []
+            for alpha in ROC_ALPHAS:
+                model = roc_models(len(rows))[method](alpha).fit(X[rows], y[rows])
+                areas.append(roc_auc_score(y[held], model.decision_function(X[held])))
+            alpha = ROC_ALPHAS[int(np.argmax(areas))]
+            model = roc_models(len(y))[method](alpha).fit(X, y)
+            seconds = time.process_time() - begin
+            area = float(roc_auc_score(y_test, model.decision_function(X_test)))
+            results.add(
+                f"{name} | {method}",
+                part="roc",
+                data=name,
+                positive=float(np.mean(y)),
+                method=method,
+                alpha=alpha,
+                area=area,
+                seconds=seconds,
+            )
+            print(name, method, alpha, f"{area:.4f}", f"{seconds:.1f} s", flush=True)
+
+
+def render(results: dict[str, Any]) -> str:
+    rows = [row for row in results["rows"] if row["part"] == "ranking"]
+    ranks = (1, 3, 5, 10)
+    header = ["MQ2008, test", *(f"LETOR@{k}" for k in ranks)]
+    header += [*(f"NDCG@{k}" for k in ranks), "alphas", "seconds"]
+    table = [
+        [
+            row["method"],
+            *(f"{row[kind][k - 1]:.4f}" for kind in ("letor", "usual") for k in ranks),
+            ", ".join(f"{alpha:.0e}" for alpha in row["alphas"]) or "–",
+            f"{row['seconds']:.1f}",
+        ]
+        for row in rows
+    ]
+    text = common.markdown_table(header, table)
+    text += (
+        "\n\nMeans over the five folds. LETOR@k is NDCG by LETOR's script, 0 for "
+        "queries of fewer than k rows; NDCG@k is the usual one. Seconds of one thread "
+        "for eleven strengths and five folds; LightGBM is a model of trees.\n\n"
+    )
+    data = dict.fromkeys(r["data"] for r in results["rows"] if r["part"] == "roc")
+    header = ["ROC area, test", "positive", *roc_models(1)]
+    table = []
+    for name in data:
+        found = {
+            r["method"]: r
+            for r in results["rows"]
+            if r["part"] == "roc" and r["data"] == name
+        }
+        first = next(iter(found.values()))
+        table.append(
+            [
+                name,
+                f"{100 * first['positive']:.2f} %",
+                *(
+                    f"{found[m]['area']:.4f} ({found[m]['seconds']:.1f} s)"
+                    if m in found
+                    else "–"
+                    for m in roc_models(1)
+                ),
+            ]
+        )
+    text += common.markdown_table(header, table)
+    return text + "\n\nSeconds are of one thread, for six strengths and a last fit."
+
+
+def main() -> None:
+    p = common.parser(__doc__ or "", ROC)
+    p.add_argument(
+        "--parts", nargs="+", default=["ranking", "roc"], choices=["ranking", "roc"]
+    )
+    args = p.parse_args()
+    if not args.data_dir:
+        raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    results = common.Results(NAME)
+    with threadpool_limits(1):
+        if "ranking" in args.parts:
+            rank(args, results)
+        if "roc" in args.parts:
+            roc(args, results)
+    common.write_markdown(NAME, render)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,453 @@
+"""Losses of pairs and of first hits within groups of rows.
+
+The rows of group g are ``order[starts[g]:starts[g + 1]]``, by ascending scores.
+"""
+
+
+def gather(
+    const Py_ssize_t[::1] rows,
+    const Py_ssize_t[::1] codes,
+    const Py_ssize_t[::1] starts,
+    Py_ssize_t[::1] out,
+):
+    """Sort ``rows`` of shape (n,) by groups, without changing their order in a group.
+
+    ``codes`` of shape (n,) has the group of each row, ``starts`` (g + 1,) where each
+    group begins in ``out`` of shape (n,).
+    """
+    cdef Py_ssize_t n = rows.shape[0], n_groups = starts.shape[0] - 1, i, g
+    cdef Py_ssize_t[::1] ends = starts.copy()
+    if codes.shape[0] != n or out.shape[0] != n:
+        raise ValueError(f"{n} rows, but {codes.shape[0]} codes, {out.shape[0]} places.")
+    with nogil:
+        for i in range(n):
+            g = codes[rows[i]] if 0 <= rows[i] < n else -1
+            if not (0 <= g < n_groups and 0 <= ends[g] < starts[g + 1] <= n):
+                with gil:
+                    raise ValueError("Rows, codes and starts are inconsistent.")
+            out[ends[g]] = rows[i]
+            ends[g] += 1
+
+
+def ordered_pairs(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    double[:, ::1] sums,
+    double[::1] out,
+):
+    """Weighted mean over pairs of cost * max(0, 1 + z_i - z_j), level_i < level_j.
+
+    Pairs count by the products of their weights, groups by the sums. With k levels the
+    time for a row is O(log k), or O(k) with a table of costs.
+
+    Parameters
+    ----------
+    scores : (n,)
+    order : (n,)
+    starts : (g + 1,)
+    levels : (n,)
+        Numbers below k.
+    values : (k,) or (0,)
+        The cost of a pair is the difference of its values; one if this is empty.
+    costs : (k, k) or (0, 0)
+        The cost of each pair of levels, unless this is empty.
+    weights : (n,)
+    sums : (2, k + 1)
+        Room for sums over levels; zero, and zero again at the end.
+    out : (n,)
+        Becomes a subgradient. Pairs at the kink do not count.
+
+    Returns
+    -------
+    value : float
+    """
+    cdef Py_ssize_t n = scores.shape[0], k = sums.shape[1] - 1
+    cdef Py_ssize_t a, b, g, i, t
+    cdef double share, value = 0.0
+    check(scores, order, starts, out)
+    if levels.shape[0] != n or weights.shape[0] != n or sums.shape[0] != 2:
+        raise ValueError(
+            f"{n} scores, but {levels.shape[0]} levels, {weights.shape[0]} weights and "
+            f"{sums.shape[0]} sums."
+        )
+    if values.shape[0] not in (0, k) or costs.shape[0] not in (0, k):
+        raise ValueError(
+            f"{k} levels, but {values.shape[0]} values and {costs.shape[0]} costs."
+        )
+    if costs.shape[1] != costs.shape[0]:
+        raise ValueError("Costs must be square.")
+    for i in range(n):
+        if not 0 <= levels[i] < k:
+            raise ValueError(f"Levels must lie in [0, {k}), got {levels[i]}.")
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, b = starts[g], starts[g + 1]
+            for t in range(a, b):
+                out[order[t]] = 0.0
+            share = group_share(order, a, b, levels, weights, sums)
+            value += share * sweep(
+                scores, order, a, b, levels, values, costs, weights, sums, 1, out
+            )
+            sweep(scores, order, a, b, levels, values, costs, weights, sums, -1, out)
+            for t in range(a, b):
+                i = order[t]
+                out[i] *= share * weights[i]
+                # They sum to zero; differences of scores keep more digits.
+                value += out[i] * (scores[i] - scores[order[a]])
+    return value
+
+
+def first_hit(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const unsigned char[::1] relevant,
+    const double[::1] positions,
+    double[::1] out,
+    double[::1] heights,
+):
+    """Maximize <c, scores> - 1 / rank of the first relevant row over permutations.
+
+    Where the first relevant row is to have rank p, the p - 1 best other rows come before
+    it, it is the best relevant one, and all the rest follows by descending scores: by
+    the rearrangement inequality no other permutation is better. The time for a group
+    of m rows is O(m²).
+
+    Parameters
+    ----------
+    scores : (n,)
+    order : (n,)
+    starts : (g + 1,)
+    relevant : (n,)
+        0 or 1. Groups without a relevant row are ranked by scores.
+    positions : (n,)
+        c, by rank within each group, non-increasing.
+    out : (n,)
+        Becomes c of the rank of each row in the maximizing permutation.
+    heights : (g,)
+        Becomes the maximum of each group.
+    """
+    cdef Py_ssize_t n = scores.shape[0], a, b, g, t, p, best, n_others
+    cdef double height, highest
+    check(scores, order, starts, out)
+    if relevant.shape[0] != n or positions.shape[0] != n:
+        raise ValueError(
+            f"{n} scores, but {relevant.shape[0]} relevances and {positions.shape[0]} "
+            "positions."
+        )
+    if heights.shape[0] != starts.shape[0] - 1:
+        raise ValueError(f"Starts of groups must be one more than {heights.shape[0]}.")
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, b = starts[g], starts[g + 1]
+            n_others = 0
+            for t in range(a, b):
+                n_others += not relevant[order[t]]
+            best, highest = 0, 0.0
+            if n_others < b - a:
+                for p in range(1, n_others + 2):
+                    height = arrange(scores, order, a, b, relevant, positions, p, out)
+                    height -= 1.0 / p
+                    if best == 0 or height > highest:
+                        best, highest = p, height
+            height = arrange(scores, order, a, b, relevant, positions, best, out)
+            heights[g] = height if best == 0 else highest
+
+
+def interleave(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const unsigned char[::1] relevant,
+    const double[::1] discounts,
+    bint first_only,
+    const double[::1] margins,
+    const double[::1] gains,
+    double[:, ::1] room,
+    Py_ssize_t[::1] choices,
+    double[::1] out,
+    double[::1] heights,
+):
+    """Maximize over rankings what inverted pairs and lost gains cost together.
+
+    With b_p the number of other rows above the p-th relevant one, the sum over p of
+    ``margin * sum over these of (z_other - z_p) - gain * discount of rank p + b_p``. By
+    the rearrangement inequality both kinds may be taken by descending scores; then b is
+    non-decreasing, and is found by dynamic programming in O(P N) for P relevant and N
+    other rows.
+
+    Parameters
+    ----------
+    scores : (n,)
+    order : (n,)
+    starts : (g + 1,)
+    relevant : (n,)
+        0 or 1. Groups without relevant or without other rows are left out.
+    discounts : (n,)
+        By rank within each group.
+    first_only : bool
+        Whether the first relevant row only has a gain.
+    margins, gains : (g,)
+    room : (2, 1 + largest group)
+    choices : (largest P (N + 1),)
+    out : (n,)
+        A subgradient of the maxima is added to it.
+    heights : (g,)
+        The maxima are added to it.
+    """
+    cdef Py_ssize_t n = scores.shape[0], n_groups = starts.shape[0] - 1
+    cdef Py_ssize_t a, b, g, t, p, row, above, best, best_before, hits, others
+    cdef double total, highest
+    cdef double[::1] values, sums
+    check(scores, order, starts, out)
+    if room.shape[0] != 2:
+        raise ValueError(f"There must be two rows of room, got {room.shape[0]}.")
+    values, sums = room[0], room[1]
+    if relevant.shape[0] != n or discounts.shape[0] != n:
+        raise ValueError(
+            f"{n} scores, but {relevant.shape[0]} relevances and {discounts.shape[0]} "
+            "discounts."
+        )
+    if not margins.shape[0] == gains.shape[0] == heights.shape[0] == n_groups:
+        raise ValueError(
+            f"{n_groups} groups, but {margins.shape[0]} margins, {gains.shape[0]} gains "
+            f"and {heights.shape[0]} heights."
+        )
+    for g in range(n_groups):
+        hits = 0
+        for t in range(starts[g], starts[g + 1]):
+            hits += relevant[order[t]] != 0
+        others = starts[g + 1] - starts[g] - hits
+        if others >= values.shape[0] or hits * (others + 1) > choices.shape[0]:
+            raise ValueError("There is too little room for the largest group.")
+    with nogil:
+        for g in range(n_groups):
+            a, b = starts[g], starts[g + 1]
+            others, total = 0, 0.0
+            sums[0] = 0.0
+            for t in range(b - 1, a - 1, -1):
+                row = order[t]
+                if not relevant[row]:
+                    others += 1
+                    total += scores[row]
+                    sums[others] = total
+            if others == 0 or others == b - a:
+                continue
+            values[0] = 0.0
+            for above in range(1, others + 1):
+                values[above] = -1e300
+            p = 0
+            for t in range(b - 1, a - 1, -1):
+                row = order[t]
+                if not relevant[row]:
+                    continue
+                best, highest = 0, values[0]
+                for above in range(others + 1):
+                    if values[above] > highest:
+                        best, highest = above, values[above]
+                    choices[p * (others + 1) + above] = best
+                    total = sums[above] - above * scores[row]
+                    values[above] = highest + margins[g] * total
+                    if p == 0 or not first_only:
+                        values[above] -= gains[g] * discounts[a + p + above]
+                p += 1
+            best = 0
+            for above in range(1, others + 1):
+                if values[above] > values[best]:
+                    best = above
+            heights[g] += values[best]
+            for t in range(a, b):
+                row = order[t]
+                if relevant[row]:
+                    p -= 1
+                    out[row] -= margins[g] * best
+                    best_before = choices[p * (others + 1) + best]
+                    choices[p * (others + 1)] = best
+                    best = best_before
+            # Of the other rows, the last first: those p count that have it above.
+            hits = p = b - a - others
+            above = others
+            for t in range(a, b):
+                row = order[t]
+                if not relevant[row]:
+                    while p > 0 and choices[(p - 1) * (others + 1)] >= above:
+                        p -= 1
+                    out[row] += margins[g] * (hits - p)
+                    above -= 1
+
+
+cdef check(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    double[::1] out,
+):
+    """Raise ValueError unless rows and groups are consistent."""
+    cdef Py_ssize_t i, n = scores.shape[0], g = starts.shape[0] - 1
+    if order.shape[0] != n or out.shape[0] != n:
+        raise ValueError(
+            f"{n} scores, but {order.shape[0]} places and {out.shape[0]} results."
+        )
+    if g < 0 or starts[0] != 0 or starts[g] != n:
+        raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+    for i in range(g):
+        if starts[i] > starts[i + 1]:
+            raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+    for i in range(n):
+        if not 0 <= order[i] < n:
+            raise ValueError(f"Places must lie in [0, {n}), got {order[i]}.")
+
+
+cdef double group_share(
+    const Py_ssize_t[::1] order,
+    Py_ssize_t a,
+    Py_ssize_t b,
+    const Py_ssize_t[::1] levels,
+    const double[::1] weights,
+    double[:, ::1] sums,
+) noexcept nogil:
+    """Return the weight of a group over that of its pairs of unequal levels."""
+    cdef Py_ssize_t t, i
+    cdef double pairs = 0.0, total = 0.0
+    for t in range(a, b):
+        i = order[t]
+        # Rows of other levels among those before.
+        pairs += weights[i] * (total - sums[0, levels[i]])
+        total += weights[i]
+        sums[0, levels[i]] += weights[i]
+    for t in range(a, b):
+        sums[0, levels[order[t]]] = 0.0
+    return total / pairs if pairs > 0.0 else 0.0
+
+
+cdef double sweep(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    Py_ssize_t a,
+    Py_ssize_t b,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    double[:, ::1] sums,
+    int sign,
+    double[::1] out,
+) noexcept nogil:
+    """Add to each row its part in the active pairs of which it is one end.
+
+    For ``sign`` 1 that is the higher level; rows are visited from the largest score
+    down, and those of lower level that violate the margin are among the ones that a
+    second pointer has passed. For -1 all is reflected. Returns the weight of all active
+    pairs times their costs.
+    """
+    cdef Py_ssize_t step, passed = 0, row, other, m = b - a
+    cdef double cost, total = 0.0
+    for step in range(m):
+        row = order[b - 1 - step if sign > 0 else a + step]
+        while passed < m:
+            other = order[b - 1 - passed if sign > 0 else a + passed]
+            if not sign * (scores[row] - scores[other]) < 1.0:
+                break
+            put(sums, levels[other], weights[other], values, costs, sign)
+            passed += 1
+        cost = cost_of_pairs(sums, levels[row], values, costs, sign)
+        out[row] -= sign * cost
+        total += weights[row] * cost
+    for step in range(a, b):
+        put(sums, levels[order[step]], -1.0, values, costs, sign)
+    return total
+
+
+cdef void put(
+    double[:, ::1] sums,
+    Py_ssize_t level,
+    double weight,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    int sign,
+) noexcept nogil:
+    """Add a weight to the sums of a level; clear them where it is negative.
+
+    ``sums`` are two Fenwick trees, of weights and of weights times values, over levels,
+    or for ``sign`` -1 over levels reversed; with a table of costs plain sums.
+    """
+    cdef Py_ssize_t k = sums.shape[1] - 1, t
+    cdef double moment = 0.0
+    if costs.shape[0]:
+        sums[0, level] = sums[0, level] + weight if weight >= 0.0 else 0.0
+        return
+    if values.shape[0]:
+        moment = weight * values[level]
+    t = level + 1 if sign > 0 else k - level
+    while t <= k:
+        sums[0, t] = sums[0, t] + weight if weight >= 0.0 else 0.0
+        sums[1, t] = sums[1, t] + moment if weight >= 0.0 else 0.0
+        t += t & -t
+
+
+cdef double cost_of_pairs(
+    const double[:, ::1] sums,
+    Py_ssize_t level,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    int sign,
+) noexcept nogil:
+    """Return the sum of weights times costs over lower levels, or for -1 higher."""
+    cdef Py_ssize_t k = sums.shape[1] - 1, t
+    cdef double weight = 0.0, moment = 0.0
+    if costs.shape[0]:
+        if sign > 0:
+            for t in range(level):
+                weight += costs[t, level] * sums[0, t]
+        else:
+            for t in range(level + 1, k):
+                weight += costs[level, t] * sums[0, t]
+        return weight
+    t = level if sign > 0 else k - 1 - level
+    while t > 0:
+        weight += sums[0, t]
+        moment += sums[1, t]
+        t -= t & -t
+    return sign * (values[level] * weight - moment) if values.shape[0] else weight
+
+
+cdef double arrange(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    Py_ssize_t a,
+    Py_ssize_t b,
+    const unsigned char[::1] relevant,
+    const double[::1] positions,
+    Py_ssize_t p,
+    double[::1] out,
+) noexcept nogil:
+    """Set ``out`` for the best permutation with its first relevant row at rank p.
+
+    p = 0 stands for no condition. Returns <c, scores>.
+    """
+    cdef Py_ssize_t t, row, place, others = 0, hits = 0
+    cdef double total = 0.0
+    for t in range(b - 1, a - 1, -1):
+        row = order[t]
+        if relevant[row]:
+            hits += 1
+        else:
+            others += 1
+        place = others + hits
+        if p > 0:
+            if not relevant[row] and others < p:
+                place = others
+            elif relevant[row] and hits == 1:
+                place = p
+            elif others < p:
+                place = p - 1 + hits
+            elif hits == 0:
+                place += 1
+        out[row] = positions[a + place - 1]
+        total += out[row] * scores[row]
+    return total

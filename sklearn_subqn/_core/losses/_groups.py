@@ -1,0 +1,65 @@
+"""Groups of rows that are compared with one another, such as the results of a query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import ranking as kernel
+from ._base import Floats, Rows
+
+
+class Groups:
+    """A partition of the rows.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Group of each row, numbers from 0 to g - 1 that all occur.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (g + 1,)
+        With the rows sorted by groups, where each begins, and n.
+    places : ndarray of shape (n,)
+        Numbers from zero within each group, for rows sorted by groups.
+    """
+
+    def __init__(self, codes: Rows) -> None:
+        self.codes = codes
+        sizes = np.bincount(codes)
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        self.places = np.arange(len(codes)) - np.repeat(self.starts[:-1], sizes)
+
+    @classmethod
+    def one(cls, n: int) -> Groups:
+        """Return the group of all of n rows."""
+        return cls(np.zeros(n, dtype=np.intp))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def sort(self, keys: npt.NDArray[Any]) -> Rows:
+        """Return the rows sorted by groups, and in a group by ascending keys."""
+        order = np.argsort(keys)
+        if len(self) > 1:
+            order, unsorted = np.empty_like(order), order
+            kernel.gather(unsorted, self.codes, self.starts, order)
+        return order
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum over each group of ``values`` of shape (n,), of shape (g,)."""
+        return np.bincount(self.codes, values, len(self)).astype(np.float64, copy=False)
+
+    def sums_of_sorted(self, values: Floats) -> Floats:
+        """Return sums over groups of values given by sorted rows, of shape (g,)."""
+        return np.add.reduceat(values, self.starts[:-1])
+
+    def means_of_ties(self, values: Floats, keys: Floats) -> Floats:
+        """Return the means of values over runs of equal keys, both by sorted rows."""
+        first = (keys != np.roll(keys, 1)) | (self.places == 0)
+        starts = np.flatnonzero(first)
+        lengths = np.diff(np.append(starts, len(keys)))
+        return np.repeat(np.add.reduceat(values, starts) / lengths, lengths)

@@ -1,0 +1,123 @@
+"""Convex bounds of measures of rankings, by inverted pairs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import ranking as kernel
+from ._base import FirstOrderLoss, Floats
+from ._groups import Groups
+from ._ranking import RankingLoss
+
+
+class _Level(NamedTuple):
+    """Rows of at least some gain against the others, and factors of each group."""
+
+    relevant: npt.NDArray[np.uint8]
+    margins: Floats
+    gains: Floats
+    ideal: Floats
+
+
+class Inversions(FirstOrderLoss):
+    """Bound of a measure of rankings in which rows of equal relevance do not compete.
+
+    For binary relevance, with D(pi) = <a_pi, b> the measure and D* its ideal, the loss
+    of a group is the maximum over permutations pi of
+
+        D* / (P N) * sum over inverted pairs of (z_other - z_relevant) + D* - D(pi),
+
+    P and N being the numbers of relevant and of other rows, and a pair inverted if pi
+    has the other row above (Yue et al. 2007; Chakrabarti et al. 2008). Sorting by z
+    makes each term of the sum non-negative, so that this is a bound of D* - D. How the
+    scores of rows of equal relevance spread costs nothing, in contrast to the linear
+    assignment of ``RankingLoss``, which z = 0 often minimizes where many are equal.
+
+    Gains of several levels are sums of binary ones, b = sum_t (b_t - b_t-1) [b >= b_t],
+    an ideal ranking is ideal for each of them, and the loss is the sum of theirs. The
+    time is O(P N + m log m) for each group of m rows and each level, the memory O(P N)
+    for the largest one.
+
+    Parameters
+    ----------
+    measure : RankingLoss
+        Gives groups, gains and discounts. Of ``ReciprocalRank`` D is the reciprocal
+        rank of the first relevant row.
+    """
+
+    ranks = True
+    counts_rows = True
+
+    def __init__(self, measure: RankingLoss) -> None:
+        self._measure = measure
+        self._levels: tuple[Floats, list[_Level]] | None = None
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self.evaluate(scores, targets, weights)[0]
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        plan = self._measure.prepare(targets)
+        groups = plan.groups
+        order = groups.sort(scores)
+        u, losses = np.zeros_like(scores), np.zeros(len(groups))
+        for level in self._prepare(targets):
+            sizes = np.diff(groups.starts)
+            hits = groups.sums(level.relevant.astype(np.float64))
+            choices = np.empty(int((hits * (sizes - hits + 1.0)).max()), dtype=np.intp)
+            kernel.interleave(
+                scores,
+                order,
+                groups.starts,
+                level.relevant,
+                plan.discounts,
+                self._measure.first_only,
+                level.margins,
+                level.gains,
+                np.empty((2, int(sizes.max()) + 1)),
+                choices,
+                u,
+                losses,
+            )
+            losses += level.ideal
+        group_weights = groups.sums(weights)
+        u *= group_weights[groups.codes]
+        return float(group_weights @ losses), u
+
+    def _prepare(self, targets: Floats) -> list[_Level]:
+        if self._levels is None or self._levels[0] is not targets:
+            self._levels = targets, self._make_levels(targets)
+        return self._levels[1]
+
+    def _make_levels(self, targets: Floats) -> list[_Level]:
+        plan = self._measure.prepare(targets)
+        groups, gains = plan.groups, self._measure.gains(targets)
+        values = np.unique(gains)
+        return [
+            self._level(groups, gains >= high, (high - low) * plan.scale)
+            for low, high in pairwise(values)
+        ]
+
+    def _level(
+        self, groups: Groups, relevant: npt.NDArray[np.bool_], gains: Floats
+    ) -> _Level:
+        sizes, hits = np.diff(groups.starts), groups.sums(relevant.astype(np.float64))
+        if self._measure.first_only:
+            gains = ideal = (gains > 0.0).astype(np.float64)
+        else:
+            discounts = self._measure.discounts(groups.places)
+            best = relevant[groups.sort(~relevant)]
+            ideal = gains * groups.sums_of_sorted(np.where(best, discounts, 0.0))
+        pairs = hits * (sizes - hits)
+        # Where there is nothing to rank, nothing can be lost.
+        ideal = np.where(pairs > 0.0, ideal, 0.0)
+        margins = np.divide(ideal, pairs, out=np.zeros_like(ideal), where=pairs > 0.0)
+        return _Level(relevant.astype(np.uint8), margins, gains, ideal)

@@ -1,0 +1,135 @@
+"""Classification into the leaves of a directed acyclic graph of categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._base import FirstOrderLoss, Floats, PiecewiseQuadratic, Rows
+from ._multiclass import MulticlassHinge
+
+
+class Ontology(FirstOrderLoss):
+    """Hinge of paths through a hierarchy (Teo et al. 2010, Alg. 12).
+
+    Scores z of shape (n, k) belong to the k nodes other than the root. A label stands
+    for the features phi of a leaf, the share of paths from the root to the leaf that
+    pass each node (Cai and Hofmann 2004), and the loss of a row of label y is
+
+        max over labels l of <phi_l - phi_y, z_i> + costs[y, l].
+
+    That is the multiclass hinge of the labels' scores <phi_l, z_i>, which are the sums
+    along the paths that the algorithm finds by traversals.
+
+    Parameters
+    ----------
+    features : ndarray of shape (l, k)
+        phi.
+    costs : ndarray of shape (l, l)
+        Cost of predicting the second label in place of the first.
+    """
+
+    has_lines = True
+
+    def __init__(self, features: Floats, costs: Floats) -> None:
+        self.features = features
+        self._hinge = MulticlassHinge(costs)
+
+    @classmethod
+    def from_parents(
+        cls, parents: list[list[int]], costs: Floats | None = None
+    ) -> Ontology:
+        """Return the loss of a graph.
+
+        Parameters
+        ----------
+        parents : list of lists of int
+            As for ``path_shares``; labels are its leaves, by ascending numbers.
+        costs : ndarray of shape (l, l), optional
+            Default half of the sum of the differences of phi, in absolute value: one
+            for labels without a common node, smaller for neighbors in the graph.
+        """
+        features = path_shares(parents)
+        if costs is None:
+            costs = 0.5 * np.abs(features[:, np.newaxis] - features).sum(axis=2)
+        return cls(features, costs)
+
+    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        return self._hinge.value(self.label_scores(scores), targets, weights)
+
+    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
+        labels = self.label_scores(scores)
+        u = self._hinge.subgradient(labels, targets, weights) @ self.features
+        return np.ascontiguousarray(u)
+
+    def kink_rows(self, scores: Floats, targets: Any) -> Rows:
+        return self._hinge.kink_rows(self.label_scores(scores), targets)
+
+    def argsup(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Floats:
+        u = self._hinge.argsup(
+            self.label_scores(scores), self.label_scores(dscores), targets, weights
+        )
+        return np.ascontiguousarray(u @ self.features)
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> PiecewiseQuadratic:
+        return self._hinge.restrict(
+            self.label_scores(scores), self.label_scores(dscores), targets, weights
+        )
+
+    def label_scores(self, scores: Floats) -> Floats:
+        """Return the scores of the labels, of shape (n, l)."""
+        return np.ascontiguousarray(scores @ self.features.T)
+
+
+def path_shares(parents: list[list[int]]) -> Floats:
+    """Return for each leaf the shares of its paths that pass each node.
+
+    Parameters
+    ----------
+    parents : list of lists of int
+        For each of k nodes the numbers of its parents; -1 is the root. No node is its
+        own ancestor.
+
+    Returns
+    -------
+    features : ndarray of shape (l, k)
+        One row for each node without children, by ascending numbers.
+
+    Raises
+    ------
+    ValueError
+        If there are cycles, or numbers that are no nodes.
+    """
+    k = len(parents)
+    for node, above in enumerate(parents):
+        if not above or not all(-1 <= p < k for p in above):
+            raise ValueError(
+                f"Node {node} must have parents among -1, ..., {k - 1}, got {above}."
+            )
+    # Paths from the root to each node, and how many of them pass each other node: the
+    # latter are the former times the number of paths between.
+    counts = np.full(k, -1.0)
+    passing = np.zeros((k, k))
+    waiting = list(range(k))
+    while waiting:
+        ready = [
+            v for v in waiting if all(p < 0 or counts[p] >= 0.0 for p in parents[v])
+        ]
+        if not ready:
+            raise ValueError(f"Nodes {waiting} are on a cycle or below one.")
+        for v in ready:
+            counts[v] = sum(1.0 if p < 0 else counts[p] for p in parents[v])
+            for p in parents[v]:
+                if p >= 0:
+                    passing[v] += passing[p]
+            passing[v, v] = counts[v]
+        waiting = [v for v in waiting if counts[v] < 0.0]
+    inner = {p for above in parents for p in above}
+    leaves = [v for v in range(k) if v not in inner]
+    features: Floats = passing[leaves] / counts[leaves][:, np.newaxis]
+    return features

@@ -1,0 +1,179 @@
+"""Losses of pairs of rows that should be in a certain order.
+
+A pair (i, j) of which j should have the larger score costs C max(0, 1 + z_i - z_j),
+which is at least C where the order is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import ranking as kernel
+from ._base import (
+    TIE_TOLERANCE,
+    FirstOrderLoss,
+    Floats,
+    PiecewiseQuadratic,
+    Rows,
+)
+from ._groups import Groups
+
+_NO_VALUES = np.empty(0)
+_NO_COSTS = np.empty((0, 0))
+
+
+class OrderedPairs(FirstOrderLoss):
+    """Hinge of all pairs of rows with unequal targets: ordinal regression.
+
+    R(z) = sum over y_i < y_j of s_i s_j C(y_i, y_j) max(0, 1 + z_i - z_j), divided by
+    the sum of s_i s_j over these pairs (Teo et al. 2010, Alg. 8; Joachims 2006). With
+    groups, only rows of the same group make pairs, and R is the mean over groups, each
+    of the weight of its rows. Groups without pairs cost nothing.
+
+    A pair counts as violated if z_j - z_i < 1; at the kink its subgradient is zero.
+    The time is O(n log n) for costs that are constant or linear, whatever the number
+    of levels, and O(n (k + log n)) for a table of costs of k levels. On a line there
+    may be as many kinks as pairs: steps are found by values and subgradients.
+
+    Parameters
+    ----------
+    cost : {"constant", "linear"} or ndarray of shape (k, k)
+        C = 1, or y_j - y_i, or for targets 0, ..., k - 1 a table with C(y_i, y_j) above
+        the diagonal, non-negative.
+    groups : Groups, optional
+        Default one group.
+    """
+
+    ranks = True
+
+    def __init__(
+        self, cost: str | Floats = "constant", groups: Groups | None = None
+    ) -> None:
+        self._cost = cost
+        self._groups = groups
+        self._plan: tuple[Any, ...] = (None,)
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self.evaluate(scores, targets, weights)[0]
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
+
+    def _levels(self, targets: Floats) -> tuple[Floats, Rows]:
+        """Return the distinct targets and the number of each row's."""
+        values, levels = np.unique(targets, return_inverse=True)
+        return values.astype(np.float64), levels.astype(np.intp)
+
+    def _prepare(self, targets: Floats) -> tuple[Any, ...]:
+        groups = self._groups or Groups.one(len(targets))
+        costs = _NO_COSTS
+        if isinstance(self._cost, str):
+            values, levels = self._levels(targets)
+            n_levels = len(values)
+            if self._cost == "constant":
+                values = _NO_VALUES
+        else:
+            values, levels = _NO_VALUES, targets.astype(np.intp)
+            costs = np.ascontiguousarray(self._cost, dtype=np.float64)
+            n_levels = len(costs)
+        return targets, groups, levels, values, costs, n_levels
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        # Targets are the same ones in all calls of a fit.
+        plan = self._plan
+        if plan[0] is not targets:
+            plan = self._plan = self._prepare(targets)
+        _, groups, levels, values, costs, n_levels = plan
+        u = np.empty_like(scores)
+        sums = np.zeros((2, n_levels + 1))
+        order = groups.sort(scores)
+        value = kernel.ordered_pairs(
+            scores, order, groups.starts, levels, values, costs, weights, sums, u
+        )
+        return value, u
+
+
+class RocArea(OrderedPairs):
+    """Hinge of all pairs of a negative and a positive row (Teo et al. 2010, Alg. 7).
+
+    With unit weights it bounds one minus the area under the ROC curve, (27). Targets
+    are -1 and +1.
+    """
+
+    def __init__(self, groups: Groups | None = None) -> None:
+        super().__init__("constant", groups)
+
+    def _levels(self, targets: Floats) -> tuple[Floats, Rows]:
+        return np.arange(2.0), (targets > 0.0).astype(np.intp)
+
+
+class Preferences(FirstOrderLoss):
+    """Hinge of given pairs of rows (Teo et al. 2010, Alg. 9).
+
+    R(z) is the mean of C_p max(0, 1 + z_i - z_j) over pairs p in which j is preferred
+    to i, of weights s_i s_j. Targets are not looked at. At the kink the subgradient of
+    a pair is zero.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (p, 2)
+        Rows (j, i): the first is preferred.
+    costs : ndarray of shape (p,), optional
+        Non-negative, default one.
+    """
+
+    has_lines = True
+    ranks = True
+
+    def __init__(
+        self, pairs: npt.NDArray[np.intp], costs: Floats | None = None
+    ) -> None:
+        self._better, self._worse = np.ascontiguousarray(pairs.T)
+        self._costs = np.ones(len(pairs)) if costs is None else costs
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        m = 1.0 - self._differences(scores)
+        return float(self._weights(weights) @ np.maximum(m, 0.0))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        m = 1.0 - self._differences(scores)
+        active = np.where(m > TIE_TOLERANCE, self._weights(weights), 0.0)
+        n = len(scores)
+        u: Floats = np.bincount(self._worse, active, n).astype(np.float64, copy=False)
+        u -= np.bincount(self._better, active, n)
+        return u
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> PiecewiseQuadratic:
+        """Return the slope with a jump at the kink of each pair."""
+        m, dm = 1.0 - self._differences(scores), -self._differences(dscores)
+        m[np.abs(m) <= TIE_TOLERANCE] = 0.0
+        weights = self._weights(weights)
+        active = np.where(m == 0.0, dm > 0.0, m > 0.0)
+        ahead = m * dm < 0.0
+        jumps = (weights * np.abs(dm))[ahead]
+        return PiecewiseQuadratic(
+            slope=float((weights * dm)[active].sum()),
+            curvature=0.0,
+            kinks=-m[ahead] / dm[ahead],
+            slope_jumps=jumps,
+            curvature_jumps=np.zeros(len(jumps)),
+        )
+
+    def _differences(self, scores: Floats) -> Floats:
+        differences: Floats = scores[self._better] - scores[self._worse]
+        return differences
+
+    def _weights(self, weights: Floats) -> Floats:
+        products = weights[self._better] * weights[self._worse]
+        total = float(products.sum())
+        products *= self._costs
+        if total > 0.0:
+            products /= total
+        return products

@@ -1,0 +1,457 @@
+"""Linear ranking with a proven distance from the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import (
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from ._callbacks import FitTask, with_callbacks
+from ._core.design import Design
+from ._core.losses import (
+    ExpectedRankUtility,
+    Groups,
+    Inversions,
+    Loss,
+    Ndcg,
+    OrderedPairs,
+    PrecisionAtK,
+    RankingLoss,
+    RecallAtK,
+    ReciprocalRank,
+)
+from ._core.objective import Objective
+from ._core.regularizers import L2
+from ._core.solvers import BUNDLE_SOLVERS, Options, Start
+from ._estimator import Floats, LinearEstimator, Progress, n_threads, solve
+from ._validation import (
+    check_callback,
+    check_flag,
+    check_n_jobs,
+    check_number,
+    check_option,
+    check_sample_weight,
+    check_verbose,
+    unchanged_on_failure,
+)
+
+# Measures of rankings, from groups and the rank k at which they end.
+_MEASURES: dict[str, Callable[[Groups, Any], RankingLoss]] = {
+    "ndcg": lambda groups, k: Ndcg(groups, k=k),
+    "mrr": lambda groups, k: ReciprocalRank(groups),
+    "precision": lambda groups, k: PrecisionAtK(k, groups),
+    "recall": lambda groups, k: RecallAtK(k, groups),
+    "rank-utility": lambda groups, k: ExpectedRankUtility(groups),
+}
+_NEED_K = ("precision", "recall")
+_ASSIGNMENT = "-assignment"
+
+_PAIRS = {"pairwise": "constant", "pairwise-linear": "linear"}
+_LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
+
+# Gains 2^y - 1 are finite up to here, and so are their sums.
+_LARGEST_RELEVANCE = 500.0
+
+
+class BMRMRanker(LinearEstimator):
+    """Linear ranking of the rows of each query by bundle methods.
+
+    Minimizes ``alpha / 2 * ||w||² + sum_q v_q loss_q / sum_q v_q`` over queries q, with
+    convex losses of the scores of a query's rows, and reports how far the result is
+    from the optimum at most.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        Strength of the regularization against the *mean* loss of the queries, positive.
+    loss : str or callable, default="pairwise"
+        What a ranking costs, by the relevances y of the rows.
+
+        - "pairwise": the mean of ``max(0, 1 + z_i - z_j)`` over pairs of rows with
+          y_i < y_j, the ranking support vector machine.
+        - "pairwise-linear": the same times y_j - y_i.
+        - "ndcg": a bound of 1 - NDCG at rank ``k``, of gains 2^y - 1 and discounts
+          1 / log2(1 + rank).
+        - "mrr": a bound of 1 - 1 / rank of the first row with y > 0.
+        - "precision", "recall": bounds of how far the precision or recall of rows with
+          y > 0 up to rank ``k`` is from the best possible.
+        - "rank-utility": a bound of 1 - expected rank utility, of gains y and discounts
+          that halve every four ranks.
+        - "ndcg-assignment" and so on: bounds of the same measures by linear assignment
+          of rows to ranks. They also charge how the scores of rows of equal relevance
+          spread; where many are equal, all coefficients may become zero.
+
+        A callable gets the ``Groups`` of rows and returns a ``Loss``.
+    k : int or None, default=None
+        Rank at which measures end, at least 1; ``None`` for all ranks. It holds for
+        "ndcg" and for ``score``, and "precision" and "recall" need it.
+    solver : {"ls-bmrm", "bmrm", "bmrm-aggregated"}, default="ls-bmrm"
+        Bundle method: with a line search, without, or with two cuts only.
+    tol : float, default=1e-3
+        Stop when the objective is proven to be within ``tol`` times itself of the
+        optimum.
+    max_iter : int, default=1000
+        Limit on the number of iterations, at least 1.
+    bundle_size : int or None, default=None
+        Number of cuts to keep, at least 2; ``None`` for no limit.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for the same
+        features.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, of the type of X.
+    intercept_ : float
+        Zero: rankings do not depend on it.
+    objective_ : float
+        Objective at the coefficients.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    Notes
+    -----
+    The losses of measures bound how far the measure is from its best value, for each
+    query. Queries in which all rankings are as good cost nothing, but count in the
+    mean. For a query of m rows, losses of pairs and by assignment take O(m log m) time
+    ("mrr-assignment" O(m²)), the others O(P N) for each level of relevance with P rows
+    of at least that and N below, and as much memory for the largest query.
+
+    References
+    ----------
+    C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
+    Regularized Risk Minimization, JMLR 11: Alg. 3, 8 and 10. T. Joachims (2006),
+    Training Linear SVMs in Linear Time, KDD. Q. Le, A. Smola (2007), Direct
+    Optimization of Ranking Measures, arXiv:0704.3359. S. Chakrabarti et al. (2008),
+    Structured Learning for Non-Smooth Ranking Losses, KDD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRanker
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0, 1])
+    >>> qid = np.repeat(np.arange(6), 10)
+    >>> ranker = BMRMRanker(alpha=1e-3).fit(X, y, qid=qid)
+    >>> bool(ranker.dual_gap_ <= 1e-3 * ranker.objective_)
+    True
+    >>> round(ranker.score(X, y, qid=qid), 3)
+    1.0
+    """
+
+    coef_: npt.NDArray[Any]
+    intercept_: float
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        loss: str | Callable[[Any], Any] = "pairwise",
+        k: int | None = None,
+        solver: str = "ls-bmrm",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        bundle_size: int | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.k = k
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.bundle_size = bundle_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+    ) -> BMRMRanker:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float64 and float32 arrays and CSR matrices of them are used
+            without a copy.
+        y : array-like of shape (n_samples,)
+            Relevances: rows with larger ones should have larger scores. Losses of
+            measures need non-negative ones.
+        qid : array-like of shape (n_samples,), default=None
+            Query of each row, in any order.
+        group : array-like of shape (n_queries,), default=None
+            In place of ``qid`` the numbers of rows of the queries, one after the other.
+            Without either all rows belong to one query.
+        query_weight : array-like of shape (n_queries,), default=None
+            Non-negative weights v of the queries, in the order of ``group`` or of
+            sorted ``qid``.
+
+        Returns
+        -------
+        self : BMRMRanker
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        """
+        self._check_parameters()
+        previous = vars(self).copy() if self.warm_start else {}
+        raw_X, raw_y = X, y
+        X, y = self._check_X(X, y, reset=True)
+        groups = Groups(_codes(qid, group, X.shape[0]))
+        loss = self._loss(groups)
+        y = self._check_relevance(y)
+        design = Design(X, fit_intercept=False, n_threads=n_threads(self.n_jobs))
+        objective = Objective(
+            design,
+            y,
+            loss,
+            L2(design.n_coef),
+            float(self.alpha),
+            _row_weights(query_weight, groups),
+        )
+        start = np.zeros(design.n_params)
+        if self._continues(previous):
+            start = previous["coef_"].astype(np.float64)
+
+        def fitted(w: Floats) -> dict[str, Any]:
+            return {"coef_": w.astype(X.dtype), "intercept_": 0.0}
+
+        name = type(self).__name__
+        task = FitTask(self, 1, self.max_iter, raw_X, raw_y, None)
+        problem = task.problem(name)
+        solution = solve(
+            objective,
+            Start(start),
+            self.solver,
+            Options(bundle_size=self.bundle_size),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            dtype=X.dtype,
+            label=name,
+            verbose=self.verbose,
+            callback=self.callback,
+            task=problem,
+            fitted=fitted,
+            solvers=BUNDLE_SOLVERS,
+        )
+        problem.end()
+        for attribute, value in fitted(solution.w).items():
+            setattr(self, attribute, value)
+        self.objective_ = solution.objective
+        self.dual_gap_ = solution.dual_gap
+        self.n_iter_ = max(1, solution.n_iter)
+        self.history_ = [solution.history]
+        task.end()
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores by which the rows of a query are to be ranked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        scores: npt.NDArray[Any] = safe_sparse_dot(X, self.coef_, dense_output=True)
+        return scores
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> float:
+        """Return the mean normalized discounted cumulative gain of the queries.
+
+        Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
+        scores share their discounts; queries without gains count zero, both as in
+        :func:`~sklearn.metrics.ndcg_score`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Relevances, non-negative.
+        qid, group : array-like, default=None
+            Queries, as in ``fit``.
+
+        Returns
+        -------
+        score : float
+        """
+        scores = self.predict(X)
+        y = _checked_relevance(column_or_1d(y, warn=True), "score")
+        check_consistent_length(scores, y)
+        groups = Groups(_codes(qid, group, len(scores)))
+        gains = np.exp2(y) - 1.0
+        discounts = 1.0 / np.log2(groups.places + 2.0)
+        if self.k is not None:
+            discounts[groups.places >= self.k] = 0.0
+        order = groups.sort(-scores)
+        shared = groups.means_of_ties(discounts, scores[order])
+        total = groups.sums_of_sorted(shared * gains[order])
+        ideal = groups.sums_of_sorted(discounts * gains[groups.sort(-gains)])
+        ratio = np.divide(total, ideal, out=np.zeros_like(total), where=ideal > 0.0)
+        return float(ratio.mean())
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        check_number("alpha", self.alpha, low=0.0, low_included=False)
+        if not callable(self.loss):
+            check_option("loss", self.loss, _LOSSES)
+        if self.k is not None:
+            check_number("k", self.k, low=1, integer=True)
+        elif not callable(self.loss) and self.loss.startswith(_NEED_K):
+            raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
+        check_option("solver", self.solver, list(BUNDLE_SOLVERS))
+        check_number("tol", self.tol, low=0.0)
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        if self.bundle_size is not None:
+            check_number("bundle_size", self.bundle_size, low=2, integer=True)
+        check_flag("warm_start", self.warm_start)
+        check_n_jobs(self.n_jobs)
+        check_callback(self.callback)
+        check_verbose(self.verbose)
+
+    def _loss(self, groups: Groups) -> Loss:
+        if not callable(self.loss):
+            if self.loss in _PAIRS:
+                return OrderedPairs(_PAIRS[self.loss], groups)
+            measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
+            by_assignment = self.loss.endswith(_ASSIGNMENT)
+            return measure if by_assignment else Inversions(measure)
+        loss = self.loss(groups)
+        if not isinstance(loss, Loss):
+            raise TypeError(
+                f"loss must return a Loss, got {loss!r} of type {type(loss).__name__}."
+            )
+        return loss
+
+    def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
+        if callable(self.loss) or self.loss in _PAIRS:
+            return _as_numbers(y)
+        return _checked_relevance(y, f"loss={self.loss!r}")
+
+    def _continues(self, previous: dict[str, Any]) -> bool:
+        """Whether a previous fit was of the same features."""
+        return (
+            "coef_" in previous
+            and previous["coef_"].shape == (self.n_features_in_,)
+            and np.array_equal(
+                previous.get("feature_names_in_", ()),
+                getattr(self, "feature_names_in_", ()),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _as_numbers(y: npt.NDArray[Any]) -> Floats:
+    """Return relevances as float64, an array of their own."""
+    numbers = check_array(
+        column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y"
+    )
+    return np.array(numbers, dtype=np.float64)
+
+
+def _checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
+    """Return relevances of which gains can be computed."""
+    y = _as_numbers(y)
+    if y.min() < 0.0 or y.max() > _LARGEST_RELEVANCE:
+        raise ValueError(
+            f"{what} needs relevances y between 0 and {_LARGEST_RELEVANCE:g}, got "
+            f"values from {y.min():g} to {y.max():g}."
+        )
+    return y
+
+
+def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
+    """Return the number of each row's query, of shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If both are given, or do not fit to n rows.
+    """
+    if qid is not None and group is not None:
+        raise ValueError("Give either qid or group, not both.")
+    if group is not None:
+        sizes = check_array(
+            group, ensure_2d=False, dtype=np.float64, input_name="group"
+        )
+        whole = sizes.ndim == 1 and bool(np.all(sizes == np.floor(sizes)))
+        if not whole or sizes.min() < 1.0 or sizes.sum() != n:
+            raise ValueError(
+                "group must hold the positive numbers of rows of the queries, whose "
+                f"sum is the number {n} of rows; got {group!r}."
+            )
+        return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
+    if qid is None:
+        return np.zeros(n, dtype=np.intp)
+    queries = column_or_1d(qid)
+    if len(queries) != n:
+        raise ValueError(f"qid has {len(queries)} entries for {n} rows.")
+    if queries.dtype.kind == "f" and not np.all(np.isfinite(queries)):
+        raise ValueError("qid must not contain NaN or infinity.")
+    return np.unique(queries, return_inverse=True)[1].astype(np.intp)
+
+
+def _row_weights(query_weight: Any, groups: Groups) -> Floats:
+    """Return weights of the rows that sum to those of the queries, normalized."""
+    try:
+        weights = check_sample_weight(query_weight, len(groups))
+    except ValueError as error:
+        raise ValueError(f"query_weight is not acceptable: {error}") from error
+    return (weights / np.diff(groups.starts))[groups.codes]

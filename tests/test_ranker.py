@@ -1,0 +1,261 @@
+"""BMRMRanker: optima, queries, weights, scores, warm starts, errors."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import ndcg_score
+
+from sklearn_subqn import BMRMRanker
+from sklearn_subqn._core.losses import Ndcg
+from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
+from sklearn_subqn.ranker import _LOSSES
+
+# Objectives are sums of about a hundred terms of size one.
+ROUNDING = 1e-12
+
+
+def queries(n_queries=8, n_rows=7, d=3, seed=0):
+    """Rows whose relevance depends on the first features, and their queries."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_queries * n_rows, d))
+    y = np.digitize(X[:, 0] - 0.5 * X[:, 1] + rng.normal(size=len(X)), [0.0, 1.0])
+    return X, y, np.repeat(np.arange(n_queries), n_rows)
+
+
+def pairs_of(y, qid):
+    """Indices (worse, better) of pairs, and the share of each in the mean loss."""
+    worse, better = np.nonzero((y[:, None] < y) & (qid[:, None] == qid))
+    counts = np.bincount(qid[worse], minlength=qid.max() + 1)
+    return worse, better, 1.0 / (counts[qid[worse]] * len(counts))
+
+
+def ranking_svm(X, y, qid, alpha):
+    """Enclose the optimum of the pairwise problem by its dual, over all pairs."""
+    worse, better, shares = pairs_of(y, qid)
+    D = X[better] - X[worse]
+
+    def negative_dual(beta):
+        v = D.T @ beta
+        return 0.5 * v @ v / alpha - beta.sum(), D @ v / alpha - 1.0
+
+    found = optimize.minimize(
+        negative_dual,
+        0.5 * shares,
+        jac=True,
+        bounds=[(0.0, share) for share in shares],
+        method="L-BFGS-B",
+        options={"maxiter": 20000, "maxfun": 100000, "ftol": 1e-15, "gtol": 1e-10},
+    )
+    w = D.T @ found.x / alpha
+    upper = 0.5 * alpha * w @ w + shares @ np.maximum(1.0 - D @ w, 0.0)
+    return -found.fun, upper
+
+
+@pytest.mark.parametrize("solver", BUNDLE_SOLVERS)
+@pytest.mark.parametrize("alpha", [1e-1, 1e-2])
+def test_pairwise_is_the_ranking_svm(solver, alpha):
+    X, y, qid = queries()
+    lower, upper = ranking_svm(X, y, qid, alpha)
+    assert upper - lower <= 1e-4 * upper
+    model = BMRMRanker(alpha, solver=solver, tol=1e-3, max_iter=20000)
+    model.fit(X, y, qid=qid)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= upper + ROUNDING
+    assert lower <= model.objective_ + ROUNDING
+    worse, better, shares = pairs_of(y, qid)
+    margins = (X[better] - X[worse]) @ model.coef_
+    value = 0.5 * alpha * model.coef_ @ model.coef_
+    value += shares @ np.maximum(1.0 - margins, 0.0)
+    assert model.objective_ == pytest.approx(value)
+
+
+@pytest.mark.parametrize("loss", _LOSSES)
+def test_each_loss_is_solved_and_bounds_are_valid(loss):
+    X, y, qid = queries()
+    model = BMRMRanker(1e-2, loss=loss, k=3, tol=1e-6).fit(X, y, qid=qid)
+    assert 0.0 <= model.dual_gap_ <= 1e-6 * model.objective_
+    rough = BMRMRanker(1e-2, loss=loss, k=3, tol=1e-1).fit(X, y, qid=qid)
+    assert rough.objective_ - rough.dual_gap_ <= model.objective_
+    assert rough.objective_ >= model.objective_ - model.dual_gap_
+    bounds = model.history_[0].lower_bound
+    assert np.all(np.diff([b for b in bounds if b > -np.inf]) >= -1e-15)
+    objective = model.objective_
+
+    def value(w):
+        one = BMRMRanker(1e-2, loss=loss, k=3, warm_start=True, tol=1e9, max_iter=1)
+        one.coef_, one.n_features_in_ = w, 3
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return one.fit(X, y, qid=qid, query_weight=None).objective_
+
+    # Nelder and Mead's simplex knows nothing of bundles.
+    found = optimize.minimize(value, model.coef_ + 0.1, method="Nelder-Mead")
+    assert found.fun >= objective - model.dual_gap_ - 1e-12
+
+
+def test_group_is_another_form_of_qid():
+    X, y, qid = queries()
+    model = BMRMRanker().fit(X, y, qid=qid)
+    by_group = BMRMRanker().fit(X, y, group=np.bincount(qid))
+    names = np.array([f"query {i}" for i in qid])
+    by_names = BMRMRanker().fit(X, y, qid=names)
+    for other in (by_group, by_names):
+        np.testing.assert_array_equal(other.coef_, model.coef_)
+    assert by_group.score(X, y, group=np.bincount(qid)) == model.score(X, y, qid=qid)
+
+
+def test_order_of_rows_does_not_matter():
+    X, y, qid = queries()
+    rows = np.random.default_rng(1).permutation(len(y))
+    for loss in ("pairwise", "ndcg", "mrr-assignment"):
+        model = BMRMRanker(1e-2, loss=loss, tol=1e-8).fit(X, y, qid=qid)
+        other = BMRMRanker(1e-2, loss=loss, tol=1e-8)
+        other.fit(X[rows], y[rows], qid=qid[rows])
+        assert other.objective_ == pytest.approx(model.objective_, rel=1e-7)
+
+
+def test_weight_of_a_query_is_repetition():
+    X, y, qid = queries()
+    weight = np.arange(8) % 3
+    rows = [np.flatnonzero(qid == q) for q in range(8) for _ in range(weight[q])]
+    repeated = np.concatenate(rows)
+    model = BMRMRanker(1e-2, tol=1e-8).fit(X, y, qid=qid, query_weight=weight)
+    other = BMRMRanker(1e-2, tol=1e-8)
+    other.fit(X[repeated], y[repeated], group=[len(r) for r in rows])
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-7)
+
+
+def test_score_is_ndcg():
+    X, y, qid = queries()
+    for k in (None, 3):
+        model = BMRMRanker(k=k).fit(X, y, qid=qid)
+        scores = model.predict(X)
+        # Equal scores share their discounts in both.
+        model.coef_ = np.round(model.coef_, 0)
+        scores = model.predict(X)
+        gains = 2.0**y - 1.0
+        expected = [
+            ndcg_score([gains[qid == q]], [scores[qid == q]], k=k) for q in range(8)
+        ]
+        assert model.score(X, y, qid=qid) == pytest.approx(np.mean(expected))
+    assert model.score(X, np.zeros(len(y)), qid=qid) == 0.0
+
+
+def test_without_queries_all_rows_are_one():
+    X, y, _ = queries()
+    model = BMRMRanker().fit(X, y)
+    other = BMRMRanker().fit(X, y, group=[len(y)])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    expected = ndcg_score([2.0**y - 1.0], [model.predict(X)])
+    assert model.score(X, y) == pytest.approx(expected)
+
+
+def test_queries_without_pairs_cost_nothing():
+    X, y, qid = queries()
+    model = BMRMRanker(1e-2, tol=1e-6).fit(X, np.where(qid < 4, y, 1), qid=qid)
+    half = BMRMRanker(2e-2, tol=1e-6).fit(X[qid < 4], y[qid < 4], qid=qid[qid < 4])
+    assert 2.0 * model.objective_ == pytest.approx(half.objective_, rel=1e-5)
+    nothing = BMRMRanker().fit(X, np.ones(len(y)), qid=qid)
+    assert nothing.objective_ == 0.0
+    assert nothing.dual_gap_ == 0.0
+
+
+@pytest.mark.parametrize(
+    "make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array]
+)
+def test_sparse_equals_dense(make):
+    X, y, qid = queries()
+    X[np.abs(X) < 0.5] = 0.0
+    model = BMRMRanker(tol=1e-6).fit(X, y, qid=qid)
+    other = BMRMRanker(tol=1e-6).fit(make(X), y, qid=qid)
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-6)
+
+
+def test_float32():
+    X, y, qid = queries()
+    model = BMRMRanker(tol=1e-5).fit(X.astype(np.float32), y, qid=qid)
+    assert model.coef_.dtype == np.float32
+    assert model.predict(X.astype(np.float32)).dtype == np.float32
+    other = BMRMRanker(tol=1e-5).fit(X, y, qid=qid)
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-4)
+
+
+def test_warm_start():
+    X, y, qid = queries()
+    model = BMRMRanker(warm_start=True, tol=1e-6).fit(X, y, qid=qid)
+    first = model.history_[0].objective[0]
+    best = model.objective_
+    model.fit(X, y, qid=qid)
+    assert model.history_[0].objective[0] == pytest.approx(best)
+    assert best < first
+    # Other features begin anew.
+    assert model.fit(X[:, :2], y, qid=qid).coef_.shape == (2,)
+
+
+def test_a_loss_of_ones_own():
+    X, y, qid = queries()
+    model = BMRMRanker(1e-2, loss=lambda groups: Ndcg(groups, k=3, decay=0.25))
+    model.fit(X, y, qid=qid)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    with pytest.raises(TypeError, match="must return a Loss"):
+        BMRMRanker(loss=len).fit(X, y, qid=qid)
+
+
+def test_pickle_and_not_fitted():
+    X, y, qid = queries()
+    with pytest.raises(NotFittedError):
+        BMRMRanker().predict(X)
+    model = BMRMRanker().fit(X, y, qid=qid)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+def test_what_is_not_reached_is_said():
+    X, y, qid = queries()
+    with pytest.warns(ConvergenceWarning, match="reached max_iter=1"):
+        BMRMRanker(1e-6, max_iter=1, tol=1e-9).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    ("params", "arguments", "message"),
+    [
+        ({"loss": "map"}, {}, "loss must be one of 'pairwise'"),
+        ({"loss": "precision"}, {}, "loss='precision' needs a rank k"),
+        ({"loss": "recall-assignment"}, {}, "needs a rank k"),
+        ({"k": 0}, {}, "k must be finite and >= 1"),
+        ({"solver": "auto"}, {}, "solver must be one of 'ls-bmrm'"),
+        ({"alpha": 0.0}, {}, "alpha must be finite and > 0"),
+        ({"bundle_size": 1}, {}, "bundle_size must be finite and >= 2"),
+        ({}, {"qid": [0] * 56, "group": [56]}, "either qid or group"),
+        ({}, {"qid": [0] * 55}, "qid has 55 entries for 56 rows"),
+        ({}, {"qid": [np.nan] * 56}, "NaN"),
+        ({}, {"group": [50, 5]}, "sum is the number 56 of rows"),
+        ({}, {"group": [57, -1]}, "positive numbers"),
+        ({}, {"group": [28.5, 27.5]}, "positive numbers"),
+        ({}, {"group": [56], "query_weight": [1, 2]}, "query_weight"),
+        ({}, {"group": [56], "query_weight": [-1.0]}, "query_weight"),
+    ],
+)
+def test_errors_leave_the_estimator_as_it_was(params, arguments, message):
+    X, y, qid = queries()
+    model = BMRMRanker().fit(X, y, qid=qid)
+    before = dict(vars(model.set_params(**params)))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, **arguments)
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "mrr-assignment"])
+def test_relevances_out_of_range(loss):
+    X, y, qid = queries()
+    for wrong in (-1.0 * y, 1000.0 * y):
+        with pytest.raises(ValueError, match="relevances y between 0 and 500"):
+            BMRMRanker(loss=loss).fit(X, wrong, qid=qid)
+    with pytest.raises(ValueError, match="score needs relevances"):
+        BMRMRanker().fit(X, -1.0 * y, qid=qid).score(X, -1.0 * y)

@@ -1,0 +1,242 @@
+"""BMRMClassifier with losses of rankings, of contingency tables and of graphs."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_subqn import BMRMClassifier, BMRMRanker, MulticlassHingeClassifier
+from sklearn_subqn.losses import FBeta, Ontology, Preferences, RocArea
+
+LOSSES = ("roc_area", "f_beta", "precision_at_k", "recall_at_k")
+
+
+def skewed(n=60, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) % 4 == 0).astype(int)
+    return rng.normal(size=(n, d)) + 0.7 * y[:, np.newaxis], y
+
+
+def minimum(columns, offsets, alpha, d):
+    """Minimize alpha / 2 ||w||² + max(columns @ (w, b) + offsets), by SLSQP."""
+
+    def value(x):
+        return 0.5 * alpha * x[:d] @ x[:d] + x[-1]
+
+    constraint = {
+        "type": "ineq",
+        "fun": lambda x: x[-1] - columns @ x[:-1] - offsets,
+        "jac": lambda x: np.column_stack([-columns, np.ones(len(columns))]),
+    }
+    start = np.append(np.zeros(columns.shape[1]), offsets.max())
+    found = optimize.minimize(
+        value,
+        start,
+        method="SLSQP",
+        constraints=[constraint],
+        options={"maxiter": 500, "ftol": 1e-13},
+    )
+    return found.fun
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_f_beta_by_all_labelings(fit_intercept, beta):
+    X, y = skewed(n=9)
+    X1 = np.column_stack([X, np.ones(9)]) if fit_intercept else X
+    signs = 2.0 * y - 1.0
+    columns, offsets = [], []
+    for labels in product([-1.0, 1.0], repeat=9):
+        given = np.array(labels)
+        hits = np.sum((given > 0) & (y > 0)) * (1.0 + beta**2)
+        missed, false = np.sum((given < 0) & (y > 0)), np.sum((given > 0) & (y < 1))
+        columns.append(0.5 * (given - signs) @ X1 / 9.0)
+        offsets.append(1.0 - hits / (hits + beta**2 * missed + false))
+    optimum = minimum(np.array(columns), np.array(offsets), 0.01, 3)
+    model = BMRMClassifier(
+        0.01, loss="f_beta", beta=beta, fit_intercept=fit_intercept, tol=1e-6
+    ).fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= optimum + 1e-9
+    assert optimum <= model.objective_ + 1e-9
+
+
+def test_roc_area_is_the_ranking_of_one_query():
+    X, y = skewed()
+    model = BMRMClassifier(0.01, loss="roc_area", tol=1e-7).fit(X, y)
+    ranker = BMRMRanker(0.01, tol=1e-7).fit(X, y)
+    assert model.objective_ == pytest.approx(ranker.objective_, rel=1e-6)
+    np.testing.assert_allclose(model.coef_[0], ranker.coef_, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_bounds_are_valid_and_rise(loss):
+    X, y = skewed()
+    exact = BMRMClassifier(0.01, loss=loss, k=15, tol=1e-7).fit(X, y)
+    assert 0.0 <= exact.dual_gap_ <= 1e-7 * exact.objective_
+    for solver in ("ls-bmrm", "bmrm"):
+        rough = BMRMClassifier(0.01, loss=loss, k=15, tol=0.05, solver=solver)
+        rough.fit(X, y)
+        assert rough.objective_ - rough.dual_gap_ <= exact.objective_
+        assert rough.objective_ >= exact.objective_ - exact.dual_gap_
+        bounds = np.array(rough.history_[0].lower_bound)
+        assert np.all(np.diff(bounds[np.isfinite(bounds)]) >= -1e-15)
+
+
+@pytest.mark.parametrize("loss", ["precision_at_k", "recall_at_k"])
+@pytest.mark.parametrize("k", [15, 30, 59])
+def test_k_samples_are_positive(loss, k):
+    X, y = skewed()
+    model = BMRMClassifier(0.01, loss=loss, k=k).fit(X, y)
+    assert np.count_nonzero(model.predict(X)) == k
+    without = BMRMClassifier(0.01, loss=loss, k=k, fit_intercept=False).fit(X, y)
+    np.testing.assert_array_equal(without.coef_, model.coef_)
+    assert without.intercept_ == 0.0
+
+
+def test_weights_of_roc_area_are_repetitions():
+    X, y = skewed()
+    weight = np.arange(60) % 3
+    rows = np.repeat(np.arange(60), weight)
+    model = BMRMClassifier(0.01, loss="roc_area", tol=1e-7)
+    model.fit(X, y, sample_weight=weight)
+    other = BMRMClassifier(0.01, loss="roc_area", tol=1e-7).fit(X[rows], y[rows])
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-6)
+    assert model.intercept_ == pytest.approx(other.intercept_, rel=0.05)
+
+
+def test_one_class_against_the_rest():
+    X, _ = skewed()
+    y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    model = BMRMClassifier(0.01, loss="roc_area").fit(X, y)
+    assert model.coef_.shape == (3, 3)
+    assert set(model.predict(X)) <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("loss", ["ordinal", "ordinal_linear"])
+def test_ordinal_regression(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    grades = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
+    names = np.array(["1 poor", "2 fair", "3 good"])[grades]
+    model = BMRMClassifier(0.01, loss=loss, tol=1e-6, warm_start=True).fit(X, names)
+    pairs = {"ordinal": "pairwise", "ordinal_linear": "pairwise-linear"}[loss]
+    ranker = BMRMRanker(0.01, loss=pairs, tol=1e-6).fit(X, grades)
+    assert model.objective_ == pytest.approx(ranker.objective_, rel=2e-6)
+    assert model.score(X, names) > 0.8
+    # A class lies between its thresholds on the line of scores.
+    z, thresholds = X @ model.coef_[1], -np.diff(model.intercept_)
+    assert thresholds[0] <= thresholds[1]
+    expected = model.classes_[np.searchsorted(thresholds, z)]
+    np.testing.assert_array_equal(model.predict(X), expected)
+    best = model.objective_
+    assert model.fit(X, names).history_[0].objective[0] == pytest.approx(best)
+
+
+def test_ordinal_regression_of_two_classes_is_the_roc_area():
+    X, y = skewed()
+    model = BMRMClassifier(0.01, loss="ordinal", tol=1e-7, warm_start=True).fit(X, y)
+    other = BMRMClassifier(0.01, loss="roc_area", tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(model.coef_, other.coef_)
+    np.testing.assert_allclose(model.intercept_, other.intercept_)
+    assert model.fit(X, y).coef_.shape == (1, 3)
+
+
+def test_losses_as_objects():
+    X, y = skewed()
+    for loss, name in ((RocArea(), "roc_area"), (FBeta(2.0), "f_beta")):
+        model = BMRMClassifier(0.01, loss=loss).fit(X, y)
+        named = BMRMClassifier(0.01, loss=name, beta=2.0).fit(X, y)
+        np.testing.assert_array_equal(model.coef_, named.coef_)
+    pairs = np.argwhere(y[:, np.newaxis] > y)
+    model = BMRMClassifier(0.01, loss=Preferences(pairs), tol=1e-7).fit(X, y)
+    named = BMRMClassifier(0.01, loss="roc_area", tol=1e-7).fit(X, y)
+    assert model.objective_ == pytest.approx(named.objective_, rel=1e-6)
+
+
+# Graphs of categories
+
+GRAPH = [[-1], [-1], [0], [0, 1], [1], [3], [3]]
+
+
+def leaves(n=120, d=5, n_leaves=4):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % n_leaves
+    return rng.normal(size=(n, d)) + rng.normal(size=(n_leaves, d))[y], y
+
+
+def test_ontology_without_hierarchy_is_the_multiclass_hinge():
+    X, y = leaves()
+    loss = Ontology.from_parents([[-1]] * 4)
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, tol=1e-6).fit(X, y)
+    flat = MulticlassHingeClassifier(0.01, fit_intercept=False, tol=1e-6).fit(X, y)
+    assert model.objective_ == pytest.approx(flat.objective_, rel=2e-6)
+    np.testing.assert_allclose(
+        model.coef_ - model.coef_.mean(axis=0), flat.coef_, atol=0.02
+    )
+
+
+@pytest.mark.parametrize("solver", ["ls-bmrm", "bmrm", "sublbfgs"])
+def test_ontology_objective_and_bound(solver):
+    X, y = leaves()
+    loss = Ontology.from_parents(GRAPH)
+    params = {"loss": loss, "fit_intercept": False}
+    exact = BMRMClassifier(0.01, tol=1e-6, **params).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = BMRMClassifier(0.01, solver=solver, tol=1e-2, **params).fit(X, y)
+    assert model.objective_ - model.dual_gap_ <= exact.objective_
+    assert exact.objective_ - exact.dual_gap_ <= model.objective_
+    # The scores are those of the leaves, the penalty that of the nodes.
+    nodes = np.linalg.pinv(loss.features) @ exact.coef_
+    scores = X @ exact.coef_.T
+    costs = 0.5 * np.abs(loss.features[:, np.newaxis] - loss.features).sum(axis=2)
+    worst = (scores + costs[y]).max(axis=1) - scores[np.arange(len(y)), y]
+    value = 0.005 * np.sum(nodes**2) + worst.mean()
+    assert exact.objective_ == pytest.approx(value)
+    # Exact solutions have ties, which rounding keeps.
+    ranked = np.round(scores, 12).argmax(axis=1)
+    np.testing.assert_array_equal(exact.predict(X), ranked)
+
+
+def test_ontology_warm_start_and_two_leaves():
+    X, y = leaves()
+    loss = Ontology.from_parents(GRAPH)
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, warm_start=True)
+    best = model.fit(X, y).objective_
+    assert model.fit(X, y).history_[0].objective[0] == pytest.approx(best)
+    two = BMRMClassifier(0.01, loss=Ontology.from_parents([[-1], [-1]]))
+    two.set_params(fit_intercept=False, warm_start=True).fit(X, y % 2).fit(X, y % 2)
+    assert two.coef_.shape == (1, 5)
+    assert two.score(X, y % 2) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"loss": "auc"}, "loss must be one of 'hinge'"),
+        ({"loss": "precision_at_k"}, "loss='precision_at_k' needs a number k"),
+        ({"loss": "precision_at_k", "k": 60}, "k must be less than the number 60"),
+        ({"loss": "recall_at_k", "k": 0}, "k must be finite and >= 1"),
+        ({"loss": "f_beta", "beta": 0.0}, "beta must be finite and > 0"),
+        ({"loss": "f_beta", "class_weight": "balanced"}, "'f_beta' counts samples"),
+        ({"loss": FBeta(), "class_weight": {0: 2.0}}, "FBeta counts samples"),
+        ({"loss": "roc_area", "solver": "alm"}, "solvers that do are 'auto'"),
+        ({"loss": "roc_area", "solver": "sublbfgs"}, "does not support"),
+        ({"loss": "ordinal", "fit_intercept": False}, "needs fit_intercept=True"),
+        ({"loss": Ontology.from_parents(GRAPH)}, "4 leaves, but y has 2 classes"),
+        ({"loss": Ontology.from_parents([[-1], [-1]])}, "fit_intercept=False"),
+    ],
+)
+def test_errors(params, message):
+    X, y = skewed()
+    model = BMRMClassifier().fit(X, y)
+    before = dict(vars(model.set_params(**params)))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+    assert vars(model) == before
