@@ -108,8 +108,8 @@ class Curvature(ABC):
 
     Their shape is that of the scores, (n,) for one score per row. All offer ``take``,
     ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
-    more: ``add_gram`` for Newton directions by factorization, ``apply_one`` and
-    ``coupling`` for quadratic models.
+    more: ``add_gram`` for Newton directions by factorization, ``coupling`` and
+    ``rank_one`` for quadratic models.
     """
 
     def rows(self) -> Rows:
@@ -141,13 +141,17 @@ class Curvature(ABC):
         """
         raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
 
-    def apply_one(self, j: int, dscores: Floats) -> Floats:
-        """Return the column j of ``apply(dscores)``, of shape (n,)."""
-        raise TypeError(f"{type(self).__name__} is not split by scores.")
-
     def coupling(self, j: int, m: int) -> Floats:
         """Return minus the entries (j, m) of the matrices, j != m, non-negative."""
         raise TypeError(f"{type(self).__name__} is not split by scores.")
+
+    def rank_one(self) -> tuple[Floats, Floats, Floats]:
+        """Return a, s and p of matrices diag(a_i) - s_i p_i p_iᵀ.
+
+        Their shapes are (n, k), (n,) and (n, k); the rows of p sum to one, and
+        a = s p.
+        """
+        raise TypeError(f"{type(self).__name__} is not of this form.")
 
 
 class DiagonalCurvature(Curvature):
