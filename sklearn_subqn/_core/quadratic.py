@@ -35,6 +35,7 @@ _SWEEPS = 30
 # many steps, until residuals are this share of those before, or curvature is this share
 # of what the diagonal promises.
 _ROUND = 5
+_MAX_SWEEPS = 50
 _MAX_CG = 50
 _CG_ACCURACY = 0.02
 _FLAT = 1e-10
@@ -158,12 +159,13 @@ class ColumnStep:
     ) -> Floats:
         gradient, v = np.ascontiguousarray(gradient), np.array(start, order="C")
         product = np.zeros_like(self._h)
+        limit = min(limit, _MAX_SWEEPS)
         for done in range(0, limit, _ROUND):
             n_sweeps = min(_ROUND, limit - done)
             violation = self._sweep(gradient, v, product, tol, n_sweeps)
             if violation <= tol or done + n_sweeps == limit:
                 break
-            self._solve_face(gradient, v, product, tol)
+            self._solve_face(gradient, v, product, tol, min(limit, _MAX_CG))
         return v
 
     def _sweep(
@@ -210,7 +212,7 @@ class ColumnStep:
         return violation
 
     def _solve_face(
-        self, gradient: Floats, v: Floats, product: Floats, tol: float
+        self, gradient: Floats, v: Floats, product: Floats, tol: float, limit: int
     ) -> None:
         """Move v towards the minimizer with its zeros and signs; update the product."""
         m = len(v) - self._n_free
@@ -240,7 +242,7 @@ class ColumnStep:
         r = -(slopes + self._l1 * signs) * inside
         small = max(0.5 * tol, _CG_ACCURACY * float(np.abs(r).max(initial=0.0)))
         x, p, before = np.zeros_like(w), np.zeros_like(w), np.inf
-        for _ in range(_MAX_CG):
+        for _ in range(limit):
             y = inverse * r
             now = float(np.vdot(r, y))
             if np.abs(r).max(initial=0.0) <= small:
@@ -328,6 +330,10 @@ class QuadraticModel:
                 self._l2,
                 self._n_free,
             )
+
+    def covers(self, features: Rows) -> bool:
+        """Whether all of these features may change."""
+        return bool(np.isin(features, self._features).all())
 
     def _whole_gram(self) -> Floats:
         """Return H, for all classes together."""

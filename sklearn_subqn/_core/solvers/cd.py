@@ -19,6 +19,7 @@ from .sample import spread
 # The model is minimized until its violations are this share of those before: first
 # roughly, then, once its predictions are good, such that its dual point is feasible.
 _ROUGH, _FINE = 0.1, 1e-3
+_SAMPLED = 0.03
 _MAX_ROUGH, _MAX_FINE = 10, 2000
 
 # The error of the prediction as a share of the gap, below which it is good.
@@ -33,6 +34,7 @@ _GROWTH = 2
 # nor from less than so many rows for each parameter in use; and no longer so once
 # violations fall to more than this share of those before.
 _CHEAP = 4.0
+_COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
 _SLOW = 0.5
 
@@ -44,7 +46,7 @@ _MAX_STUCK = 5
 # at least so many, altogether and per feature.
 _STRIDE = 4
 _MIN_ROWS = 1000
-_ROWS_PER_FEATURE = 5
+_ROWS_PER_FEATURE = 4
 
 
 def cd(objective: Objective, start: Start) -> Solver:
@@ -78,6 +80,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     bound, stated = -np.inf, False
     good = False
     sample, rows, sampled_stride = objective, np.arange(0), 1
+    model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
@@ -101,14 +104,17 @@ def cd(objective: Objective, start: Start) -> Solver:
         before = worst
         fine = good or stride > 1
         share, max_sweeps = (_FINE, _MAX_FINE) if fine else (_ROUGH, _MAX_ROUGH)
+        share = _SAMPLED if stride > 1 else share
         if stride != sampled_stride:
             rows = spread(len(point.scores), len(point.scores) // stride)
             if not objective.weights[rows].any():
                 stride = largest_stride = 1
             sample = objective.sample(rows) if stride > 1 else objective
             sampled_stride = stride
-        thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
-        model = QuadraticModel(thinned, features, max_sweeps)
+            model = None
+        if stride == 1 or model is None or not model.covers(features):
+            thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
+            model = QuadraticModel(thinned, features, max_sweeps)
         p = model.minimize(w, gradient, share * worst, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
@@ -160,8 +166,9 @@ def hessian_stride(objective: Objective, w: Floats, features: Rows) -> int:
     The estimate is off by about the square root of the number of parameters in use over
     that of rows. It pays where the matrix takes the time of many products with X.
     """
-    cost = objective.design.gram_cost(len(features))
-    n_used = max(int(np.count_nonzero(w)), _SMALL_SET // 4)
+    k = objective.design.n_outputs or 1
+    cost = objective.design.gram_cost(len(features)) if k == 1 else _COST_OF_SWEEPS
+    n_used = max(int(np.count_nonzero(w)) / k, _SMALL_SET // 4)
     affordable = objective.design.n_rows / (_ROWS_PER_USED * n_used)
     wanted = min(cost / _CHEAP, affordable)
     return 2 ** int(np.log2(wanted)) if wanted >= 2.0 else 1
@@ -215,10 +222,12 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     if not objective.weights[rows].any():
         return w
     sample = objective.sample(rows)
+    before = np.inf
     for iterate in cd(sample, Start(_sample_solution(sample, w))):
-        w = iterate.point.w
-        gap = iterate.point.value - iterate.lower_bound
-        if gap <= 0.5 * np.count_nonzero(w) / sample.design.n_rows:
+        w, value = iterate.point.w, iterate.point.value
+        excess = 0.5 * np.count_nonzero(w) / sample.design.n_rows
+        if before - value <= excess:
             break
+        before = value
     objective.design.count(sample.design, sample.passes)
     return w
