@@ -40,6 +40,9 @@ _MAX_CG = 50
 _CG_ACCURACY = 0.02
 _FLAT = 1e-10
 
+# They also end once more than this share of the coordinates would change their sign.
+_CROSSINGS = 0.05
+
 
 class Step(Protocol):
     """What minimizes a model."""
@@ -241,6 +244,7 @@ class ColumnStep:
         slopes = gradient[face] + adjoint(product) + l2 * w
         r = -(slopes + self._l1 * signs) * inside
         small = max(0.5 * tol, _CG_ACCURACY * float(np.abs(r).max(initial=0.0)))
+        most = _CROSSINGS * np.count_nonzero(signs)
         x, p, before = np.zeros_like(w), np.zeros_like(w), np.inf
         for _ in range(limit):
             y = inverse * r
@@ -255,11 +259,14 @@ class ColumnStep:
                 break
             x += now / curvature * p
             r -= now / curvature * q
+            if np.count_nonzero(signs * (w + x) < 0.0) > most:
+                break
         ahead = w * x < 0.0
         ahead[len(rows) :] = False
         first = float((-w[ahead] / x[ahead]).min(initial=1.0))
-        clipped = np.where(signs * (w + x) < 0.0, -w, x)
-        for step in (clipped, first * x):
+        for length in (1.0, 0.3, first):
+            step = length * x
+            step = np.where(signs * (w + step) < 0.0, -w, step)
             change = forward(step)
             quadratic = np.vdot(adjoint(change) + l2 * step, step)
             l1 = self._l1 * (np.abs(w + step) - np.abs(w)) * (1.0 - free)

@@ -20,6 +20,7 @@ from .sample import spread
 # roughly, then, once its predictions are good, such that its dual point is feasible.
 _ROUGH, _FINE = 0.1, 1e-3
 _SAMPLED = 0.03
+_SHARE_OF_GAP = 0.02
 _MAX_ROUGH, _MAX_FINE = 10, 2000
 
 # The error of the prediction as a share of the gap, below which it is good.
@@ -75,6 +76,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     step only.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
+    k = objective.design.n_outputs or 1
     at_zero = not start.w.any()
     point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
@@ -95,16 +97,20 @@ def cd(objective: Objective, start: Start) -> Solver:
         features = working_set(objective, point, worst)
         stride = min(hessian_stride(objective, w, features), largest_stride)
         if stride > 1 and worst > _SLOW * before:
-            stride = largest_stride = max(1, stride // 4)
+            stride = largest_stride = max(1, stride // 2)
         n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
         least = min(least, worst)
         if n_stuck > _MAX_STUCK and not point.value < value:
             return "no_progress"
         value = min(value, point.value)
         before = worst
-        fine = good or stride > 1
-        share, max_sweeps = (_FINE, _MAX_FINE) if fine else (_ROUGH, _MAX_ROUGH)
-        share = _SAMPLED if stride > 1 else share
+        tol = (_SAMPLED if stride > 1 and k == 1 else _ROUGH) * worst
+        if good:
+            # A dual point off the constraints by so much costs this share of the gap.
+            size = float(np.abs(w[: regularizer.n_penalized]).sum())
+            share = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
+            tol = min(max(share, _FINE * worst), tol)
+        max_sweeps = _MAX_FINE if good or stride > 1 else _MAX_ROUGH
         if stride != sampled_stride:
             rows = spread(len(point.scores), len(point.scores) // stride)
             if not objective.weights[rows].any():
@@ -115,7 +121,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         if stride == 1 or model is None or not model.covers(features):
             thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
             model = QuadraticModel(thinned, features, max_sweeps)
-        p = model.minimize(w, gradient, share * worst, max_sweeps)
+        p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
         step = backtrack(line, float(gradient @ p) + alpha * penalties)
