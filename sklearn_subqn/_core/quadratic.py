@@ -162,13 +162,14 @@ class ColumnStep:
     ) -> Floats:
         gradient, v = np.ascontiguousarray(gradient), np.array(start, order="C")
         product = np.zeros_like(self._h)
+        max_cg = min(limit, _MAX_CG)
         limit = min(limit, _MAX_SWEEPS)
         for done in range(0, limit, _ROUND):
             n_sweeps = min(_ROUND, limit - done)
             violation = self._sweep(gradient, v, product, tol, n_sweeps)
             if violation <= tol or done + n_sweeps == limit:
                 break
-            self._solve_face(gradient, v, product, tol, min(limit, _MAX_CG))
+            self._solve_face(gradient, v, product, tol, max_cg)
         return v
 
     def _sweep(
