@@ -31,17 +31,18 @@ _LONGEST = 50.0
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved.
 _SWEEPS = 30
 
-# Sweeps over columns are followed, after so many, by conjugate gradients: at most so
-# many steps, until residuals are this share of those before, or curvature is this share
-# of what the diagonal promises.
-_ROUND = 5
-_MAX_SWEEPS = 50
-_MAX_CG = 50
-_CG_ACCURACY = 0.02
-_FLAT = 1e-10
+# Sweeps over columns, so many altogether, alternate in rounds with conjugate gradients.
+_ROUND, _MAX_SWEEPS = 5, 50
 
-# They also end once more than this share of the coordinates would change their sign.
-_CROSSINGS = 0.05
+# These end after so many steps, or where residuals are this share of those before,
+# where curvature is this share of what the diagonal promises, or where more than this
+# share of the coordinates would change signs: then the zeros are not yet found.
+_MAX_CG = 50
+_CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
+
+# Shares of a step that are tried, with coordinates set to zero that would change signs,
+# before the one that changes none.
+_SHARES = (1.0, 0.3)
 
 
 class Step(Protocol):
@@ -151,8 +152,9 @@ class ColumnStep:
         diagonal = np.ascontiguousarray(diagonal.reshape(len(diagonal), -1))
         m = len(columns.positions)
         self._diagonal = np.empty((m + n_free, diagonal.shape[1]))
+        indptr, indices, data = columns.arrays
         coordinate_descent.squares(
-            *columns.arrays, columns.positions, diagonal, self._diagonal[:m]
+            indptr, indices, data, columns.positions, diagonal, self._diagonal[:m]
         )
         self._diagonal[m:] = diagonal.sum(axis=0)
         self._h = diagonal
@@ -176,10 +178,13 @@ class ColumnStep:
         self, gradient: Floats, v: Floats, product: Floats, tol: float, n_sweeps: int
     ) -> float:
         m = len(v) - self._n_free
-        where = (*self._columns.arrays, self._columns.positions)
+        indptr, indices, data = self._columns.arrays
         if v.shape[1] == 1:
             violation, _ = coordinate_descent.sweep_columns(
-                *where,
+                indptr,
+                indices,
+                data,
+                self._columns.positions,
                 self._h[:, 0],
                 product[:, 0],
                 gradient[:m, 0],
@@ -197,7 +202,10 @@ class ColumnStep:
         # Entries beside the diagonal are at most as large as it, altogether.
         bounds = 2.0 * self._diagonal
         violation, _ = coordinate_descent.sweep_blocks(
-            *where,
+            indptr,
+            indices,
+            data,
+            self._columns.positions,
             a + self._added,
             s,
             p,
@@ -265,7 +273,7 @@ class ColumnStep:
         ahead = w * x < 0.0
         ahead[len(rows) :] = False
         first = float((-w[ahead] / x[ahead]).min(initial=1.0))
-        for length in (1.0, 0.3, first):
+        for length in (*_SHARES, first):
             step = length * x
             step = np.where(signs * (w + step) < 0.0, -w, step)
             change = forward(step)

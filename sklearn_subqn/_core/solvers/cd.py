@@ -16,10 +16,11 @@ from ..quadratic import QuadraticModel, damping
 from .run import Iterate, Solver, Start
 from .sample import spread
 
-# The model is minimized until its violations are this share of those before: first
-# roughly, then, once its predictions are good, such that its dual point is feasible.
-_ROUGH, _FINE = 0.1, 1e-3
-_SAMPLED = 0.03
+# The model is minimized until its violations are this share of those before: roughly
+# at first; a little better with a matrix from a sample, on which sweeps are cheap; and,
+# once predictions are good, until its dual point is so nearly feasible that the bound
+# lacks this share of the gap by it.
+_ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.02
 _MAX_ROUGH, _MAX_FINE = 10, 2000
 
@@ -32,8 +33,9 @@ _SMALL_SET = 200
 _GROWTH = 2
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
-# nor from less than so many rows for each parameter in use; and no longer so once
-# violations fall to more than this share of those before.
+# nor from less than so many rows for each parameter in use; and from twice as many once
+# violations fall to more than this share of those before. With several scores per row,
+# minimizing a model takes about so many products.
 _CHEAP = 4.0
 _COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
@@ -74,6 +76,9 @@ def cd(objective: Objective, start: Start) -> Solver:
     its prediction by the quadratic model. The latter satisfies the dual constraints up
     to the accuracy to which the model was minimized, and is off by the square of the
     step only.
+
+    A matrix from a sample of the rows serves several iterations, as long as violations
+    fall by half in each.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
     k = objective.design.n_outputs or 1
@@ -167,10 +172,10 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
 
 
 def hessian_stride(objective: Objective, w: Floats, features: Rows) -> int:
-    """Return the stride s of the rows of which the Hessian is to be estimated.
+    """Return the stride of the rows of which the Hessian is to be estimated.
 
     The estimate is off by about the square root of the number of parameters in use over
-    that of rows. It pays where the matrix takes the time of many products with X.
+    that of rows. It pays where models take the time of many products with X.
     """
     k = objective.design.n_outputs or 1
     cost = objective.design.gram_cost(len(features)) if k == 1 else _COST_OF_SWEEPS
@@ -219,7 +224,7 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     """Return w, or the minimizer on a sample, as accurate as makes sense, for w = 0.
 
     Its expected excess over the optimum on all rows is about half the number of
-    parameters over that of rows.
+    parameters over that of rows: steps that gain less are in vain.
     """
     n, d = objective.design.n_rows, objective.design.n_features
     if w.any() or n < _STRIDE * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
