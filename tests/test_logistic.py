@@ -142,7 +142,7 @@ def test_fenchel_young(loss, scale):
     value = loss.value(scores, targets, weights)
     assert np.isfinite(value)
     u = loss.subgradient(scores, targets, weights)
-    assert loss.is_feasible(u, targets, weights)
+    assert loss.feasible(u, targets, weights).all()
     both = value + loss.conjugate(u, targets, weights)
     assert both == pytest.approx(np.vdot(u, scores), abs=1e-12 * scale)
     for c in (0.0, 0.3, 0.9):
@@ -157,7 +157,7 @@ def test_leveled_duals_are_feasible_and_sum_to_zero(loss):
     level = loss.level(u, targets, weights)
     assert_allclose(level.sum(axis=0), 0.0, atol=1e-15)
     shifted = level * (1.0 - 1e-12)
-    assert loss.is_feasible(shifted, targets, weights)
+    assert loss.feasible(shifted, targets, weights).all()
     if scores.ndim == 2:
         assert_allclose(level.sum(axis=1), 0.0, atol=1e-15)
 
@@ -166,8 +166,12 @@ def test_feasibility_refuses_what_is_not():
     for loss in (Logistic(), Softmax()):
         scores, targets, weights = scores_and_targets(loss)
         u = loss.subgradient(scores, targets, weights)
-        assert not loss.is_feasible(-u, targets, weights)
-        assert not loss.is_feasible(20.0 * u, targets, weights)
+        assert not loss.feasible(-u, targets, weights).any()
+        far = u.copy()
+        far[::2] *= 20.0
+        mixed = loss.feasible(far, targets, weights)
+        assert mixed[1::2].all()
+        assert not mixed[::2].all()
 
 
 # Penalty

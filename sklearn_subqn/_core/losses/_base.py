@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
 #: Slope and curvature of a function of a step size.
 Derivatives = Callable[[float], tuple[float, float]]
@@ -236,9 +237,12 @@ class Loss(ABC):
         """
         return self.subgradient(scores, targets, weights)
 
-    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
-        """Return whether R*(u) is finite for u = ``dual``."""
-        return bool(np.isfinite(self.conjugate(dual, targets, weights)))
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        """Return for each row, of shape (n,), whether its part of R*(u) is finite.
+
+        Offered by the losses of quadratic models, and exact but for rounding.
+        """
+        raise TypeError(f"{type(self).__name__} does not tell rows apart.")
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u."""

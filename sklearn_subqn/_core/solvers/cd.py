@@ -21,11 +21,12 @@ from .sample import spread
 # once predictions are good, until its dual point is so nearly feasible that the bound
 # lacks this share of the gap by it.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
-_SHARE_OF_GAP = 0.02
+_SHARE_OF_GAP = 0.05
 _MAX_ROUGH, _MAX_FINE = 10, 2000
 
-# The error of the prediction as a share of the gap, below which it is good.
-_GOOD = 0.3
+# The error of the prediction as a share of the gap, and of the objective, below which
+# it is good.
+_GOOD, _SMALL = 0.3, 3e-4
 
 # A working set holds at least so many features, and grows from one iteration to the
 # next by at most this factor of those that are used.
@@ -139,7 +140,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         stated = False
         if step == 1.0 and stride == 1:
             dual, error = predicted_dual(line, new)
-            if error <= _GOOD * (new.value - bound):
+            if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
                 stated = predicted > bound
@@ -152,18 +153,20 @@ def cd(objective: Objective, start: Start) -> Solver:
 def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
     """Return the dual point that the quadratic model predicts for the step 1.
 
+    Rows whose prediction is infeasible have the gradient of the loss at ``new``.
+
     Returns
     -------
     dual : ndarray of the shape of the scores
     error : float
         Its share of the gap at ``new`` that is due to the loss, by the inequality of
-        Fenchel and Young; ``inf`` if it is infeasible.
+        Fenchel and Young.
     """
     o, point = line.start.objective, line.start
     dual = point.dual + damping(point) * line.dscores
     dual += point.curvature.apply(line.dscores.copy())
-    if not o.loss.is_feasible(dual, o.targets, o.weights):
-        return dual, np.inf
+    beyond = ~o.loss.feasible(dual, o.targets, o.weights)
+    dual[beyond] = new.dual[beyond]
     if o.n_free:
         dual = o.loss.level(dual, o.targets, o.weights)
     error = o.loss.value(new.scores, o.targets, o.weights)
