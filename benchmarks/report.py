@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import common
 import kernels
+import l1_logistic
 import leukemia
 import online_quadratics
 import online_res
@@ -19,6 +20,7 @@ TITLES = {
     svm_peers: "Seconds to relative gaps, beside other libraries",
     svm_memory: "Memory and growth with the input",
     kernels: "What compiled kernels are worth",
+    l1_logistic: "L1-regularized logistic regression",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
     online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
