@@ -316,6 +316,11 @@ class QuadraticModel:
         Those that may change.
     n_sweeps : int
         About how many sweeps will be needed, which decides whether H is formed.
+
+    Attributes
+    ----------
+    by_columns : bool
+        Whether H is not formed, which makes accuracy dear.
     """
 
     def __init__(self, point: Point, features: Rows, n_sweeps: int) -> None:
@@ -334,6 +339,7 @@ class QuadraticModel:
             by_gram = len(features) * K <= _MAX_JOINT
         else:
             by_gram = not columns.sparse or (small and worth_it)
+        self.by_columns = not by_gram
         self._step: Step
         if by_gram:
             self._step = GramStep(self._whole_gram(), *self._penalties(K))

@@ -110,12 +110,6 @@ def cd(objective: Objective, start: Start) -> Solver:
             return "no_progress"
         value = min(value, point.value)
         before = worst
-        tol = (_SAMPLED if stride > 1 and k == 1 else _ROUGH) * worst
-        if good:
-            # A dual point off the constraints by so much costs this share of the gap.
-            size = float(np.abs(w[: regularizer.n_penalized]).sum())
-            share = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
-            tol = min(max(share, _FINE * worst), tol)
         max_sweeps = _MAX_FINE if good or stride > 1 else _MAX_ROUGH
         if stride != sampled_stride:
             rows = spread(len(point.scores), len(point.scores) // stride)
@@ -127,6 +121,13 @@ def cd(objective: Objective, start: Start) -> Solver:
         if stride == 1 or model is None or not model.covers(features):
             thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
             model = QuadraticModel(thinned, features, max_sweeps)
+        share = _FINE if good else _SAMPLED if stride > 1 and k == 1 else _ROUGH
+        tol = share * worst
+        if good and model.by_columns:
+            # A dual point off the constraints by so much costs this share of the gap.
+            size = float(np.abs(w[: regularizer.n_penalized]).sum())
+            enough = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
+            tol = min(max(enough, tol), _ROUGH * worst)
         p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
