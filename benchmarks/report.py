@@ -9,6 +9,7 @@ import bundle
 import common
 import joint_scaling
 import kernels
+import l1_logistic
 import leukemia
 import multiclass
 import multilabel
@@ -32,6 +33,7 @@ TITLES = {
     multiclass: "Joint multiclass hinge: seconds of one thread to relative gaps",
     multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
     joint_scaling: "Joint losses: growth of the line search, memory of a large fit",
+    l1_logistic: "L1-regularized logistic regression",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
     online: "Online learning without tuning",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",

@@ -49,7 +49,7 @@ EXPLICIT = [
     SubLBFGSLinearSVC(solver="sublbfgs"),
     SubLBFGSLinearSVC(solver="subbfgs"),
     SubLBFGSLinearSVC(loss="squared_hinge", solver="lbfgs"),
-    L1LogisticOWLQN(solver="cd", tol=1e-13),
+    L1LogisticOWLQN(solver="cd", tol=1e-15),
     L1LogisticOWLQN(solver="owlqn"),
     L1LogisticOWLQN(solver="owlqn*"),
     L1LogisticOWLQN(solver="fista"),

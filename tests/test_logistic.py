@@ -124,8 +124,10 @@ def test_parts_of_the_curvature_agree(loss):
         for m in range(k):
             if m != j:
                 assert_allclose(-curvature.coupling(j, m), column[:, m])
-        if k > 1:
-            assert_allclose(curvature.apply_one(j, p), product[:, j])
+    if k > 1:
+        a, s, q = curvature.rank_one()
+        moved = s * np.einsum("ik,ik->i", q, p)
+        assert_allclose(a * p - moved[:, np.newaxis] * q, product)
     assert_allclose(curvature.total(), total, atol=1e-15)
     rows = np.array([3, 1, 20])
     assert_allclose(curvature.take(rows).apply(p[rows]), product[rows])
@@ -140,7 +142,7 @@ def test_fenchel_young(loss, scale):
     value = loss.value(scores, targets, weights)
     assert np.isfinite(value)
     u = loss.subgradient(scores, targets, weights)
-    assert loss.is_feasible(u, targets, weights)
+    assert loss.feasible(u, targets, weights).all()
     both = value + loss.conjugate(u, targets, weights)
     assert both == pytest.approx(np.vdot(u, scores), abs=1e-12 * scale)
     for c in (0.0, 0.3, 0.9):
@@ -155,7 +157,7 @@ def test_leveled_duals_are_feasible_and_sum_to_zero(loss):
     level = loss.level(u, targets, weights)
     assert_allclose(level.sum(axis=0), 0.0, atol=1e-15)
     shifted = level * (1.0 - 1e-12)
-    assert loss.is_feasible(shifted, targets, weights)
+    assert loss.feasible(shifted, targets, weights).all()
     if scores.ndim == 2:
         assert_allclose(level.sum(axis=1), 0.0, atol=1e-15)
 
@@ -164,8 +166,12 @@ def test_feasibility_refuses_what_is_not():
     for loss in (Logistic(), Softmax()):
         scores, targets, weights = scores_and_targets(loss)
         u = loss.subgradient(scores, targets, weights)
-        assert not loss.is_feasible(-u, targets, weights)
-        assert not loss.is_feasible(20.0 * u, targets, weights)
+        assert not loss.feasible(-u, targets, weights).any()
+        far = u.copy()
+        far[::2] *= 20.0
+        mixed = loss.feasible(far, targets, weights)
+        assert mixed[1::2].all()
+        assert not mixed[::2].all()
 
 
 # Penalty
@@ -253,6 +259,99 @@ def test_kernels_minimize_the_model(dtype, index):
     assert np.all(np.abs(total[v == 0.0]) <= 0.3 + 1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_block_kernel_minimizes_the_model(dtype, index, fit_intercept):
+    rng = np.random.default_rng(0)
+    n, d, k, which = 30, 8, 3, np.array([1, 2, 4, 5, 7])
+    X = (rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)).astype(dtype)
+    p, s = rng.dirichlet(np.ones(k), n), rng.random(n)
+    added = 0.1 * rng.random((n, k))
+    a = s[:, None] * p + added
+    m = len(which)
+    A = X[:, which].astype(float)
+    w, g = rng.normal(size=(m, k)), rng.normal(size=(m, k))
+    v, b, product = w.copy(), np.zeros(k * fit_intercept), np.zeros((n, k))
+    free_gradient = rng.normal(size=k)
+    diagonal = a - s[:, None] * p * p
+    squares = np.empty((m, k))
+    columns = sparse.csc_array(X)
+    arrays = (
+        columns.indptr.astype(index),
+        columns.indices.astype(index),
+        columns.data,
+        which,
+    )
+    coordinate_descent.squares(*arrays, diagonal, squares)
+    assert_allclose(squares, (A * A).T @ diagonal, rtol=1e-6)
+    worst, _ = coordinate_descent.sweep_blocks(
+        *arrays,
+        a,
+        s,
+        p,
+        product,
+        g,
+        2.0 * squares,
+        v,
+        0.3,
+        0.1,
+        free_gradient,
+        2.0 * diagonal.sum(axis=0),
+        b,
+        1e-10,
+        100_000,
+    )
+    assert worst <= 1e-10
+    z = A @ (v - w)
+    z = z + b if fit_intercept else z
+    assert_allclose(product, a * z - (s * (p * z).sum(axis=1))[:, None] * p, atol=1e-6)
+    total = g + A.T @ product + 0.1 * v
+    assert_allclose(total[v != 0.0], -0.3 * np.sign(v[v != 0.0]), atol=1e-8)
+    assert np.all(np.abs(total[v == 0.0]) <= 0.3 + 1e-8)
+    if fit_intercept:
+        assert_allclose(free_gradient + product.sum(axis=0), 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.8])
+def test_several_classes_by_columns_and_by_matrix_agree(
+    container, fit_intercept, l1_ratio, monkeypatch
+):
+    X, y = data(n_classes=4)
+    X[np.abs(X) < 0.3] = 0.0
+    options = {"l1_ratio": l1_ratio, "fit_intercept": fit_intercept, "alpha": 5e-3}
+    joint = solve(problem(container(X), y, **options), tol=1e-10)
+    monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
+    by_columns = solve(problem(container(X), y, **options), tol=1e-10)
+    assert by_columns.status == "converged"
+    assert by_columns.point.value == pytest.approx(joint.point.value, rel=1e-9)
+    assert by_columns.lower_bound <= joint.point.value + ROUNDING
+
+
+def test_models_without_any_use_of_their_columns():
+    """Columns of zeros only, and a start with no coordinate to solve for."""
+    X, y = data(n_classes=3)
+    X[:, 3] = 0.0
+    for fit_intercept in (True, False):
+        objective = problem(
+            sparse.csr_array(X), y, alpha=10.0, fit_intercept=fit_intercept
+        )
+        point = settle(objective.origin())
+        columns = objective.design.columns(np.arange(12))
+        added = quadratic.damping(point)
+        step = quadratic.ColumnStep(
+            columns, point.curvature, added, 10.0, 0.0, int(fit_intercept)
+        )
+        start = np.zeros((12 + fit_intercept, 3))
+        gradient = np.ones_like(start)
+        gradient[12:] = [1.0, -1.0, 0.0]
+        v = step.minimize(gradient, start, 1e-12, 2000)
+        assert not v[:12].any()
+        assert bool(v[12:].any()) == fit_intercept
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
     """Correlated columns, on which sweeps alone converge slowly."""
@@ -279,6 +378,23 @@ def test_kernels_refuse_arrays_of_different_lengths():
         coordinate_descent.sweep_gram(square, short, long, long, long, 0.0, 1)
     with pytest.raises(ValueError, match="differ in length"):
         coordinate_descent.sweep_gram(square, long, long, short, long, 0.0, 1)
+    columns = sparse.csc_array(square)
+    arrays = columns.indptr, columns.indices, columns.data, np.arange(3)
+    wide, out = np.zeros((3, 2)), np.zeros((2, 2))
+    with pytest.raises(ValueError, match="differ in length"):
+        coordinate_descent.squares(*arrays, wide, out)
+    none = np.empty(0)
+    good = [wide, long, wide, wide.copy(), wide, wide, wide.copy()]
+    for j, bad in ((0, out), (1, short), (2, square), (4, out), (5, square), (6, out)):
+        wrong = [bad if i == j else array for i, array in enumerate(good)]
+        with pytest.raises(ValueError, match="differ in length"):
+            coordinate_descent.sweep_blocks(
+                *arrays, *wrong, 0.1, 0.0, none, none, none, 0.0, 1
+            )
+    with pytest.raises(ValueError, match="intercepts differ in length"):
+        coordinate_descent.sweep_blocks(
+            *arrays, *good, 0.1, 0.0, none, none, short, 0.0, 1
+        )
 
 
 # Optima

@@ -328,10 +328,8 @@ class Design:
         return SimplexSweeps(self, loss, weights, alpha, dual)
 
     def columns(self, columns: Rows) -> Columns:
-        """Return some of the columns of X, for products with one score per row."""
-        X = self._by_columns if sparse.issparse(self._X) else self._X
-        whole = len(columns) == self.n_features
-        return Columns(self, columns, X if whole else X[:, columns])
+        """Return some of the columns of X."""
+        return Columns(self, columns)
 
     def gram_cost(self, n_columns: int) -> float:
         """Return about how many products with X a Gram matrix of columns costs."""
@@ -684,37 +682,56 @@ class Columns:
     design : Design
     columns : ndarray of shape (m,)
         Their indices in X.
-    block : ndarray or CSC array of shape (n, m)
 
     Attributes
     ----------
-    block : ndarray or CSC array of shape (n, m)
-        A.
     sparse : bool
-        Whether A is a CSC array.
+        Whether X is sparse.
     row_size : float
         Mean number of stored entries in a row.
     """
 
-    def __init__(self, design: Design, columns: Rows, block: Any) -> None:
+    def __init__(self, design: Design, columns: Rows) -> None:
         self._design = design
         self._columns = columns
-        self.block = block
-        self.sparse = sparse.issparse(block)
-        stored = block.nnz if self.sparse else block.size
+        self.sparse = sparse.issparse(design._X)
+        stored = design.n_rows * len(columns)
+        if self.sparse:
+            stored = int(np.diff(design._by_columns.indptr)[columns].sum())
         self.row_size = stored / max(design.n_rows, 1)
 
-    def forward(self, coef: Floats) -> Floats:
-        """Return the product with v of shape (m,), in float64."""
-        return np.asarray(self.block @ coef.astype(self.block.dtype), np.float64)
+    @cached_property
+    def block(self) -> Any:
+        """A, an ndarray or a CSC array of shape (n, m)."""
+        if len(self._columns) == self._design.n_features:
+            return self._matrix
+        return self._matrix[:, self._columns]
+
+    @cached_property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Arrays indptr, indices and data of a CSC matrix that has the columns."""
+        columns = self._matrix if self.sparse else sparse.csc_array(self.block)
+        return columns.indptr, columns.indices, columns.data
+
+    @property
+    def positions(self) -> Rows:
+        """Where the columns are in it."""
+        return self._columns if self.sparse else np.arange(len(self._columns))
+
+    def take(self, which: Rows) -> Any:
+        """Return some of the columns, as a CSC array of float64."""
+        indptr, indices, data = self.arrays
+        shape = (self._design.n_rows, len(indptr) - 1)
+        matrix = sparse.csc_array((data, indices, indptr), shape=shape)
+        return matrix[:, self.positions[which]].astype(np.float64, copy=False)
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 
-    def squared_adjoint(self, weights: Floats) -> Floats:
-        """Return the diagonal of Aᵀ diag(weights) A."""
-        return np.asarray(_squared(self.block).T @ weights, np.float64)
+    @property
+    def _matrix(self) -> Any:
+        return self._design._by_columns if self.sparse else self._design._X
 
     def gram(self, weights: Floats) -> Floats:
         """Return Aᵀ diag(weights) A, of shape (m, m)."""

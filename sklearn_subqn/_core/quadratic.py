@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg
 
 from .kernels import coordinate_descent
-from .losses._base import Floats, Rows
+from .losses._base import Curvature, Floats, Rows
 from .objective import Point
 
 # H is formed for so many features of sparse data at most.
@@ -31,23 +31,30 @@ _LONGEST = 50.0
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved.
 _SWEEPS = 30
 
-# Sweeps over columns are followed by an extrapolation after so many blocks of so many.
-_MEMORY, _BLOCK = 5, 5
+# Sweeps over columns, so many altogether, alternate in rounds with conjugate gradients.
+_ROUND, _MAX_SWEEPS = 5, 50
 
-# Rounds over the classes of a multinomial model.
-_MAX_ROUNDS = 10
+# These end after so many steps, or where residuals are this share of those before,
+# where curvature is this share of what the diagonal promises, or where more than this
+# share of the coordinates would change signs: then the zeros are not yet found.
+_MAX_CG = 50
+_CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
+
+# Shares of a step that are tried, with coordinates set to zero that would change signs,
+# before the one that changes none.
+_SHARES = (1.0, 0.3)
 
 
 class Step(Protocol):
-    """What minimizes a model over the coefficients of one score."""
+    """What minimizes a model."""
 
     def minimize(
-        self, gradient: Floats, coef: Floats, free: Floats, tol: float, limit: int
-    ) -> tuple[Floats, Floats]:
-        """Return coefficients of shape (m,) and the intercept, of shape (0,) or (1,).
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
+        """Return the minimizer v, of the shape (m, k) of ``start``.
 
-        ``gradient``, of shape (m,) or (m + 1,) with the intercept last, is that of the
-        smooth part of the model at ``coef`` and ``free``.
+        ``gradient`` is that of the smooth part of the model at ``start``; the
+        intercepts of the k scores, if there are any, are in the last row.
         """
         ...
 
@@ -64,16 +71,15 @@ class GramStep:
         self._l1, self._l2 = l1, l2
 
     def minimize(
-        self, gradient: Floats, coef: Floats, free: Floats, tol: float, limit: int
-    ) -> tuple[Floats, Floats]:
-        m = len(coef)
-        v = self.descend(gradient, np.concatenate([coef, free]), tol, limit)
-        return v[:m], v[m:]
-
-    def descend(
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
-        """Return the minimizer, from v = ``start`` and the gradient there."""
+        """Coordinates are ordered by scores, then features."""
+        v = self._descend(gradient.T.ravel(), start.T.ravel(), tol, limit)
+        return v.reshape(start.T.shape).T
+
+    def _descend(
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
         v, slopes = start.copy(), gradient.copy()
         for _ in range(max(1, limit // _SWEEPS)):
             violation, _ = coordinate_descent.sweep_gram(
@@ -112,86 +118,179 @@ class GramStep:
 class ColumnStep:
     """Coordinate descent on the columns themselves (CSC).
 
-    Every few sweeps the point is extrapolated from those before, and kept if the model
-    is smaller there (Anderson acceleration; Bertrand and Massias 2021, Alg. 2).
+    Sweeps find the coordinates that are not zero; every few of them the linear system
+    of these is solved by conjugate gradients.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of shape (n, m).
+    curvature : Curvature
+    added : ndarray of the shape of the scores
+        Added to the diagonals of the curvature.
+    l1, l2 : float
+        Factors of the penalties.
+    n_free : int
+        1 if there are intercepts, else 0.
     """
 
-    def __init__(self, columns: Any, h: Floats, l1: float, l2: float) -> None:
+    def __init__(
+        self,
+        columns: Any,
+        curvature: Curvature,
+        added: Floats,
+        l1: float,
+        l2: float,
+        n_free: int,
+    ) -> None:
         self._columns = columns
-        self._h = h
-        self._diagonal = columns.squared_adjoint(h)
+        self._curvature = curvature
+        self._added = added
         self._l1, self._l2 = l1, l2
+        self._n_free = n_free
+        diagonal = curvature.diagonal() + added
+        diagonal = np.ascontiguousarray(diagonal.reshape(len(diagonal), -1))
+        m = len(columns.positions)
+        self._diagonal = np.empty((m + n_free, diagonal.shape[1]))
+        indptr, indices, data = columns.arrays
+        coordinate_descent.squares(
+            indptr, indices, data, columns.positions, diagonal, self._diagonal[:m]
+        )
+        self._diagonal[m:] = diagonal.sum(axis=0)
+        self._h = diagonal
 
     def minimize(
-        self, gradient: Floats, coef: Floats, free: Floats, tol: float, limit: int
-    ) -> tuple[Floats, Floats]:
-        m, X = len(coef), self._columns.block
-        start = np.concatenate([coef, free])
-        gradient = np.ascontiguousarray(gradient)
-        v, product = start.copy(), np.zeros_like(self._h)
-        points = [start]
-        for done in range(0, limit, _BLOCK):
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
+        gradient, v = np.ascontiguousarray(gradient), np.array(start, order="C")
+        product = np.zeros_like(self._h)
+        max_cg = min(limit, _MAX_CG)
+        limit = min(limit, _MAX_SWEEPS)
+        for done in range(0, limit, _ROUND):
+            n_sweeps = min(_ROUND, limit - done)
+            violation = self._sweep(gradient, v, product, tol, n_sweeps)
+            if violation <= tol or done + n_sweeps == limit:
+                break
+            self._solve_face(gradient, v, product, tol, max_cg)
+        return v
+
+    def _sweep(
+        self, gradient: Floats, v: Floats, product: Floats, tol: float, n_sweeps: int
+    ) -> float:
+        m = len(v) - self._n_free
+        indptr, indices, data = self._columns.arrays
+        if v.shape[1] == 1:
             violation, _ = coordinate_descent.sweep_columns(
-                X.indptr,
-                X.indices,
-                X.data,
-                np.arange(m),
-                self._h,
-                product,
-                gradient[:m],
-                self._diagonal,
-                v[:m],
+                indptr,
+                indices,
+                data,
+                self._columns.positions,
+                self._h[:, 0],
+                product[:, 0],
+                gradient[:m, 0],
+                self._diagonal[:m, 0],
+                v[:m, 0],
                 self._l1,
                 self._l2,
                 float(gradient[m:].sum()),
-                v[m:],
+                v[m:, 0],
                 tol,
-                min(_BLOCK, limit - done),
+                n_sweeps,
             )
-            if violation <= tol:
+            return violation
+        a, s, p = self._curvature.rank_one()
+        # Entries beside the diagonal are at most as large as it, altogether.
+        bounds = 2.0 * self._diagonal
+        violation, _ = coordinate_descent.sweep_blocks(
+            indptr,
+            indices,
+            data,
+            self._columns.positions,
+            a + self._added,
+            s,
+            p,
+            product,
+            gradient[:m],
+            bounds[:m],
+            v[:m],
+            self._l1,
+            self._l2,
+            gradient[m:].ravel(),
+            bounds[m:].ravel(),
+            v[m:].ravel(),
+            tol,
+            n_sweeps,
+        )
+        return violation
+
+    def _solve_face(
+        self, gradient: Floats, v: Floats, product: Floats, tol: float, limit: int
+    ) -> None:
+        """Move v towards the minimizer with its zeros and signs; update the product."""
+        m = len(v) - self._n_free
+        rows = np.flatnonzero(v[:m].any(axis=1))
+        face = np.append(rows, np.arange(m, len(v)))
+        A = self._columns.take(rows)
+        w = v[face]
+        free = np.zeros_like(w)
+        free[len(rows) :] = 1.0
+        inside = (w != 0.0) | (free > 0.0)
+        signs = np.where(free > 0.0, 0.0, np.sign(w))
+        l2 = self._l2 * (1.0 - free)
+        scale = (self._diagonal[face] + l2) * inside
+        inverse = np.zeros_like(w)
+        np.divide(1.0, scale, out=inverse, where=scale > 0.0)
+
+        def forward(x: Floats) -> Floats:
+            z = A @ x[: len(rows)]
+            z += x[len(rows) :].sum(axis=0)
+            return self._apply(z)
+
+        def adjoint(dual: Floats) -> Floats:
+            totals = np.repeat(dual.sum(axis=0)[np.newaxis], self._n_free, axis=0)
+            return np.concatenate([A.T @ dual, totals])
+
+        slopes = gradient[face] + adjoint(product) + l2 * w
+        r = -(slopes + self._l1 * signs) * inside
+        small = max(0.5 * tol, _CG_ACCURACY * float(np.abs(r).max(initial=0.0)))
+        most = _CROSSINGS * np.count_nonzero(signs)
+        x, p, before = np.zeros_like(w), np.zeros_like(w), np.inf
+        for _ in range(limit):
+            y = inverse * r
+            now = float(np.vdot(r, y))
+            if np.abs(r).max(initial=0.0) <= small:
                 break
-            points.append(v.copy())
-            if len(points) > _MEMORY:
-                guess = _extrapolate(np.array(points))
-                products = self._product(guess - start)
-                if self._value(guess, start, gradient, products) < self._value(
-                    v, start, gradient, product
-                ):
-                    v, product = guess, products
-                points = [v.copy()]
-        return v[:m], v[m:]
+            p = y + now / before * p
+            before = now
+            q = (adjoint(forward(p)) + l2 * p) * inside
+            curvature = float(np.vdot(p, q))
+            if curvature <= _FLAT * float(np.vdot(p, scale * p)):
+                break
+            x += now / curvature * p
+            r -= now / curvature * q
+            if np.count_nonzero(signs * (w + x) < 0.0) > most:
+                break
+        ahead = w * x < 0.0
+        ahead[len(rows) :] = False
+        first = float((-w[ahead] / x[ahead]).min(initial=1.0))
+        for length in (*_SHARES, first):
+            step = length * x
+            step = np.where(signs * (w + step) < 0.0, -w, step)
+            change = forward(step)
+            quadratic = np.vdot(adjoint(change) + l2 * step, step)
+            l1 = self._l1 * (np.abs(w + step) - np.abs(w)) * (1.0 - free)
+            if float(np.vdot(slopes, step) + 0.5 * quadratic + l1.sum()) < 0.0:
+                v[face] = w + step
+                product += change
+                return
 
-    def _product(self, change: Floats) -> Floats:
-        m = len(self._diagonal)
-        product = self._columns.forward(change[:m]) + change[m:].sum()
-        product *= self._h
-        return product
-
-    def _value(
-        self, v: Floats, start: Floats, gradient: Floats, product: Floats
-    ) -> float:
-        """Return the model at v, given h X (v - w)."""
-        m = len(self._diagonal)
-        change = v - start
-        moved = self._columns.adjoint(product)
-        value = float(gradient @ change)
-        value += 0.5 * float(moved @ change[:m] + product.sum() * change[m:].sum())
-        value += self._l1 * float(np.abs(v[:m]).sum())
-        return value + 0.5 * self._l2 * float(v[:m] @ v[:m])
-
-
-def _extrapolate(points: Floats) -> Floats:
-    """Return the affine combination of points of shape (k, m) that changes the least.
-
-    Coordinates that are zero in the last point stay so.
-    """
-    changes = np.diff(points, axis=0)
-    matrix = changes @ changes.T
-    matrix[np.diag_indices_from(matrix)] += 1e-10 * float(np.trace(matrix))
-    weights = np.linalg.solve(matrix, np.ones(len(matrix)))
-    guess: Floats = (weights / weights.sum()) @ points[1:]
-    guess[points[-1] == 0.0] = 0.0
-    return guess
+    def _apply(self, z: Floats) -> Floats:
+        """Return the product of the curvature with changes of the scores."""
+        if z.shape[1] == 1:
+            return self._h * z
+        added = self._added * z
+        added += self._curvature.apply(z)
+        return added
 
 
 def damping(point: Point) -> Floats:
@@ -217,47 +316,61 @@ class QuadraticModel:
         Those that may change.
     n_sweeps : int
         About how many sweeps will be needed, which decides whether H is formed.
+
+    Attributes
+    ----------
+    by_columns : bool
+        Whether H is not formed, which makes accuracy dear.
     """
 
     def __init__(self, point: Point, features: Rows, n_sweeps: int) -> None:
         objective = point.objective
         self._design = objective.design
         self._curvature = point.curvature
-        diagonal = self._curvature.diagonal() + damping(point)
-        self._diagonals = list(np.ascontiguousarray(np.atleast_2d(diagonal.T)))
+        self._added = damping(point)
         self._features = features
         self._columns = columns = self._design.columns(features)
-        self._n_outputs = len(self._diagonals)
+        self._n_outputs = K = self._design.n_outputs or 1
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         worth_it = _SWEEPS_PER_ENTRY * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
-        self._joint: GramStep | None = None
-        self._steps: list[Step] = []
-        if 1 < self._n_outputs <= _MAX_JOINT / max(len(features), 1):
-            self._joint = self._joint_step()
-        elif columns.sparse and not (small and worth_it):
-            self._steps = [
-                ColumnStep(columns, self._diagonals[k], self._l1, self._l2)
-                for k in range(self._n_outputs)
-            ]
+        if K > 1:
+            by_gram = len(features) * K <= _MAX_JOINT
         else:
-            self._steps = [
-                GramStep(self._gram(self._diagonals[k]), *self._penalties(1))
-                for k in range(self._n_outputs)
-            ]
+            by_gram = not columns.sparse or (small and worth_it)
+        self.by_columns = not by_gram
+        self._step: Step
+        if by_gram:
+            self._step = GramStep(self._whole_gram(), *self._penalties(K))
+        else:
+            self._step = ColumnStep(
+                columns,
+                self._curvature,
+                self._added,
+                self._l1,
+                self._l2,
+                self._n_free,
+            )
 
-    def _joint_step(self) -> GramStep:
-        """Return the step for all classes together."""
+    def covers(self, features: Rows) -> bool:
+        """Whether all of these features may change."""
+        return bool(np.isin(features, self._features).all())
+
+    def _whole_gram(self) -> Floats:
+        """Return H, for all classes together."""
         K = self._n_outputs
+        diagonal = self._curvature.diagonal() + self._added
+        if K == 1:
+            return self._gram(diagonal)
         blocks = [[np.empty(0)] * K for _ in range(K)]
         for k in range(K):
-            blocks[k][k] = self._gram(self._diagonals[k])
+            blocks[k][k] = self._gram(np.ascontiguousarray(diagonal[:, k]))
             for j in range(k):
                 blocks[k][j] = blocks[j][k] = -self._gram(
                     self._curvature.coupling(k, j)
                 )
-        return GramStep(np.block(blocks), *self._penalties(K))
+        return np.block(blocks)
 
     def _gram(self, h: Floats) -> Floats:
         """Return Xᵀ diag(h) X of the features, and of the intercept if there is one."""
@@ -290,65 +403,20 @@ class QuadraticModel:
         """
         K, d, m = self._n_outputs, self._design.n_features, len(self._features)
         start = self._take(w)
-        v, slopes = start.copy(), self._take(gradient)
-        if self._joint is not None:
-            flat = self._joint.descend(slopes.ravel(), v.ravel(), tol, max_sweeps)
-            v = flat.reshape(v.shape)
-        elif K == 1:
-            self._minimize_one(0, v, slopes[0], tol, max_sweeps)
-        else:
-            self._minimize_all(v, slopes, tol, max_sweeps)
-        change = v - start
+        change = self._step.minimize(self._take(gradient), start, tol, max_sweeps)
+        change = change - start
         p = np.zeros_like(w)
-        p[: d * K].reshape(d, K)[self._features] = change[:, :m].T
-        p[d * K :] = change[:, m:].ravel()
+        p[: d * K].reshape(d, K)[self._features] = change[:m]
+        p[d * K :] = change[m:].ravel()
         if K > 1 and self._n_free:
             # A common shift of all intercepts changes nothing.
             p[d * K :] -= p[d * K :].mean()
         return p
 
-    def _minimize_one(
-        self, k: int, v: Floats, gradient: Floats, tol: float, max_sweeps: int
-    ) -> None:
-        m = len(self._features)
-        v[k, :m], v[k, m:] = self._steps[k].minimize(
-            gradient, v[k, :m], v[k, m:], tol, max_sweeps
-        )
-
-    def _minimize_all(
-        self, v: Floats, gradient: Floats, tol: float, max_sweeps: int
-    ) -> None:
-        """Go through the classes, each given the others, until all are at rest."""
-        m = len(self._features)
-        dscores = np.zeros((self._design.n_rows, self._n_outputs))
-        for _ in range(_MAX_ROUNDS):
-            at_rest = True
-            for k in range(self._n_outputs):
-                dual = self._curvature.apply_one(k, dscores)
-                slopes = gradient[k].copy()
-                slopes[:m] += self._columns.adjoint(dual)
-                slopes[m:] += dual.sum()
-                if self._violation(v[k], slopes) <= tol:
-                    continue
-                at_rest = False
-                before = v[k].copy()
-                self._minimize_one(k, v, slopes, tol, max_sweeps)
-                change = v[k] - before
-                dscores[:, k] += self._columns.forward(change[:m]) + change[m:].sum()
-            if at_rest:
-                return
-
-    def _violation(self, v: Floats, slopes: Floats) -> float:
-        m = len(self._features)
-        g = slopes[:m] + self._l2 * v[:m] + self._l1 * np.sign(v[:m])
-        inside = np.maximum(np.abs(g) - self._l1, 0.0)
-        violations = np.where(v[:m] == 0.0, inside, np.abs(g))
-        return float(np.abs(np.append(violations, slopes[m:])).max())
-
     def _take(self, w: Floats) -> Floats:
-        """Return the entries of the features, and intercepts, of shape (k, m or so)."""
+        """Return the entries of the features, intercepts in the last row."""
         K, d = self._n_outputs, self._design.n_features
-        rows = [w[: d * K].reshape(d, K)[self._features].T]
+        rows = [w[: d * K].reshape(d, K)[self._features]]
         if self._n_free:
-            rows.append(w[d * K :, np.newaxis])
-        return np.ascontiguousarray(np.hstack(rows))
+            rows.append(w[np.newaxis, d * K :])
+        return np.ascontiguousarray(np.vstack(rows))

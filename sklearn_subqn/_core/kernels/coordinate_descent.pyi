@@ -32,3 +32,31 @@ def sweep_columns(
     tol: float,
     max_sweeps: int,
 ) -> tuple[float, int]: ...
+def squares(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    weights: Floats,
+    out: Floats,
+) -> None: ...
+def sweep_blocks(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    a: Floats,
+    s: Floats,
+    p: Floats,
+    product: Floats,
+    gradient: Floats,
+    bounds: Floats,
+    coef: Floats,
+    l1: float,
+    l2: float,
+    free_gradient: Floats,
+    free_bounds: Floats,
+    free: Floats,
+    tol: float,
+    max_sweeps: int,
+) -> tuple[float, int]: ...

@@ -6,6 +6,9 @@ violation of a coordinate is the least absolute subgradient of the model in it.
 """
 
 from libc.math cimport fabs
+from libc.stdlib cimport free as free_memory
+
+from .rows cimport allocate
 
 ctypedef fused real:
     float
@@ -171,4 +174,160 @@ def sweep_columns(
                 whole = True
             else:
                 whole = sweep % 10 == 0
+    return worst, sweep
+
+
+def squares(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[:, ::1] weights,
+    double[:, ::1] out,
+):
+    """Write the diagonals of Xᵀ diag(h) X over some columns of X (CSC).
+
+    ``weights`` of shape (n, k) holds vectors h, ``out`` of shape (m, k) the diagonals.
+    """
+    cdef Py_ssize_t m = columns.shape[0], k = weights.shape[1], i, j, c, l
+    cdef double square
+    if out.shape[0] != m or out.shape[1] != k:
+        raise ValueError("arrays of a model differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    with nogil:
+        for c in range(m):
+            j = columns[c]
+            for l in range(k):
+                out[c, l] = 0.0
+            for i in range(indptr[j], indptr[j + 1]):
+                square = <double> values[i] * values[i]
+                for l in range(k):
+                    out[c, l] += square * weights[indices[i], l]
+
+
+def sweep_blocks(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[:, ::1] a,
+    const double[::1] s,
+    const double[:, ::1] p,
+    double[:, ::1] product,
+    const double[:, ::1] gradient,
+    const double[:, ::1] bounds,
+    double[:, ::1] coef,
+    double l1,
+    double l2,
+    const double[::1] free_gradient,
+    const double[::1] free_bounds,
+    double[::1] free,
+    double tol,
+    Py_ssize_t max_sweeps,
+):
+    """Minimize a model of k scores per row over some columns of X, in place.
+
+    The matrix of row i is M_i = diag(a_i) - s_i p_i p_iᵀ. X and ``columns`` are as for
+    ``sweep_columns``; ``gradient``, ``bounds`` and ``coef`` have shape (m, k), where
+    ``bounds`` are diagonals of matrices above those of the columns. All classes of a
+    column take a step at once. ``product`` of shape (n, k) holds M_i times the change
+    of the scores and is kept up to date. ``free`` is empty, or holds k intercepts.
+    Sweeps are chosen, and results returned, as by ``sweep_gram``.
+    """
+    cdef Py_ssize_t n = product.shape[0], k = product.shape[1], m = columns.shape[0]
+    cdef Py_ssize_t i, j, c, l, row, sweep = 0
+    cdef double x, scaled, new, violation, worst = 0.0
+    cdef bint whole = True, moved, used
+    cdef double* slopes
+    cdef double* steps
+    if a.shape[0] != n or p.shape[0] != n or s.shape[0] != n:
+        raise ValueError("arrays of a model differ in length.")
+    if a.shape[1] != k or p.shape[1] != k or gradient.shape[1] != k:
+        raise ValueError("arrays of a model differ in length.")
+    if gradient.shape[0] != m or bounds.shape[0] != m or coef.shape[0] != m:
+        raise ValueError("columns and coefficients differ in length.")
+    if bounds.shape[1] != k or coef.shape[1] != k:
+        raise ValueError("columns and coefficients differ in length.")
+    if free.shape[0] and not (
+        free.shape[0] == free_gradient.shape[0] == free_bounds.shape[0] == k
+    ):
+        raise ValueError("intercepts differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    slopes = <double*> allocate(2 * k * sizeof(double))
+    steps = slopes + k
+    with nogil:
+        while sweep < max_sweeps:
+            sweep += 1
+            worst = 0.0
+            if free.shape[0]:
+                for l in range(k):
+                    slopes[l] = free_gradient[l]
+                for i in range(n):
+                    for l in range(k):
+                        slopes[l] += product[i, l]
+                for l in range(k):
+                    if fabs(slopes[l]) > worst:
+                        worst = fabs(slopes[l])
+                    steps[l] = 0.0
+                    if free_bounds[l] > 0.0:
+                        steps[l] = -slopes[l] / free_bounds[l]
+                    free[l] += steps[l]
+                for i in range(n):
+                    scaled = 0.0
+                    for l in range(k):
+                        scaled += p[i, l] * steps[l]
+                    scaled *= s[i]
+                    for l in range(k):
+                        product[i, l] += a[i, l] * steps[l] - scaled * p[i, l]
+            for c in range(m):
+                if not whole:
+                    used = False
+                    for l in range(k):
+                        used = used or coef[c, l] != 0.0
+                    if not used:
+                        continue
+                j = columns[c]
+                for l in range(k):
+                    slopes[l] = gradient[c, l] + l2 * coef[c, l]
+                for i in range(indptr[j], indptr[j + 1]):
+                    row = indices[i]
+                    x = values[i]
+                    for l in range(k):
+                        slopes[l] += x * product[row, l]
+                moved = False
+                for l in range(k):
+                    steps[l] = 0.0
+                    if bounds[c, l] + l2 <= 0.0:
+                        continue
+                    violation = _violation(coef[c, l], slopes[l], l1)
+                    if violation > worst:
+                        worst = violation
+                    if violation == 0.0:
+                        continue
+                    new = _minimizer(coef[c, l], slopes[l], bounds[c, l] + l2, l1)
+                    steps[l] = new - coef[c, l]
+                    coef[c, l] = new
+                    moved = moved or steps[l] != 0.0
+                if not moved:
+                    continue
+                for i in range(indptr[j], indptr[j + 1]):
+                    row = indices[i]
+                    x = values[i]
+                    scaled = 0.0
+                    for l in range(k):
+                        scaled += p[row, l] * steps[l]
+                    scaled *= s[row]
+                    for l in range(k):
+                        product[row, l] += x * (
+                            a[row, l] * steps[l] - scaled * p[row, l]
+                        )
+            if worst <= tol:
+                if whole:
+                    break
+                whole = True
+            else:
+                whole = sweep % 10 == 0
+        free_memory(slopes)
     return worst, sweep

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 
 #: Slope and curvature of a function of a step size.
 Derivatives = Callable[[float], tuple[float, float]]
@@ -108,8 +109,8 @@ class Curvature(ABC):
 
     Their shape is that of the scores, (n,) for one score per row. All offer ``take``,
     ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
-    more: ``add_gram`` for Newton directions by factorization, ``apply_one`` and
-    ``coupling`` for quadratic models.
+    more: ``add_gram`` for Newton directions by factorization, ``coupling`` and
+    ``rank_one`` for quadratic models.
     """
 
     def rows(self) -> Rows:
@@ -141,13 +142,17 @@ class Curvature(ABC):
         """
         raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
 
-    def apply_one(self, j: int, dscores: Floats) -> Floats:
-        """Return the column j of ``apply(dscores)``, of shape (n,)."""
-        raise TypeError(f"{type(self).__name__} is not split by scores.")
-
     def coupling(self, j: int, m: int) -> Floats:
         """Return minus the entries (j, m) of the matrices, j != m, non-negative."""
         raise TypeError(f"{type(self).__name__} is not split by scores.")
+
+    def rank_one(self) -> tuple[Floats, Floats, Floats]:
+        """Return a, s and p of matrices diag(a_i) - s_i p_i p_iᵀ.
+
+        Their shapes are (n, k), (n,) and (n, k); the rows of p sum to one, and
+        a = s p.
+        """
+        raise TypeError(f"{type(self).__name__} is not of this form.")
 
 
 class DiagonalCurvature(Curvature):
@@ -280,9 +285,12 @@ class Loss(ABC):
         """
         return self.subgradient(scores, targets, weights)
 
-    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
-        """Return whether R*(u) is finite for u = ``dual``."""
-        return bool(np.isfinite(self.conjugate(dual, targets, weights)))
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        """Return for each row, of shape (n,), whether its part of R*(u) is finite.
+
+        Offered by the losses of quadratic models, and exact but for rounding.
+        """
+        raise TypeError(f"{type(self).__name__} does not tell rows apart.")
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Curvature, Derivatives, DiagonalCurvature, Floats, Loss, Rows
+from ._base import Curvature, Derivatives, DiagonalCurvature, Floats, Loss, Mask, Rows
 
 # Duals that leave the domain of the conjugate by this share of a weight do so by
 # rounding.
@@ -48,9 +48,9 @@ class Logistic(Loss):
         np.clip(beta, 0.0, 1.0, out=beta)
         return float(weights[positive] @ (_entropy(beta) + _entropy(1.0 - beta)))
 
-    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
-        return bool(np.all(excess <= _ROUNDING * weights))
+        return np.asarray(excess <= _ROUNDING * weights)
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale the heavier class down, so that the entries sum to zero."""
@@ -112,10 +112,10 @@ class Softmax(Loss):
         np.maximum(q, 0.0, out=q)
         return float(weights[positive] @ _entropy(q).sum(axis=1))
 
-    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         shifted = dual.copy()
         shifted[_own(targets)] += weights
-        return bool(np.all(shifted >= -_ROUNDING * weights[:, np.newaxis]))
+        return np.all(shifted >= -_ROUNDING * weights[:, np.newaxis], axis=1)
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to those with too little.
@@ -190,12 +190,11 @@ class SoftmaxCurvature(Curvature):
     def total(self) -> Floats:
         return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
 
-    def apply_one(self, j: int, dscores: Floats) -> Floats:
-        mean = np.einsum("ik,ik->i", self._p, dscores)
-        return self._weighted[:, j] * (dscores[:, j] - mean)
-
     def coupling(self, j: int, m: int) -> Floats:
         return self._weighted[:, j] * self._p[:, m]
+
+    def rank_one(self) -> tuple[Floats, Floats, Floats]:
+        return self._weighted, self._weights, self._p
 
 
 def softmax(scores: Floats) -> Floats:

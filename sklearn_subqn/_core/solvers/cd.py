@@ -16,13 +16,17 @@ from ..quadratic import QuadraticModel, damping
 from .run import Iterate, Solver, Start
 from .sample import spread
 
-# The model is minimized until its violations are this share of those before: first
-# roughly, then, once its predictions are good, such that its dual point is feasible.
-_ROUGH, _FINE = 0.1, 1e-3
+# The model is minimized until its violations are this share of those before: roughly
+# at first; a little better with a matrix from a sample, on which sweeps are cheap; and,
+# once predictions are good, until its dual point is so nearly feasible that the bound
+# lacks this share of the gap by it.
+_ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
+_SHARE_OF_GAP = 0.05
 _MAX_ROUGH, _MAX_FINE = 10, 2000
 
-# The error of the prediction as a share of the gap, below which it is good.
-_GOOD = 0.3
+# The error of the prediction as a share of the gap, and of the objective, below which
+# it is good.
+_GOOD, _SMALL = 0.3, 3e-4
 
 # A working set holds at least so many features, and grows from one iteration to the
 # next by at most this factor of those that are used.
@@ -30,9 +34,11 @@ _SMALL_SET = 200
 _GROWTH = 2
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
-# nor from less than so many rows for each parameter in use; and no longer so once
-# violations fall to more than this share of those before.
+# nor from less than so many rows for each parameter in use; and from twice as many once
+# violations fall to more than this share of those before. With several scores per row,
+# minimizing a model takes about so many products.
 _CHEAP = 4.0
+_COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
 _SLOW = 0.5
 
@@ -44,7 +50,7 @@ _MAX_STUCK = 5
 # at least so many, altogether and per feature.
 _STRIDE = 4
 _MIN_ROWS = 1000
-_ROWS_PER_FEATURE = 5
+_ROWS_PER_FEATURE = 4
 
 
 def cd(objective: Objective, start: Start) -> Solver:
@@ -71,13 +77,18 @@ def cd(objective: Objective, start: Start) -> Solver:
     its prediction by the quadratic model. The latter satisfies the dual constraints up
     to the accuracy to which the model was minimized, and is off by the square of the
     step only.
+
+    A matrix from a sample of the rows serves several iterations, as long as violations
+    fall by half in each.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
+    k = objective.design.n_outputs or 1
     at_zero = not start.w.any()
     point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
     good = False
     sample, rows, sampled_stride = objective, np.arange(0), 1
+    model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
@@ -92,24 +103,32 @@ def cd(objective: Objective, start: Start) -> Solver:
         features = working_set(objective, point, worst)
         stride = min(hessian_stride(objective, w, features), largest_stride)
         if stride > 1 and worst > _SLOW * before:
-            stride = largest_stride = max(1, stride // 4)
+            stride = largest_stride = max(1, stride // 2)
         n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
         least = min(least, worst)
         if n_stuck > _MAX_STUCK and not point.value < value:
             return "no_progress"
         value = min(value, point.value)
         before = worst
-        fine = good or stride > 1
-        share, max_sweeps = (_FINE, _MAX_FINE) if fine else (_ROUGH, _MAX_ROUGH)
+        max_sweeps = _MAX_FINE if good or stride > 1 else _MAX_ROUGH
         if stride != sampled_stride:
             rows = spread(len(point.scores), len(point.scores) // stride)
             if not objective.weights[rows].any():
                 stride = largest_stride = 1
             sample = objective.sample(rows) if stride > 1 else objective
             sampled_stride = stride
-        thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
-        model = QuadraticModel(thinned, features, max_sweeps)
-        p = model.minimize(w, gradient, share * worst, max_sweeps)
+            model = None
+        if stride == 1 or model is None or not model.covers(features):
+            thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
+            model = QuadraticModel(thinned, features, max_sweeps)
+        share = _FINE if good else _SAMPLED if stride > 1 and k == 1 else _ROUGH
+        tol = share * worst
+        if good and model.by_columns:
+            # A dual point off the constraints by so much costs this share of the gap.
+            size = float(np.abs(w[: regularizer.n_penalized]).sum())
+            enough = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
+            tol = min(max(enough, tol), _ROUGH * worst)
+        p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
         step = backtrack(line, float(gradient @ p) + alpha * penalties)
@@ -122,7 +141,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         stated = False
         if step == 1.0 and stride == 1:
             dual, error = predicted_dual(line, new)
-            if error <= _GOOD * (new.value - bound):
+            if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
                 stated = predicted > bound
@@ -135,18 +154,20 @@ def cd(objective: Objective, start: Start) -> Solver:
 def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
     """Return the dual point that the quadratic model predicts for the step 1.
 
+    Rows whose prediction is infeasible have the gradient of the loss at ``new``.
+
     Returns
     -------
     dual : ndarray of the shape of the scores
     error : float
         Its share of the gap at ``new`` that is due to the loss, by the inequality of
-        Fenchel and Young; ``inf`` if it is infeasible.
+        Fenchel and Young.
     """
     o, point = line.start.objective, line.start
     dual = point.dual + damping(point) * line.dscores
     dual += point.curvature.apply(line.dscores.copy())
-    if not o.loss.is_feasible(dual, o.targets, o.weights):
-        return dual, np.inf
+    beyond = ~o.loss.feasible(dual, o.targets, o.weights)
+    dual[beyond] = new.dual[beyond]
     if o.n_free:
         dual = o.loss.level(dual, o.targets, o.weights)
     error = o.loss.value(new.scores, o.targets, o.weights)
@@ -155,13 +176,14 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
 
 
 def hessian_stride(objective: Objective, w: Floats, features: Rows) -> int:
-    """Return the stride s of the rows of which the Hessian is to be estimated.
+    """Return the stride of the rows of which the Hessian is to be estimated.
 
     The estimate is off by about the square root of the number of parameters in use over
-    that of rows. It pays where the matrix takes the time of many products with X.
+    that of rows. It pays where models take the time of many products with X.
     """
-    cost = objective.design.gram_cost(len(features))
-    n_used = max(int(np.count_nonzero(w)), _SMALL_SET // 4)
+    k = objective.design.n_outputs or 1
+    cost = objective.design.gram_cost(len(features)) if k == 1 else _COST_OF_SWEEPS
+    n_used = max(int(np.count_nonzero(w)) / k, _SMALL_SET // 4)
     affordable = objective.design.n_rows / (_ROWS_PER_USED * n_used)
     wanted = min(cost / _CHEAP, affordable)
     return 2 ** int(np.log2(wanted)) if wanted >= 2.0 else 1
@@ -206,7 +228,7 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     """Return w, or the minimizer on a sample, as accurate as makes sense, for w = 0.
 
     Its expected excess over the optimum on all rows is about half the number of
-    parameters over that of rows.
+    parameters over that of rows: steps that gain less are in vain.
     """
     n, d = objective.design.n_rows, objective.design.n_features
     if w.any() or n < _STRIDE * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
@@ -215,10 +237,12 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     if not objective.weights[rows].any():
         return w
     sample = objective.sample(rows)
+    before = np.inf
     for iterate in cd(sample, Start(_sample_solution(sample, w))):
-        w = iterate.point.w
-        gap = iterate.point.value - iterate.lower_bound
-        if gap <= 0.5 * np.count_nonzero(w) / sample.design.n_rows:
+        w, value = iterate.point.w, iterate.point.value
+        excess = 0.5 * np.count_nonzero(w) / sample.design.n_rows
+        if before - value <= excess:
             break
+        before = value
     objective.design.count(sample.design, sample.passes)
     return w
