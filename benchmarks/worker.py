@@ -16,6 +16,7 @@ import time
 import traceback
 import tracemalloc
 import warnings
+from abc import ABC, abstractmethod
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,15 +29,15 @@ from scipy import sparse
 Fit = tuple[float, Any, float, dict[str, Any]]
 
 
-class Method:
+class Method(ABC):
     """One library, given its data once."""
 
     def __init__(self, data: datasets.Dataset, folder: Path, threads: int) -> None:
         self.X, self.y, self.folder, self.threads = data.X, data.y, folder, threads
 
+    @abstractmethod
     def fit(self, problem: Problem, settings: dict[str, Any], limit: float) -> Fit:
         """Return the seconds, coefficients, intercept and further facts of a fit."""
-        raise NotImplementedError
 
     def cost(self, problem: Problem) -> float:
         """Return C of LIBLINEAR's objective, 1/(n alpha)."""

@@ -118,7 +118,7 @@ def test_subgradient_inequality_and_the_equation_of_fenchel_and_young(name, data
     conjugate = loss.conjugate(u, targets, weights)
     assert value + conjugate == pytest.approx(u @ scores, abs=1e-12)
     assert conjugate == loss.conjugate_at(u, scores, targets, weights)
-    assert loss.is_feasible(u, targets, weights)
+    assert loss.feasible(u, targets, weights).all()
 
 
 @each
@@ -149,7 +149,7 @@ def test_argsup_is_the_directional_derivative(name, data):
         targets[rows_on_kinks],
         weights[rows_on_kinks],
     )
-    assert loss.is_feasible(u, targets, weights)
+    assert loss.feasible(u, targets, weights).all()
     step = 2.0**-5
     ahead = loss.value(scores + step * dscores, targets, weights)
     rate = (ahead - loss.value(scores, targets, weights)) / step
@@ -240,10 +240,10 @@ def test_conjugates_are_infinite_beyond_their_domain(name):
     loss, weights = SMOOTH[name], np.array([0.5, 0.5])
     targets = np.array([1.0, 2.0]) if name == "poisson" else np.array([1.0, -1.0])
     u = loss.subgradient(np.array([-40.0, 40.0]), targets, weights)
-    assert loss.is_feasible(u, targets, weights)
+    assert loss.feasible(u, targets, weights).all()
     outside = np.array([-0.6, 0.1]) if name == "poisson" else np.array([0.1, 0.1])
     assert loss.conjugate(outside, targets, weights) == np.inf
-    assert not loss.is_feasible(outside, targets, weights)
+    assert not loss.feasible(outside, targets, weights).all()
 
 
 def test_a_tube_has_no_rowwise_dual():
@@ -267,7 +267,7 @@ def test_envelope_is_the_maximum_over_dual_variables(name, width, data, seed):
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(weights @ best, abs=1e-5)
     u = envelope.subgradient(scores, targets, weights)
-    assert loss.is_feasible(u, targets, weights + 1e-15)
+    assert loss.feasible(u, targets, weights + 1e-15).all()
     both = value + envelope.conjugate(u, targets, weights)
     assert both == pytest.approx(u @ scores, abs=1e-12)
     others = scores + dscores

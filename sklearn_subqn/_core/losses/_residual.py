@@ -17,6 +17,7 @@ from ._base import (
     Floats,
     Intervals,
     Loss,
+    Mask,
     PiecewiseQuadratic,
     Rows,
 )
@@ -60,9 +61,9 @@ class ResidualLoss(Loss):
         """Return R*(u) = <u, y> + epsilon ||u||_1, for v = -u / s within its bounds."""
         return float(dual @ targets) + self.epsilon * float(np.abs(dual).sum())
 
-    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         low, high = self.low * weights, self.high * weights
-        return bool(np.all((-dual >= low) & (-dual <= high)))
+        return np.asarray((-dual >= low) & (-dual <= high))
 
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
         distance = np.abs(np.abs(targets - scores) - self.epsilon)

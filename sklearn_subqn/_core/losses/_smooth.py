@@ -15,6 +15,7 @@ from ._base import (
     Floats,
     Intervals,
     Loss,
+    Mask,
     Rows,
 )
 
@@ -45,6 +46,9 @@ class Squared(Loss):
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(u) = <u, y> + sum_i u_i² / (2 s_i)."""
         return float(dual @ targets) + _half_squares(dual, weights)
+
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return np.ones(len(weights), dtype=bool)
 
     def rowwise_dual(self, targets: Floats) -> Intervals:
         infinite = np.full(targets.shape, np.inf)
@@ -94,8 +98,8 @@ class Huber(Loss):
         """Return R*(u) = <u, y> + sum_i u_i² / (2 s_i), finite for |u| <= delta s."""
         return float(dual @ targets) + _half_squares(dual, weights)
 
-    def is_feasible(self, dual: Floats, targets: Floats, weights: Floats) -> bool:
-        return bool(np.all(np.abs(dual) <= self.delta * weights))
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return np.asarray(np.abs(dual) <= self.delta * weights)
 
     def rowwise_dual(self, targets: Floats) -> Intervals:
         ends = np.full(targets.shape, self.delta)
@@ -137,12 +141,15 @@ class Poisson(Loss):
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return sum_i s_i (p_i ln p_i - p_i) for the means p = u / s + y >= 0."""
-        positive = weights > 0.0
-        y = targets[positive]
-        p = dual[positive] / weights[positive] + y
-        if np.any(p < -_ROUNDING * (1.0 + y)):
+        if not self.feasible(dual, targets, weights).all():
             return np.inf
+        positive = weights > 0.0
+        p = dual[positive] / weights[positive] + targets[positive]
         return _entropy_conjugate(np.maximum(p, 0.0), weights[positive])
+
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        least = -weights * (targets + _ROUNDING * (1.0 + targets))
+        return np.asarray(dual >= least)
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale all means alike, to the mean of the targets."""
@@ -188,11 +195,14 @@ class Exponential(Loss):
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return sum_i s_i (b_i ln b_i - b_i), for b >= 0."""
+        if not self.feasible(dual, targets, weights).all():
+            return np.inf
         positive = weights > 0.0
         b = -(dual * targets)[positive] / weights[positive]
-        if np.any(b < 0.0):
-            return np.inf
         return _entropy_conjugate(b, weights[positive])
+
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return np.asarray(dual * targets <= 0.0)
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale the heavier class down, so that the entries sum to zero."""
