@@ -733,6 +733,14 @@ class Columns:
     def _matrix(self) -> Any:
         return self._design._by_columns if self.sparse else self._design._X
 
+    def dense_blocks(self) -> Iterable[tuple[slice, Floats]]:
+        """Yield slices of the rows, and the columns there as an array of float64."""
+        X, m = self._design._X, len(self._columns)
+        n_rows = max(1, int(_DENSE_BYTES / 8 / max(m, 1)))
+        for start in range(0, self._design.n_rows, n_rows):
+            rows = slice(start, min(start + n_rows, self._design.n_rows))
+            yield rows, _dense(X[rows][:, self._columns])
+
     def gram(self, weights: Floats) -> Floats:
         """Return Aᵀ diag(weights) A, of shape (m, m)."""
         m = len(self._columns)
