@@ -337,6 +337,11 @@ class Design:
             return self.row_size * (n_columns / self.n_features) ** 2 / 3.0
         return n_columns * (n_columns / self.n_features) / 12.0
 
+    def joint_gram_cost(self, n_coordinates: int) -> float:
+        """Return the like for a matrix of coordinates of several scores per row."""
+        entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
+        return n_coordinates**2 / entries / 40.0
+
     @cached_property
     def _by_columns(self) -> Any:
         """The columns of a sparse X one after the other (CSC)."""

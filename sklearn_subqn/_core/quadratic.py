@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg
 
-from .design import Design
 from .kernels import coordinate_descent
 from .losses._base import Curvature, Floats, Mask, Rows
-from .objective import Point
+from .objective import Objective, Point
 
 # H is formed for so many features of sparse data at most.
 _MAX_GRAM = 1000
@@ -23,11 +22,10 @@ _MAX_GRAM = 1000
 # Forming H takes the time of this many sweeps over the columns for each entry of a row.
 _SWEEPS_PER_ENTRY = 0.4
 
-# H of a multinomial model is formed where a product with X takes about its size squared
-# over the entries of all scores of a row: for so many products at most. If it is larger
-# than that, it is in single precision.
-_MAX_PRODUCTS, _ENTRIES_PER_PRODUCT = 400.0, 40.0
+# H of a multinomial model is formed for so many coordinates in any case, and in single
+# precision for more where it takes the time of so many products with X at most.
 _MAX_JOINT = 600
+_MAX_PRODUCTS = 400.0
 
 # The longest step that a model takes in a score on account of its own row.
 _LONGEST = 50.0
@@ -49,17 +47,12 @@ _CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 _SHARES = (1.0, 0.3)
 
 
-def matrix_cost(design: Design, n_coordinates: int) -> float:
-    """Return about how many products with X a matrix for several scores costs."""
-    entries = max(design.row_size, 1.0) * (design.n_outputs or 1)
-    return n_coordinates**2 / (_ENTRIES_PER_PRODUCT * entries)
-
-
-def forms_matrix(design: Design, n_coordinates: int) -> bool:
+def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
     """Whether models of several scores per row form their matrix."""
     if n_coordinates <= _MAX_JOINT:
         return True
-    cheap = matrix_cost(design, n_coordinates) <= _MAX_PRODUCTS
+    design = objective.design
+    cheap = design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
     return cheap and not design.is_text_like
 
 
@@ -371,7 +364,7 @@ class QuadraticModel:
         worth_it = _SWEEPS_PER_ENTRY * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
         if K > 1:
-            by_gram = forms_matrix(objective.design, len(coordinates))
+            by_gram = forms_matrix(objective, len(coordinates))
         else:
             by_gram = not columns.sparse or (small and worth_it)
         self.by_columns = not by_gram

@@ -12,7 +12,7 @@ import numpy as np
 from ..line_search import backtrack, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
-from ..quadratic import QuadraticModel, damping, forms_matrix, matrix_cost
+from ..quadratic import QuadraticModel, damping, forms_matrix
 from .run import Iterate, Solver, Start
 from .sample import fractions, spread
 
@@ -207,8 +207,8 @@ def hessian_stride(objective: Objective, w: Floats, active: Rows) -> int:
     k = objective.design.n_outputs or 1
     if k == 1:
         cost = objective.design.gram_cost(len(active))
-    elif forms_matrix(objective.design, len(active)):
-        cost = matrix_cost(objective.design, len(active))
+    elif forms_matrix(objective, len(active)):
+        cost = objective.design.joint_gram_cost(len(active))
     else:
         cost = _COST_OF_SWEEPS
     n_used = max(int(np.count_nonzero(w)) / k**0.5, _SMALL_SET // 4)
