@@ -337,12 +337,14 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     objective = problem(container(X), y, fit_intercept=fit_intercept)
     w = np.random.default_rng(0).normal(size=objective.n_params)
     point = settle(objective.at(w))
-    monkeypatch.setattr(quadratic, "_MAX_JOINT", 0 if in_single else 600)
+    if in_single:
+        monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
     monkeypatch.setattr(design_module, "_DENSE_BYTES", 1000)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
     model = quadratic.QuadraticModel(point, coordinates, 10)
     assert not model.by_columns
+    assert model.accurate == (not in_single)
     basis = np.eye(objective.n_params)[
         np.append(coordinates, np.arange(n_coef, objective.n_params))
     ]

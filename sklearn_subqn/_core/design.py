@@ -338,7 +338,7 @@ class Design:
         return n_columns * (n_columns / self.n_features) / 12.0
 
     def joint_gram_cost(self, n_coordinates: int) -> float:
-        """Return the like for a matrix of coordinates of several scores per row."""
+        """Return the like for a matrix of coordinates of several scores."""
         entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
         return n_coordinates**2 / entries / 40.0
 

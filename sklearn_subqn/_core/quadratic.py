@@ -23,8 +23,9 @@ _MAX_GRAM = 1000
 _SWEEPS_PER_ENTRY = 0.4
 
 # H of a multinomial model is formed for so many coordinates in any case, and in single
-# precision for more where it takes the time of so many products with X at most.
-_MAX_JOINT = 600
+# precision for more, of which memory holds so many, where it takes the time of so many
+# products with X at most.
+_MAX_JOINT, _MAX_SINGLE = 600, 5000
 _MAX_PRODUCTS = 400.0
 
 # The longest step that a model takes in a score on account of its own row.
@@ -52,8 +53,9 @@ def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
     if n_coordinates <= _MAX_JOINT:
         return True
     design = objective.design
-    cheap = design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
-    return cheap and not design.is_text_like
+    if n_coordinates > _MAX_SINGLE or design.is_text_like:
+        return False
+    return design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
 
 
 class Step(Protocol):
@@ -347,7 +349,9 @@ class QuadraticModel:
     Attributes
     ----------
     by_columns : bool
-        Whether H is not formed, which makes accuracy dear.
+        Whether H is not formed.
+    accurate : bool
+        Whether it is, in double precision, so that accuracy is cheap.
     """
 
     def __init__(self, point: Point, coordinates: Rows, n_sweeps: int) -> None:
@@ -368,6 +372,7 @@ class QuadraticModel:
         else:
             by_gram = not columns.sparse or (small and worth_it)
         self.by_columns = not by_gram
+        self.accurate = by_gram and (K == 1 or len(coordinates) <= _MAX_JOINT)
         self._step: Step
         if by_gram:
             inside = self._inside()
@@ -415,7 +420,7 @@ class QuadraticModel:
         columns = [np.flatnonzero(one) for one in inside.T]
         ends = np.cumsum([0] + [len(one) for one in columns])
         places = [slice(*pair) for pair in pairwise(ends)]
-        dtype = np.float64 if ends[-1] <= _MAX_JOINT else np.float32
+        dtype = np.float64 if self.accurate else np.float32
         total = np.zeros((ends[-1], ends[-1]))
         for rows, block in self._columns.dense_blocks():
             A = np.ones((len(inside), len(block)), dtype=dtype)

@@ -28,15 +28,16 @@ _MAX_ROUGH, _MAX_FINE = 10, 2000
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# A working set holds at least so many features, and grows from one iteration to the
-# next by at most this factor of those that are used.
+# A working set holds at least so many coordinates, and grows from one iteration to the
+# next by at most this factor of those that are used: by less with several scores per
+# row, where matrices of them are dear.
 _SMALL_SET = 200
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
 # nor from less than so many rows for each parameter in use; and from twice as many once
-# violations fall to more than this share of those before. With several scores per row,
-# minimizing a model takes about so many products.
+# violations fall to more than this share of those before. With several scores per row
+# and no matrix, minimizing a model takes about so many products.
 _CHEAP = 4.0
 _COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
@@ -82,7 +83,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     step only.
 
     A matrix from a sample of the rows serves several iterations, as long as violations
-    fall by half in each.
+    fall by half in each and the coordinates with the larger ones take part.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
     k = objective.design.n_outputs or 1
@@ -124,7 +125,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
         tol = share * worst
-        if good and (k > 1 or model.by_columns):
+        if good and not model.accurate:
             # A dual point off the constraints by so much costs this share of the gap.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
             enough = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
@@ -202,7 +203,8 @@ def hessian_stride(objective: Objective, w: Floats, active: Rows) -> int:
     """Return the stride of the rows of which the Hessian is to be estimated.
 
     The estimate is off by about the square root of the number of parameters in use over
-    that of rows. It pays where models take the time of many products with X.
+    that of rows; a row with several scores counts for some more. It pays where models
+    take the time of many products with X.
     """
     k = objective.design.n_outputs or 1
     if k == 1:
