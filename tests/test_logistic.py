@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
+from sklearn_subqn._core import design as design_module
 from sklearn_subqn._core import quadratic
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.kernels import coordinate_descent
@@ -26,6 +27,7 @@ from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
+from sklearn_subqn._core.solvers.cd import thinned
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 
 SOLVERS = list(L1_SOLVERS)
@@ -121,9 +123,6 @@ def test_parts_of_the_curvature_agree(loss):
         column = curvature.apply(one).reshape(-1, k)
         total[:, j] = column.sum(axis=0)
         assert_allclose(column[:, j], diagonal[:, j])
-        for m in range(k):
-            if m != j:
-                assert_allclose(-curvature.coupling(j, m), column[:, m])
     if k > 1:
         a, s, q = curvature.rank_one()
         moved = s * np.einsum("ik,ik->i", q, p)
@@ -328,6 +327,58 @@ def test_several_classes_by_columns_and_by_matrix_agree(
     assert by_columns.status == "converged"
     assert by_columns.point.value == pytest.approx(joint.point.value, rel=1e-9)
     assert by_columns.lower_bound <= joint.point.value + ROUNDING
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("in_single", [True, False])
+def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeypatch):
+    X, y = data(n_classes=4)
+    objective = problem(container(X), y, fit_intercept=fit_intercept)
+    w = np.random.default_rng(0).normal(size=objective.n_params)
+    point = settle(objective.at(w))
+    if in_single:
+        monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
+    monkeypatch.setattr(design_module, "_DENSE_BYTES", 1000)
+    n_coef = objective.design.n_coef
+    coordinates = np.flatnonzero(np.arange(n_coef) % 3)
+    model = quadratic.QuadraticModel(point, coordinates, 10)
+    assert not model.by_columns
+    assert model.accurate == (not in_single)
+    basis = np.eye(objective.n_params)[
+        np.append(coordinates, np.arange(n_coef, objective.n_params))
+    ]
+    added = quadratic.damping(point)
+    scores = [objective.design.forward(one) for one in basis]
+    products = [
+        objective.design.adjoint(point.curvature.apply(z.copy()) + added * z)
+        for z in scores
+    ]
+    expected = np.array(products) @ basis.T
+    order = np.lexsort((basis.argmax(axis=1), basis.argmax(axis=1) % 4))
+    tol = 1e-6 if in_single else 1e-14
+    matrix = model._step._gram
+    assert_allclose(matrix, expected[np.ix_(order, order)], rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_thinned_points_have_about_the_same_hessian(n_classes):
+    X, y = data(n=4000, n_classes=n_classes)
+    objective = problem(X, y)
+    w = np.random.default_rng(0).normal(size=objective.n_params)
+    point = settle(objective.at(w))
+    sample = thinned(point, 4)
+    n = sample.objective.design.n_rows
+    assert 300 <= n <= 1000
+    assert sample.objective.weights.sum() == pytest.approx(1.0, abs=0.1)
+    ratios = []
+    for p in np.random.default_rng(1).normal(size=(40, objective.n_params)):
+        curvatures = []
+        for one in (sample, point):
+            z = one.objective.design.forward(p)
+            curvatures.append(np.vdot(z, one.curvature.apply(z.copy())))
+        ratios.append(curvatures[0] / curvatures[1])
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.05)
 
 
 def test_models_without_any_use_of_their_columns():

@@ -337,6 +337,11 @@ class Design:
             return self.row_size * (n_columns / self.n_features) ** 2 / 3.0
         return n_columns * (n_columns / self.n_features) / 12.0
 
+    def joint_gram_cost(self, n_coordinates: int) -> float:
+        """Return the like for a matrix of coordinates of several scores."""
+        entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
+        return n_coordinates**2 / entries / 40.0
+
     @cached_property
     def _by_columns(self) -> Any:
         """The columns of a sparse X one after the other (CSC)."""
@@ -732,6 +737,14 @@ class Columns:
     @property
     def _matrix(self) -> Any:
         return self._design._by_columns if self.sparse else self._design._X
+
+    def dense_blocks(self) -> Iterable[tuple[slice, Floats]]:
+        """Yield slices of the rows, and the columns there as an array of float64."""
+        X, m = self._design._X, len(self._columns)
+        n_rows = max(1, int(_DENSE_BYTES / 8 / max(m, 1)))
+        for start in range(0, self._design.n_rows, n_rows):
+            rows = slice(start, min(start + n_rows, self._design.n_rows))
+            yield rows, _dense(X[rows][:, self._columns])
 
     def gram(self, weights: Floats) -> Floats:
         """Return Aᵀ diag(weights) A, of shape (m, m)."""

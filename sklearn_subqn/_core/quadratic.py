@@ -6,14 +6,15 @@ gradient g and the Hessian H of the risk, over some coordinates of v; the others
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from .kernels import coordinate_descent
-from .losses._base import Curvature, Floats, Rows
-from .objective import Point
+from .losses._base import Curvature, Floats, Mask, Rows
+from .objective import Objective, Point
 
 # H is formed for so many features of sparse data at most.
 _MAX_GRAM = 1000
@@ -21,9 +22,11 @@ _MAX_GRAM = 1000
 # Forming H takes the time of this many sweeps over the columns for each entry of a row.
 _SWEEPS_PER_ENTRY = 0.4
 
-# Multinomial models of so many coefficients at most are minimized over all classes at
-# once.
-_MAX_JOINT = 600
+# H of a multinomial model is formed for so many coordinates in any case, and in single
+# precision for more, of which memory holds so many, where it takes the time of so many
+# products with X at most.
+_MAX_JOINT, _MAX_SINGLE = 600, 5000
+_MAX_PRODUCTS = 400.0
 
 # The longest step that a model takes in a score on account of its own row.
 _LONGEST = 50.0
@@ -45,6 +48,16 @@ _CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 _SHARES = (1.0, 0.3)
 
 
+def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
+    """Whether models of several scores per row form their matrix."""
+    if n_coordinates <= _MAX_JOINT:
+        return True
+    design = objective.design
+    if n_coordinates > _MAX_SINGLE or design.is_text_like:
+        return False
+    return design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
+
+
 class Step(Protocol):
     """What minimizes a model."""
 
@@ -60,22 +73,32 @@ class Step(Protocol):
 
 
 class GramStep:
-    """Coordinate descent on the matrix H, of the columns' own size.
+    """Coordinate descent on the matrix H.
 
     Where sweeps are slow to converge they alternate with the solution of the linear
-    system of the coordinates that are not zero, up to the first change of a sign.
+    system of the coordinates that are not zero.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (q, q)
+        H of the coordinates that may change, ordered by scores, then features.
+    l1, l2 : ndarray of shape (q,)
+        Factors of their penalties.
+    inside : ndarray of bool of shape (m, k)
+        Which those are.
     """
 
-    def __init__(self, gram: Floats, l1: Floats, l2: Floats) -> None:
+    def __init__(self, gram: Floats, l1: Floats, l2: Floats, inside: Mask) -> None:
         self._gram = np.ascontiguousarray(gram)
         self._l1, self._l2 = l1, l2
+        self._inside = inside
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
-        """Coordinates are ordered by scores, then features."""
-        v = self._descend(gradient.T.ravel(), start.T.ravel(), tol, limit)
-        return v.reshape(start.T.shape).T
+        v, inside = start.T.copy(), self._inside.T
+        v[inside] = self._descend(gradient.T[inside], v[inside], tol, limit)
+        return v.T
 
     def _descend(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -91,7 +114,7 @@ class GramStep:
         return v
 
     def _solve_face(self, slopes: Floats, v: Floats) -> None:
-        """Move v towards the minimizer with its signs, and update the slopes."""
+        """Move v towards the minimizer with its zeros and signs; update the slopes."""
         face = np.flatnonzero((v != 0.0) | (self._l1 == 0.0))
         face = face[self._gram[face, face] > 0.0]
         matrix = self._gram[np.ix_(face, face)]
@@ -104,15 +127,20 @@ class GramStep:
         except linalg.LinAlgError:
             return
         p = linalg.cho_solve(factor, right, check_finite=False)
-        crossing = (v[face] * p < 0.0) & (self._l1[face] > 0.0)
-        ratios = np.full(len(face), np.inf)
-        ratios[crossing] = -v[face][crossing] / p[crossing]
-        first = float(ratios.min(initial=np.inf))
-        step = min(1.0, first)
-        v[face] += step * p
-        if first <= 1.0:
-            v[face[ratios == first]] = 0.0
-        slopes += self._gram[:, face] @ (step * p)
+        w, l1, l2 = v[face], self._l1[face], self._l2[face]
+        crossing = (w * p < 0.0) & (l1 > 0.0)
+        first = float((-w[crossing] / p[crossing]).min(initial=1.0))
+        for length in (*_SHARES, first):
+            step = length * p
+            step = np.where((w * (w + step) < 0.0) & (l1 > 0.0), -w, step)
+            change = self._gram[:, face] @ step
+            slope = float(
+                (slopes[face] + l2 * w + 0.5 * (change[face] + l2 * step)) @ step
+            )
+            if slope + float(l1 @ (np.abs(w + step) - np.abs(w))) < 0.0:
+                v[face] = w + step
+                slopes += change
+                return
 
 
 class ColumnStep:
@@ -312,37 +340,49 @@ class QuadraticModel:
     point : Point
         w, as a point of the objective of all rows, or of a sample of them for an
         approximate Hessian. Its regularizer is an ``ElasticNet``.
-    features : ndarray of shape (m,)
-        Those that may change.
+    coordinates : ndarray of shape (m,)
+        Those of w that may change, of the penalized ones, in ascending order. Without
+        H, all those of the same features may.
     n_sweeps : int
         About how many sweeps will be needed, which decides whether H is formed.
 
     Attributes
     ----------
     by_columns : bool
-        Whether H is not formed, which makes accuracy dear.
+        Whether H is not formed.
+    accurate : bool
+        Whether it is, in double precision, so that accuracy is cheap.
     """
 
-    def __init__(self, point: Point, features: Rows, n_sweeps: int) -> None:
+    def __init__(self, point: Point, coordinates: Rows, n_sweeps: int) -> None:
         objective = point.objective
         self._design = objective.design
         self._curvature = point.curvature
         self._added = damping(point)
-        self._features = features
-        self._columns = columns = self._design.columns(features)
+        self._coordinates = coordinates
         self._n_outputs = K = self._design.n_outputs or 1
+        self._features = features = np.unique(coordinates // K)
+        self._columns = columns = self._design.columns(features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         worth_it = _SWEEPS_PER_ENTRY * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
         if K > 1:
-            by_gram = len(features) * K <= _MAX_JOINT
+            by_gram = forms_matrix(objective, len(coordinates))
         else:
             by_gram = not columns.sparse or (small and worth_it)
         self.by_columns = not by_gram
+        self.accurate = by_gram and (K == 1 or len(coordinates) <= _MAX_JOINT)
         self._step: Step
         if by_gram:
-            self._step = GramStep(self._whole_gram(), *self._penalties(K))
+            inside = self._inside()
+            gram = self._joint_gram(inside) if K > 1 else self._gram()
+            penalized = np.ones(inside.shape)
+            penalized[len(features) :] = 0.0
+            penalized = penalized.T[inside.T]
+            self._step = GramStep(
+                gram, self._l1 * penalized, self._l2 * penalized, inside
+            )
         else:
             self._step = ColumnStep(
                 columns,
@@ -353,39 +393,55 @@ class QuadraticModel:
                 self._n_free,
             )
 
-    def covers(self, features: Rows) -> bool:
-        """Whether all of these features may change."""
-        return bool(np.isin(features, self._features).all())
+    def covers(self, coordinates: Rows) -> bool:
+        """Whether all of these coordinates may change."""
+        if self.by_columns:
+            features = coordinates // self._n_outputs
+            return bool(np.isin(features, self._features).all())
+        return bool(np.isin(coordinates, self._coordinates).all())
 
-    def _whole_gram(self) -> Floats:
-        """Return H, for all classes together."""
-        K = self._n_outputs
-        diagonal = self._curvature.diagonal() + self._added
-        if K == 1:
-            return self._gram(diagonal)
-        blocks = [[np.empty(0)] * K for _ in range(K)]
-        for k in range(K):
-            blocks[k][k] = self._gram(np.ascontiguousarray(diagonal[:, k]))
-            for j in range(k):
-                blocks[k][j] = blocks[j][k] = -self._gram(
-                    self._curvature.coupling(k, j)
-                )
-        return np.block(blocks)
+    def _inside(self) -> Mask:
+        """Return which entries of ``start`` in ``minimize`` may change."""
+        m, K = len(self._features), self._n_outputs
+        inside = np.zeros((m + self._n_free, K), dtype=bool)
+        features = np.searchsorted(self._features, self._coordinates // K)
+        inside[features, self._coordinates % K] = True
+        inside[m:] = True
+        return inside
 
-    def _gram(self, h: Floats) -> Floats:
-        """Return Xᵀ diag(h) X of the features, and of the intercept if there is one."""
+    def _joint_gram(self, inside: Mask) -> Floats:
+        """Return H for several classes, ordered by classes, then features.
+
+        Large matrices are computed in single precision, which does for a model.
+        """
+        a, s, p = self._curvature.rank_one()
+        a = a + self._added
+        p = np.sqrt(s)[:, np.newaxis] * p
+        columns = [np.flatnonzero(one) for one in inside.T]
+        ends = np.cumsum([0] + [len(one) for one in columns])
+        places = [slice(*pair) for pair in pairwise(ends)]
+        dtype = np.float64 if self.accurate else np.float32
+        total = np.zeros((ends[-1], ends[-1]))
+        for rows, block in self._columns.dense_blocks():
+            A = np.ones((len(inside), len(block)), dtype=dtype)
+            A[: len(self._features)] = block.T
+            Z = np.empty((ends[-1], len(block)), dtype=dtype)
+            for k, (place, which) in enumerate(zip(places, columns, strict=True)):
+                own = A[which]
+                np.multiply(own, p[rows, k].astype(dtype), out=Z[place])
+                own *= np.sqrt(a[rows, k]).astype(dtype)
+                total[place, place] += own @ own.T
+            total -= Z @ Z.T
+        return total
+
+    def _gram(self) -> Floats:
+        """Return H of the features, and of the intercept if there is one."""
+        h = self._curvature.diagonal() + self._added
         gram = self._columns.gram(h)
         if not self._n_free:
             return gram
         border = self._columns.adjoint(h)[:, np.newaxis]
         return np.block([[gram, border], [border.T, np.array([[h.sum()]])]])
-
-    def _penalties(self, n_outputs: int) -> tuple[Floats, Floats]:
-        """Return the factors of |v| and of v² / 2 for each coordinate of a step."""
-        penalized = np.ones(len(self._features) + self._n_free)
-        penalized[len(self._features) :] = 0.0
-        penalized = np.tile(penalized, n_outputs)
-        return self._l1 * penalized, self._l2 * penalized
 
     def minimize(
         self, w: Floats, gradient: Floats, tol: float, max_sweeps: int

@@ -109,8 +109,8 @@ class Curvature(ABC):
 
     Their shape is that of the scores, (n,) for one score per row. All offer ``take``,
     ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
-    more: ``add_gram`` for Newton directions by factorization, ``coupling`` and
-    ``rank_one`` for quadratic models.
+    more: ``add_gram`` for Newton directions by factorization, ``rank_one`` for
+    quadratic models.
     """
 
     def rows(self) -> Rows:
@@ -141,10 +141,6 @@ class Curvature(ABC):
         which the blocks j <= l are added to.
         """
         raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
-
-    def coupling(self, j: int, m: int) -> Floats:
-        """Return minus the entries (j, m) of the matrices, j != m, non-negative."""
-        raise TypeError(f"{type(self).__name__} is not split by scores.")
 
     def rank_one(self) -> tuple[Floats, Floats, Floats]:
         """Return a, s and p of matrices diag(a_i) - s_i p_i p_iᵀ.

@@ -190,9 +190,6 @@ class SoftmaxCurvature(Curvature):
     def total(self) -> Floats:
         return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
 
-    def coupling(self, j: int, m: int) -> Floats:
-        return self._weighted[:, j] * self._p[:, m]
-
     def rank_one(self) -> tuple[Floats, Floats, Floats]:
         return self._weighted, self._weights, self._p
 

@@ -12,9 +12,9 @@ import numpy as np
 from ..line_search import backtrack, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
-from ..quadratic import QuadraticModel, damping
+from ..quadratic import QuadraticModel, damping, forms_matrix
 from .run import Iterate, Solver, Start
-from .sample import spread
+from .sample import fractions, spread
 
 # The model is minimized until its violations are this share of those before: roughly
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and,
@@ -28,27 +28,32 @@ _MAX_ROUGH, _MAX_FINE = 10, 2000
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# A working set holds at least so many features, and grows from one iteration to the
-# next by at most this factor of those that are used.
+# A working set holds at least so many coordinates, and grows from one iteration to the
+# next by at most this factor of those that are used: by less with several scores per
+# row, where matrices of them are dear.
 _SMALL_SET = 200
-_GROWTH = 2
+_GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
 # nor from less than so many rows for each parameter in use; and from twice as many once
-# violations fall to more than this share of those before. With several scores per row,
-# minimizing a model takes about so many products.
+# violations fall to more than this share of those before. With several scores per row
+# and no matrix, minimizing a model takes about so many products.
 _CHEAP = 4.0
 _COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
 _SLOW = 0.5
 
+# This share of such a sample is spread evenly, as it were.
+_LEAST_SHARE = 0.2
+
 # The method ends after so many iterations in which violations have not been halved, if
 # the objective does not fall any more either.
 _MAX_STUCK = 5
 
-# Samples hold a quarter of the rows each of the next larger one, as long as these are
-# at least so many, altogether and per feature.
-_STRIDE = 4
+# Samples hold an eighth of the rows each of the next larger one, or a quarter with
+# several scores per row, as long as these are at least so many, altogether and per
+# feature.
+_STRIDE, _STRIDE_SEVERAL = 8, 4
 _MIN_ROWS = 1000
 _ROWS_PER_FEATURE = 4
 
@@ -79,7 +84,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     step only.
 
     A matrix from a sample of the rows serves several iterations, as long as violations
-    fall by half in each.
+    fall by half in each and the coordinates with the larger ones take part.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
     k = objective.design.n_outputs or 1
@@ -87,7 +92,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
     good = False
-    sample, rows, sampled_stride = objective, np.arange(0), 1
+    model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
     least, value, n_stuck = np.inf, np.inf, 0
@@ -100,8 +105,10 @@ def cd(objective: Objective, start: Start) -> Solver:
         worst = float(np.abs(residual).max())
         if worst == 0.0:
             return "stationary"
-        features = working_set(objective, point, worst)
-        stride = min(hessian_stride(objective, w, features), largest_stride)
+        active = working_set(objective, point, worst)
+        large = (w != 0.0) | (np.abs(residual) > _ROUGH * worst)
+        needed = np.flatnonzero(large[: regularizer.n_penalized])
+        stride = min(hessian_stride(objective, w, active), largest_stride)
         if stride > 1 and worst > _SLOW * before:
             stride = largest_stride = max(1, stride // 2)
         n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
@@ -111,19 +118,15 @@ def cd(objective: Objective, start: Start) -> Solver:
         value = min(value, point.value)
         before = worst
         max_sweeps = _MAX_FINE if good or stride > 1 else _MAX_ROUGH
-        if stride != sampled_stride:
-            rows = spread(len(point.scores), len(point.scores) // stride)
-            if not objective.weights[rows].any():
-                stride = largest_stride = 1
-            sample = objective.sample(rows) if stride > 1 else objective
-            sampled_stride = stride
-            model = None
-        if stride == 1 or model is None or not model.covers(features):
-            thinned = Point(sample, w, point.scores[rows]) if stride > 1 else point
-            model = QuadraticModel(thinned, features, max_sweeps)
-        share = _FINE if good else _SAMPLED if stride > 1 and k == 1 else _ROUGH
+        if stride != model_stride:
+            model, model_stride = None, stride
+        if stride == 1 or model is None or not model.covers(needed):
+            basis = thinned(point, stride) if stride > 1 else point
+            model = QuadraticModel(basis, active, max_sweeps)
+        cheap = stride > 1 and not (k > 1 and model.by_columns)
+        share = _FINE if good else _SAMPLED if cheap else _ROUGH
         tol = share * worst
-        if good and model.by_columns:
+        if good and not model.accurate:
             # A dual point off the constraints by so much costs this share of the gap.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
             enough = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
@@ -175,35 +178,64 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
     return dual, error - float(np.vdot(dual, new.scores))
 
 
-def hessian_stride(objective: Objective, w: Floats, features: Rows) -> int:
+def thinned(point: Point, stride: int) -> Point:
+    """Return the point with a sample of the rows, whose Hessian is about the same.
+
+    Rows are taken in proportion to their second derivatives, so that nearly linear ones
+    are few, and weighted with the inverse of that.
+    """
+    o = point.objective
+    n = len(point.scores) // stride
+    share = point.curvature.diagonal().reshape(len(point.scores), -1).sum(axis=1)
+    share += _LEAST_SHARE * share.sum() * o.weights
+    share /= share.sum()
+    rows, counts = np.unique(
+        np.searchsorted(np.cumsum(share[:-1]), fractions(n), side="right"),
+        return_counts=True,
+    )
+    weights = o.weights[rows] * counts / (n * share[rows])
+    sample = Objective(
+        o.design.rows(rows), o.targets[rows], o.loss, o.regularizer, o.alpha, weights
+    )
+    return Point(sample, point.w, point.scores[rows])
+
+
+def hessian_stride(objective: Objective, w: Floats, active: Rows) -> int:
     """Return the stride of the rows of which the Hessian is to be estimated.
 
     The estimate is off by about the square root of the number of parameters in use over
-    that of rows. It pays where models take the time of many products with X.
+    that of rows; a row with several scores counts for some more. It pays where models
+    take the time of many products with X.
     """
     k = objective.design.n_outputs or 1
-    cost = objective.design.gram_cost(len(features)) if k == 1 else _COST_OF_SWEEPS
-    n_used = max(int(np.count_nonzero(w)) / k, _SMALL_SET // 4)
+    if k == 1:
+        cost = objective.design.gram_cost(len(active))
+    elif forms_matrix(objective, len(active)):
+        cost = objective.design.joint_gram_cost(len(active))
+    else:
+        cost = _COST_OF_SWEEPS
+    n_used = max(int(np.count_nonzero(w)) / k**0.5, _SMALL_SET // 4)
     affordable = objective.design.n_rows / (_ROWS_PER_USED * n_used)
     wanted = min(cost / _CHEAP, affordable)
     return 2 ** int(np.log2(wanted)) if wanted >= 2.0 else 1
 
 
 def working_set(objective: Objective, point: Point, worst: float) -> Rows:
-    """Return the features that the next model may change, in ascending order.
+    """Return the coordinates that the next model may change, in ascending order.
 
     Those in use, and others whose gradient is within ``worst`` of the threshold, or
     beyond it; of these the nearest where they are many.
     """
     n = objective.regularizer.n_penalized
-    d = objective.design.n_features
-    if d <= _SMALL_SET:
-        return np.arange(d)
+    if n <= _SMALL_SET:
+        return np.arange(n)
     l1, _ = objective.penalties
-    used = np.any(point.w[:n].reshape(d, -1) != 0.0, axis=1)
-    size = np.abs(point.risk_gradient[:n]).reshape(d, -1).max(axis=1)
+    used = point.w[:n] != 0.0
+    size = np.abs(point.risk_gradient[:n])
     candidates = np.flatnonzero(~used & (size > l1 - worst))
-    limit = max(_SMALL_SET, _GROWTH * int(np.count_nonzero(used)))
+    dense = objective.design.n_outputs and not objective.design.is_text_like
+    growth = _GROWTH_SEVERAL if dense else _GROWTH
+    limit = max(_SMALL_SET, int(growth * np.count_nonzero(used)))
     if len(candidates) > limit:
         largest = np.argpartition(-size[candidates], limit)[:limit]
         candidates = candidates[largest]
@@ -213,8 +245,8 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
 def auto(objective: Objective, start: Start) -> Solver:
     """Yield the iterates of ``cd`` from the solution on a sample of the rows.
 
-    With many more rows than features the optimum on a quarter of the rows is close to
-    that on all, and found in a quarter of the time, itself from that on a sixteenth.
+    With many more rows than features the optimum on an eighth of the rows is close to
+    that on all, and found in an eighth of the time, itself from that on a smaller one.
 
     Returns
     -------
@@ -231,9 +263,10 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     parameters over that of rows: steps that gain less are in vain.
     """
     n, d = objective.design.n_rows, objective.design.n_features
-    if w.any() or n < _STRIDE * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
+    stride = _STRIDE if objective.design.n_outputs is None else _STRIDE_SEVERAL
+    if w.any() or n < stride * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
         return w
-    rows = spread(n, n // _STRIDE)
+    rows = spread(n, n // stride)
     if not objective.weights[rows].any():
         return w
     sample = objective.sample(rows)

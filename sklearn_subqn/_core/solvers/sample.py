@@ -59,5 +59,9 @@ def sample_solution(
 
 def spread(n: int, n_sampled: int) -> Rows:
     """Return indices of rows spread evenly but with no period that data might have."""
-    fractions = np.arange(n_sampled) * _GOLDEN_RATIO % 1.0
-    return np.unique((fractions * n).astype(np.intp))
+    return np.unique((fractions(n_sampled) * n).astype(np.intp))
+
+
+def fractions(n: int) -> Floats:
+    """Return numbers spread evenly over [0, 1), in no order."""
+    return np.asarray(np.arange(n) * _GOLDEN_RATIO % 1.0, dtype=np.float64)
