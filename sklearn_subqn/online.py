@@ -29,15 +29,15 @@ from ._core.online import (
 from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
 from ._core.online.losses import (
-    Huber,
+    Counts,
     Logistic,
     MajorizedHinge,
+    MajorizedHuber,
+    MajorizedQuantile,
     ModifiedHuber,
     OneVsRest,
     OnlineLoss,
-    Poisson,
-    Quantile,
-    RowLoss,
+    RegressionLoss,
     Softmax,
     SquaredError,
     SquaredHinge,
@@ -1007,12 +1007,12 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             raise ValueError(f"quantile must be < 1, got {self.quantile!r}.")
         super()._check_parameters()
 
-    def _loss(self) -> RowLoss:
-        losses: dict[str, RowLoss] = {
+    def _loss(self) -> RegressionLoss:
+        losses: dict[str, RegressionLoss] = {
             "squared_error": SquaredError(),
-            "huber": Huber(float(self.epsilon)),
-            "quantile": Quantile(float(self.quantile)),
-            "poisson": Poisson(),
+            "huber": MajorizedHuber(float(self.epsilon)),
+            "quantile": MajorizedQuantile(float(self.quantile)),
+            "poisson": Counts(),
         }
         return losses[self.loss]
 
