@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -42,8 +44,9 @@ from ._core.online.losses import (
     SquaredError,
     SquaredHinge,
 )
-from ._estimator import LinearEstimator, log_probabilities, user_level
+from ._estimator import LinearEstimator, Progress, log_probabilities, user_level
 from ._validation import (
+    check_callback,
     check_flag,
     check_number,
     check_option,
@@ -107,6 +110,7 @@ class OnlineEstimator(LinearEstimator):
     validation_fraction: float
     n_iter_no_change: int
     warm_start: bool
+    callback: Callable[[Progress], Any] | None
     verbose: int
 
     def _check_parameters_once(self) -> None:
@@ -145,6 +149,7 @@ class OnlineEstimator(LinearEstimator):
         if fraction >= 1.0:
             raise ValueError(f"validation_fraction must be < 1, got {fraction!r}.")
         check_number("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
+        check_callback(self.callback)
         check_verbose(self.verbose)
 
     def _method(self) -> Method[Any]:
@@ -375,7 +380,7 @@ class OnlineEstimator(LinearEstimator):
         self.loss_curve_: list[float] = []
         scores: list[float] = []
         self.validation_scores_ = None if held_out is None else scores
-        converged = False
+        converged, begin = False, time.perf_counter()
         for epoch in range(1, self.max_iter + 1):
             order = rng.permutation(n)
             total = 0.0
@@ -402,11 +407,16 @@ class OnlineEstimator(LinearEstimator):
                 if score > best[0]:
                     best = score, self._state
                 converged = n_worse >= self.n_iter_no_change
-            if converged:
+            stop = converged
+            if self.callback is not None:
+                least, seconds = min(self.loss_curve_), time.perf_counter() - begin
+                progress = Progress(epoch, least, np.inf, float(epoch), seconds)
+                stop = bool(self.callback(progress)) or stop
+            if stop:
                 break
         if held_out is not None:
             self._state = best[1]
-        elif not converged:
+        elif not stop:
             warnings.warn(
                 f"{type(self).__name__} reached max_iter={self.max_iter} before the "
                 f"average of gradients stayed below tol={self.tol:g} times the first "
@@ -504,7 +514,9 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         of the score that counts.
     early_stopping : bool, default=False
         Whether to hold ``validation_fraction`` of the rows out, to stop when their
-        score has not improved for ``n_iter_no_change`` epochs, and to keep the best.
+        score has not improved for ``n_iter_no_change`` epochs, and to keep the best;
+        in ``fit`` only. ``partial_fit`` learns from all its rows and never stops: a
+        stream has no epochs, and whoever holds rows out can score the model meanwhile.
     validation_fraction : float, default=0.1
         Share of the rows held out, in (0, 1).
     n_iter_no_change : int, default=5
@@ -516,6 +528,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution, if there is one for the same
         classes and features.
+    callback : callable or None, default=None
+        Called after every epoch of ``fit`` with a named tuple of ``n_iter``, the number
+        of epochs, ``objective``, the least of ``loss_curve_``, ``dual_gap``, infinite
+        here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
+        returns True.
     verbose : int, default=0
         Print a line for each epoch of ``fit``.
 
@@ -554,7 +571,10 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     -----
     Steps of "auto" are a share ``eta0 / sqrt(1 + t / tau)`` of the way to the minimizer
     of the batch's quadratic model along the direction, by default with eta0 = 1 and
-    tau = 10; those of other solvers are ``eta0 * tau / (tau + t)``.
+    tau = 10; those of other solvers are ``eta0 * tau / (tau + t)``, eta0 alone where
+    there is no tau. Their defaults are made for standardized features and targets: eta0
+    is 1 for "olbfgs" and "obfgs", 0.3 for RES and "adagrad", 0.1 for all others; tau is
+    10 for "ng", none for all others. The papers have smaller ones, or none.
 
     Pickling keeps everything: a model pickled in mid-stream goes on exactly as if it
     had not been. A call that raises an error changes nothing. Apart from X itself, the
@@ -602,6 +622,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         class_weight: Any = None,
         random_state: Any = 0,
         warm_start: bool = False,
+        callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -622,6 +643,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
         self.warm_start = warm_start
+        self.callback = callback
         self.verbose = verbose
 
     @unchanged_on_failure
@@ -795,8 +817,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     def _class_weighted(self, y: npt.NDArray[Any], weights: Floats | None) -> Floats:
         if not isinstance(self.class_weight, dict):
             raise ValueError(
-                f"class_weight {self.class_weight!r} is not supported for partial_fit. "
-                "Give a dict from labels to weights."
+                f"class_weight {self.class_weight!r} is not supported for partial_fit, "
+                "which sees no more than a part of the rows. Compute the weights over "
+                "all classes, for example by "
+                "sklearn.utils.class_weight.compute_class_weight, and give them as a "
+                "dict from labels to weights."
             )
         factors = np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
         check_sample_weight(factors, len(factors))
@@ -830,7 +855,8 @@ class OnlineLBFGSRegressor(RegressorMixin, OnlineEstimator):
     quantile : float, default=0.5
         Of "quantile", in (0, 1).
     solver, batch_size, eta0, tau, memory, average, fit_intercept, max_iter, tol, \
-early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose
+early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, \
+callback, verbose
         As for :class:`OnlineLBFGSClassifier`.
 
     Attributes
@@ -886,6 +912,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
         n_iter_no_change: int = 5,
         random_state: Any = 0,
         warm_start: bool = False,
+        callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -907,6 +934,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.warm_start = warm_start
+        self.callback = callback
         self.verbose = verbose
 
     @unchanged_on_failure

@@ -354,6 +354,31 @@ def test_pickling_in_mid_stream_changes_nothing(solver, eta0, average):
         assert one.score(X, y) > 0.7
 
 
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+@pytest.mark.parametrize("solver", ONLINE_METHODS)
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_defaults_of_all_solvers_do_on_standardized_data(solver, loss):
+    for seed in range(3):
+        X, y = labelled(1200, seed=seed)
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        exact = SubLBFGSLinearSVC(alpha=1e-4).fit(X, y).score(X, y)
+        model = OnlineLBFGSClassifier(loss, solver=solver, max_iter=10, tol=0.0)
+        assert model.fit(X, y).score(X, y) > exact - 0.03
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+@pytest.mark.parametrize("solver", ONLINE_METHODS)
+def test_defaults_of_all_solvers_do_for_standardized_targets(solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1200, 6))
+    y = X @ rng.standard_normal(6) + rng.standard_normal(1200)
+    y /= y.std()
+    exact = np.linalg.lstsq(X, y, rcond=None)[0]
+    best = 1.0 - np.square(y - X @ exact).mean()
+    model = OnlineLBFGSRegressor(solver=solver, max_iter=20, tol=0.0).fit(X, y)
+    assert model.score(X, y) > best - 0.03
+
+
 def test_the_average_of_iterates():
     average = Average(np.full(1, 7.0))
     for t in range(1, 31):
@@ -545,6 +570,29 @@ def test_early_stopping_keeps_the_best(Model, capsys):
     assert len(scores) == model.n_iter_ == len(capsys.readouterr().out.splitlines())
     assert max(scores[:-3]) > max(scores[-3:]) - 1e-3
     assert model.score(X, y) > (0.75 if Model is OnlineLBFGSClassifier else 0.2)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_callbacks_hear_of_epochs_and_may_stop(early_stopping):
+    X, y = labelled(1000)
+    seen = []
+
+    def stop_at_three(progress):
+        seen.append(progress)
+        return progress.n_iter == 3
+
+    model = OnlineLBFGSClassifier(
+        tol=0.0, early_stopping=early_stopping, callback=stop_at_three
+    ).fit(X, y)
+    assert [progress.n_iter for progress in seen] == [1, 2, 3]
+    assert model.n_iter_ == 3
+    assert [p.objective for p in seen] == [
+        min(model.loss_curve_[:k]) for k in (1, 2, 3)
+    ]
+    assert all(progress.dual_gap == np.inf for progress in seen)
+    assert 0.0 <= seen[0].seconds <= seen[-1].seconds
+    model.partial_fit(X, y)
+    assert len(seen) == 3
 
 
 def test_solvers_can_be_changed_in_mid_stream():
