@@ -30,6 +30,7 @@ from ._core.online import (
 )
 from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
+from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import (
     Counts,
     Logistic,
@@ -112,6 +113,7 @@ class OnlineEstimator(LinearEstimator):
     warm_start: bool
     callback: Callable[[Progress], Any] | None
     verbose: int
+    _coef: npt.NDArray[Any]
 
     def _check_parameters_once(self) -> None:
         """Raise for parameters that are not acceptable, if any has been changed."""
@@ -184,6 +186,12 @@ class OnlineEstimator(LinearEstimator):
     def _settings(self) -> tuple[Any, ...]:
         """Return the parameters that the method is made from."""
         return self.solver, self.average, self.eta0, self.tau, self.memory
+
+    def _previous(self) -> dict[str, Any]:
+        """Return the attributes of the fit that a warm start starts from, if any."""
+        if not (self.warm_start and hasattr(self, "_state")):
+            return {}
+        return {**vars(self), "coef_": self.coef_}
 
     def _go_on(self) -> None:
         """Let a stream follow changed parameters; another method begins anew."""
@@ -276,20 +284,51 @@ class OnlineEstimator(LinearEstimator):
         self._store()
 
     def _store(self) -> None:
-        """Set the coefficients to those of the state."""
-        w = self._state.w
+        """Set the coefficients to those of the state, or let them be asked for.
+
+        To make all of them after each sparse batch would take longer than to learn.
+        """
+        state = self._state
+        if isinstance(state, ColumnState):
+            if hasattr(self, "_coef"):
+                del self._coef
+            last, n_coef = state.last.w, len(state.rows)
+            self._check_stored(last[:n_coef])
+            self._set_intercept(last[n_coef:])
+        else:
+            self._coef = self._coefficients(state.w)
+            self._check_stored(self._coef)
+            n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
+            self._set_intercept(state.w[n_coef:])
+
+    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
         n_outputs = self._stream.n_outputs or 1
-        n_coef = self.n_features_in_ * n_outputs
-        coef = w[:n_coef].reshape(-1, n_outputs).T
-        intercept = w[n_coef:] if self.fit_intercept else np.zeros(n_outputs)
-        coef = np.array(coef, dtype=self._dtype, order="C")
+        coef = w[: self.n_features_in_ * n_outputs].reshape(-1, n_outputs).T
+        return np.array(coef, dtype=self._dtype, order="C")
+
+    def _check_stored(self, coef: npt.NDArray[Any]) -> None:
         # The state is finite in float64.
-        if self._dtype != np.float64 and not np.isfinite(coef).all():
+        with np.errstate(over="ignore"):
+            stored = coef.astype(self._dtype, copy=False)
+        if self._dtype != np.float64 and not np.isfinite(stored).all():
             raise ValueError(
                 f"Coefficients are not finite as {np.dtype(self._dtype).name}. Scale "
                 "the features or increase alpha."
             )
-        self.coef_, self.intercept_ = coef, intercept.astype(self._dtype)
+
+    def _set_intercept(self, intercept: Floats) -> None:
+        if not self.fit_intercept:
+            intercept = np.zeros(self._stream.n_outputs or 1)
+        self.intercept_ = intercept.astype(self._dtype)
+
+    @property
+    def coef_(self) -> npt.NDArray[Any]:
+        """Weights of the features, of the type of X."""
+        if not hasattr(self, "_state"):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
+        if hasattr(self, "_coef"):
+            return self._coef
+        return self._coefficients(self._state.w)
 
     def _fit_epochs(
         self,
@@ -329,7 +368,13 @@ class OnlineEstimator(LinearEstimator):
         if w0 is None:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
         self._begin(X, n_outputs, w0)
+        stream = self._stream
+        if isinstance(stream.method, ColumnwiseLBFGS):
+            # The test of convergence looks at all columns in any case.
+            everywhere: Any = stream.method.on_all_columns()
+            self._stream = stream._replace(method=everywhere)
         self._epochs(X, targets, weights, loss, rng, held_out)
+        self._stream = stream
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
         self.objective_ = whole.value_and_gradient(w)[0]
@@ -676,7 +721,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             If ``max_iter`` was reached before ``tol``.
         """
         self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
+        previous = self._previous()
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -967,7 +1012,7 @@ callback, verbose
             If ``max_iter`` was reached before ``tol``.
         """
         self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
+        previous = self._previous()
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
         w0 = None
@@ -1006,7 +1051,7 @@ callback, verbose
             stays as it was.
         """
         self._check_parameters_once()
-        X, targets = self._checked_targets(X, y, reset=not hasattr(self, "coef_"))
+        X, targets = self._checked_targets(X, y, reset=not hasattr(self, "_state"))
         weights = _stream_weights(sample_weight, X.shape[0])
         self._partial_fit(X, targets, weights, self._loss(), None)
         return self
@@ -1056,6 +1101,6 @@ callback, verbose
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
         return self._loss().constant(targets, weights)
 
-    def _store(self) -> None:
-        super()._store()
-        self.coef_ = self.coef_[0]
+    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
+        coef: npt.NDArray[Any] = super()._coefficients(w)[0]
+        return coef
