@@ -44,7 +44,7 @@ PROBLEMS = {
         0.0,
         1e-15,
         {
-            "oBFGS": ("obfgs", {"b": 1.0}),
+            "oBFGS": ("obfgs", {"c": 0.1, "b": 1.0}),
             "oLBFGS, m = 10": ("olbfgs", {"b": 1.0, "memory": 10}),
             "oLBFGS, m = 4": ("olbfgs", {"b": 1.0, "memory": 4}),
             "NG": ("ng", {"eta0": 1.0, "tau": 100.0, "epsilon": 10.0}),
@@ -58,7 +58,7 @@ PROBLEMS = {
         1e-2,
         1e-5,
         {
-            "oBFGS": ("obfgs", {"b": 1.0, "tau": 20.0}),
+            "oBFGS": ("obfgs", {"c": 0.1, "b": 1.0, "tau": 20.0}),
             "oLBFGS, m = 10": ("olbfgs", {"b": 1.0, "tau": 10.0, "memory": 10}),
             "oLBFGS, m = 4": ("olbfgs", {"b": 0.1, "tau": 2e4, "memory": 4}),
             "NG": ("ng", {"eta0": 0.04, "tau": 20.0}),

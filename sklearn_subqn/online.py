@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,22 +30,24 @@ from ._core.online import (
 )
 from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
+from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import (
-    Huber,
+    Counts,
     Logistic,
     MajorizedHinge,
+    MajorizedHuber,
+    MajorizedQuantile,
     ModifiedHuber,
     OneVsRest,
     OnlineLoss,
-    Poisson,
-    Quantile,
-    RowLoss,
+    RegressionLoss,
     Softmax,
     SquaredError,
     SquaredHinge,
 )
-from ._estimator import LinearEstimator, log_probabilities, user_level
+from ._estimator import LinearEstimator, Progress, log_probabilities, user_level
 from ._validation import (
+    check_callback,
     check_flag,
     check_number,
     check_option,
@@ -107,7 +111,9 @@ class OnlineEstimator(LinearEstimator):
     validation_fraction: float
     n_iter_no_change: int
     warm_start: bool
+    callback: Callable[[Progress], Any] | None
     verbose: int
+    _coef: npt.NDArray[Any]
 
     def _check_parameters_once(self) -> None:
         """Raise for parameters that are not acceptable, if any has been changed."""
@@ -145,6 +151,7 @@ class OnlineEstimator(LinearEstimator):
         if fraction >= 1.0:
             raise ValueError(f"validation_fraction must be < 1, got {fraction!r}.")
         check_number("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
+        check_callback(self.callback)
         check_verbose(self.verbose)
 
     def _method(self) -> Method[Any]:
@@ -179,6 +186,12 @@ class OnlineEstimator(LinearEstimator):
     def _settings(self) -> tuple[Any, ...]:
         """Return the parameters that the method is made from."""
         return self.solver, self.average, self.eta0, self.tau, self.memory
+
+    def _previous(self) -> dict[str, Any]:
+        """Return the attributes of the fit that a warm start starts from, if any."""
+        if not (self.warm_start and hasattr(self, "_state")):
+            return {}
+        return {**vars(self), "coef_": self.coef_}
 
     def _go_on(self) -> None:
         """Let a stream follow changed parameters; another method begins anew."""
@@ -271,20 +284,51 @@ class OnlineEstimator(LinearEstimator):
         self._store()
 
     def _store(self) -> None:
-        """Set the coefficients to those of the state."""
-        w = self._state.w
+        """Set the coefficients to those of the state, or let them be asked for.
+
+        To make all of them after each sparse batch would take longer than to learn.
+        """
+        state = self._state
+        if isinstance(state, ColumnState):
+            if hasattr(self, "_coef"):
+                del self._coef
+            last, n_coef = state.last.w, len(state.rows)
+            self._check_stored(last[:n_coef])
+            self._set_intercept(last[n_coef:])
+        else:
+            self._coef = self._coefficients(state.w)
+            self._check_stored(self._coef)
+            n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
+            self._set_intercept(state.w[n_coef:])
+
+    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
         n_outputs = self._stream.n_outputs or 1
-        n_coef = self.n_features_in_ * n_outputs
-        coef = w[:n_coef].reshape(-1, n_outputs).T
-        intercept = w[n_coef:] if self.fit_intercept else np.zeros(n_outputs)
-        coef = np.array(coef, dtype=self._dtype, order="C")
+        coef = w[: self.n_features_in_ * n_outputs].reshape(-1, n_outputs).T
+        return np.array(coef, dtype=self._dtype, order="C")
+
+    def _check_stored(self, coef: npt.NDArray[Any]) -> None:
         # The state is finite in float64.
-        if self._dtype != np.float64 and not np.isfinite(coef).all():
+        with np.errstate(over="ignore"):
+            stored = coef.astype(self._dtype, copy=False)
+        if self._dtype != np.float64 and not np.isfinite(stored).all():
             raise ValueError(
                 f"Coefficients are not finite as {np.dtype(self._dtype).name}. Scale "
                 "the features or increase alpha."
             )
-        self.coef_, self.intercept_ = coef, intercept.astype(self._dtype)
+
+    def _set_intercept(self, intercept: Floats) -> None:
+        if not self.fit_intercept:
+            intercept = np.zeros(self._stream.n_outputs or 1)
+        self.intercept_ = intercept.astype(self._dtype)
+
+    @property
+    def coef_(self) -> npt.NDArray[Any]:
+        """Weights of the features, of the type of X."""
+        if not hasattr(self, "_state"):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
+        if hasattr(self, "_coef"):
+            return self._coef
+        return self._coefficients(self._state.w)
 
     def _fit_epochs(
         self,
@@ -324,7 +368,13 @@ class OnlineEstimator(LinearEstimator):
         if w0 is None:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
         self._begin(X, n_outputs, w0)
+        stream = self._stream
+        if isinstance(stream.method, ColumnwiseLBFGS):
+            # The test of convergence looks at all columns in any case.
+            everywhere: Any = stream.method.on_all_columns()
+            self._stream = stream._replace(method=everywhere)
         self._epochs(X, targets, weights, loss, rng, held_out)
+        self._stream = stream
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
         self.objective_ = whole.value_and_gradient(w)[0]
@@ -375,7 +425,7 @@ class OnlineEstimator(LinearEstimator):
         self.loss_curve_: list[float] = []
         scores: list[float] = []
         self.validation_scores_ = None if held_out is None else scores
-        converged = False
+        converged, begin = False, time.perf_counter()
         for epoch in range(1, self.max_iter + 1):
             order = rng.permutation(n)
             total = 0.0
@@ -402,11 +452,16 @@ class OnlineEstimator(LinearEstimator):
                 if score > best[0]:
                     best = score, self._state
                 converged = n_worse >= self.n_iter_no_change
-            if converged:
+            stop = converged
+            if self.callback is not None:
+                least, seconds = min(self.loss_curve_), time.perf_counter() - begin
+                progress = Progress(epoch, least, np.inf, float(epoch), seconds)
+                stop = bool(self.callback(progress)) or stop
+            if stop:
                 break
         if held_out is not None:
             self._state = best[1]
-        elif not converged:
+        elif not stop:
             warnings.warn(
                 f"{type(self).__name__} reached max_iter={self.max_iter} before the "
                 f"average of gradients stayed below tol={self.tol:g} times the first "
@@ -504,7 +559,9 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         of the score that counts.
     early_stopping : bool, default=False
         Whether to hold ``validation_fraction`` of the rows out, to stop when their
-        score has not improved for ``n_iter_no_change`` epochs, and to keep the best.
+        score has not improved for ``n_iter_no_change`` epochs, and to keep the best;
+        in ``fit`` only. ``partial_fit`` learns from all its rows and never stops: a
+        stream has no epochs, and whoever holds rows out can score the model meanwhile.
     validation_fraction : float, default=0.1
         Share of the rows held out, in (0, 1).
     n_iter_no_change : int, default=5
@@ -516,6 +573,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     warm_start : bool, default=False
         Whether ``fit`` starts from the previous solution, if there is one for the same
         classes and features.
+    callback : callable or None, default=None
+        Called after every epoch of ``fit`` with a named tuple of ``n_iter``, the number
+        of epochs, ``objective``, the least of ``loss_curve_``, ``dual_gap``, infinite
+        here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
+        returns True.
     verbose : int, default=0
         Print a line for each epoch of ``fit``.
 
@@ -554,7 +616,10 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     -----
     Steps of "auto" are a share ``eta0 / sqrt(1 + t / tau)`` of the way to the minimizer
     of the batch's quadratic model along the direction, by default with eta0 = 1 and
-    tau = 10; those of other solvers are ``eta0 * tau / (tau + t)``.
+    tau = 10; those of other solvers are ``eta0 * tau / (tau + t)``, eta0 alone where
+    there is no tau. Their defaults are made for standardized features and targets: eta0
+    is 1 for "olbfgs" and "obfgs", 0.3 for RES and "adagrad", 0.1 for all others; tau is
+    10 for "ng", none for all others. The papers have smaller ones, or none.
 
     Pickling keeps everything: a model pickled in mid-stream goes on exactly as if it
     had not been. A call that raises an error changes nothing. Apart from X itself, the
@@ -602,6 +667,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         class_weight: Any = None,
         random_state: Any = 0,
         warm_start: bool = False,
+        callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -622,6 +688,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
         self.warm_start = warm_start
+        self.callback = callback
         self.verbose = verbose
 
     @unchanged_on_failure
@@ -654,7 +721,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             If ``max_iter`` was reached before ``tol``.
         """
         self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
+        previous = self._previous()
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -795,8 +862,11 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     def _class_weighted(self, y: npt.NDArray[Any], weights: Floats | None) -> Floats:
         if not isinstance(self.class_weight, dict):
             raise ValueError(
-                f"class_weight {self.class_weight!r} is not supported for partial_fit. "
-                "Give a dict from labels to weights."
+                f"class_weight {self.class_weight!r} is not supported for partial_fit, "
+                "which sees no more than a part of the rows. Compute the weights over "
+                "all classes, for example by "
+                "sklearn.utils.class_weight.compute_class_weight, and give them as a "
+                "dict from labels to weights."
             )
         factors = np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
         check_sample_weight(factors, len(factors))
@@ -830,7 +900,8 @@ class OnlineLBFGSRegressor(RegressorMixin, OnlineEstimator):
     quantile : float, default=0.5
         Of "quantile", in (0, 1).
     solver, batch_size, eta0, tau, memory, average, fit_intercept, max_iter, tol, \
-early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, verbose
+early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, \
+callback, verbose
         As for :class:`OnlineLBFGSClassifier`.
 
     Attributes
@@ -886,6 +957,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
         n_iter_no_change: int = 5,
         random_state: Any = 0,
         warm_start: bool = False,
+        callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -907,6 +979,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.warm_start = warm_start
+        self.callback = callback
         self.verbose = verbose
 
     @unchanged_on_failure
@@ -939,7 +1012,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             If ``max_iter`` was reached before ``tol``.
         """
         self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
+        previous = self._previous()
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
         w0 = None
@@ -978,7 +1051,7 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             stays as it was.
         """
         self._check_parameters_once()
-        X, targets = self._checked_targets(X, y, reset=not hasattr(self, "coef_"))
+        X, targets = self._checked_targets(X, y, reset=not hasattr(self, "_state"))
         weights = _stream_weights(sample_weight, X.shape[0])
         self._partial_fit(X, targets, weights, self._loss(), None)
         return self
@@ -1007,12 +1080,12 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
             raise ValueError(f"quantile must be < 1, got {self.quantile!r}.")
         super()._check_parameters()
 
-    def _loss(self) -> RowLoss:
-        losses: dict[str, RowLoss] = {
+    def _loss(self) -> RegressionLoss:
+        losses: dict[str, RegressionLoss] = {
             "squared_error": SquaredError(),
-            "huber": Huber(float(self.epsilon)),
-            "quantile": Quantile(float(self.quantile)),
-            "poisson": Poisson(),
+            "huber": MajorizedHuber(float(self.epsilon)),
+            "quantile": MajorizedQuantile(float(self.quantile)),
+            "poisson": Counts(),
         }
         return losses[self.loss]
 
@@ -1028,6 +1101,6 @@ early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start,
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
         return self._loss().constant(targets, weights)
 
-    def _store(self) -> None:
-        super()._store()
-        self.coef_ = self.coef_[0]
+    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
+        coef: npt.NDArray[Any] = super()._coefficients(w)[0]
+        return coef

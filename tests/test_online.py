@@ -22,20 +22,20 @@ from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Average, Metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses import (
-    Huber,
+    Counts,
     Logistic,
     MajorizedHinge,
+    MajorizedHuber,
+    MajorizedQuantile,
     ModifiedHuber,
     OneVsRest,
-    Poisson,
-    Quantile,
     Softmax,
     SquaredError,
     SquaredHinge,
 )
 
 LABELS = [Logistic(), SquaredHinge(), MajorizedHinge(), ModifiedHuber()]
-NUMBERS = [SquaredError(), Huber(1.35), Quantile(0.3), Poisson()]
+NUMBERS = [SquaredError(), MajorizedHuber(1.35), MajorizedQuantile(0.3), Counts()]
 # Plain gradient steps need to be told how short they have to be.
 SOLVERS = [
     (name, 1e-2 if name in ("sgd", "smd", "ng", "momentum", "nesterov") else None)
@@ -105,7 +105,7 @@ def test_gradients_of_batches_are_central_differences(loss, k, intercept):
 
 @pytest.mark.parametrize(
     ("loss", "k"),
-    [(Logistic(), None), (SquaredError(), None), (Poisson(), None), (Softmax(), 3)],
+    [(Logistic(), None), (SquaredError(), None), (Counts(), None), (Softmax(), 3)],
     ids=name_of,
 )
 def test_hessian_products_are_differences_of_gradients(loss, k):
@@ -115,7 +115,7 @@ def test_hessian_products_are_differences_of_gradients(loss, k):
     assert_allclose(batch.hessian_product(w, v), difference, atol=1e-7)
 
 
-@pytest.mark.parametrize("loss", [ModifiedHuber(), Huber(1.35)], ids=name_of)
+@pytest.mark.parametrize("loss", [ModifiedHuber(), MajorizedHuber(1.35)], ids=name_of)
 def test_curvature_without_second_derivatives_is_that_of_a_majorizer(loss):
     z, there = np.meshgrid(np.linspace(-9, 9, 61), np.linspace(-9, 9, 61))
     z, there = z.ravel(), there.ravel()
@@ -123,9 +123,13 @@ def test_curvature_without_second_derivatives_is_that_of_a_majorizer(loss):
     z, there = z[z < 1.0], there[z < 1.0]
     y, one = np.ones_like(z), np.ones_like(z)
     step = there - z
-    bound = loss.values(z, y) + loss.slopes(z, y) * step
-    bound += 0.5 * loss.bends(z, y, one) * step**2
-    assert np.all(loss.values(there, y) <= bound + 1e-12)
+    values, bound = (
+        np.array([loss.value(t, np.ones(1), np.ones(1)) for t in at[:, np.newaxis]])
+        for at in (there, z)
+    )
+    bound += loss.subgradient(z, y, one) * step
+    bound += 0.5 * loss.curvature(z, y, one).diagonal() * step**2
+    assert np.all(values <= bound + 1e-12)
 
 
 def test_curvature_of_the_hinge_is_that_of_a_majorizer_far_from_the_kink():
@@ -290,7 +294,7 @@ def test_regression_comes_near_the_optimum(loss):
     X = (Z + 3.0) * [1.0, 10.0, 1e3, 1e5]
     model = OnlineLBFGSRegressor(loss, alpha=0.0, epsilon=epsilon).fit(X, y)
     if loss in ("squared_error", "poisson"):
-        values = {"squared_error": SquaredError(), "poisson": Poisson()}[loss]
+        values = {"squared_error": SquaredError(), "poisson": Counts()}[loss]
         ones, weights = np.ones((4000, 1)), np.full(4000, 1 / 4000)
         A = np.hstack([Z, ones])
 
@@ -348,6 +352,31 @@ def test_pickling_in_mid_stream_changes_nothing(solver, eta0, average):
     # The defaults of others are not made for these features.
     if solver in ("auto", "olbfgs", "res-lbfgs", "adagrad"):
         assert one.score(X, y) > 0.7
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+@pytest.mark.parametrize("solver", ONLINE_METHODS)
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_defaults_of_all_solvers_do_on_standardized_data(solver, loss):
+    for seed in range(3):
+        X, y = labelled(1200, seed=seed)
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        exact = SubLBFGSLinearSVC(alpha=1e-4).fit(X, y).score(X, y)
+        model = OnlineLBFGSClassifier(loss, solver=solver, max_iter=10, tol=0.0)
+        assert model.fit(X, y).score(X, y) > exact - 0.03
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+@pytest.mark.parametrize("solver", ONLINE_METHODS)
+def test_defaults_of_all_solvers_do_for_standardized_targets(solver):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1200, 6))
+    y = X @ rng.standard_normal(6) + rng.standard_normal(1200)
+    y /= y.std()
+    exact = np.linalg.lstsq(X, y, rcond=None)[0]
+    best = 1.0 - np.square(y - X @ exact).mean()
+    model = OnlineLBFGSRegressor(solver=solver, max_iter=20, tol=0.0).fit(X, y)
+    assert model.score(X, y) > best - 0.03
 
 
 def test_the_average_of_iterates():
@@ -541,6 +570,29 @@ def test_early_stopping_keeps_the_best(Model, capsys):
     assert len(scores) == model.n_iter_ == len(capsys.readouterr().out.splitlines())
     assert max(scores[:-3]) > max(scores[-3:]) - 1e-3
     assert model.score(X, y) > (0.75 if Model is OnlineLBFGSClassifier else 0.2)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_callbacks_hear_of_epochs_and_may_stop(early_stopping):
+    X, y = labelled(1000)
+    seen = []
+
+    def stop_at_three(progress):
+        seen.append(progress)
+        return progress.n_iter == 3
+
+    model = OnlineLBFGSClassifier(
+        tol=0.0, early_stopping=early_stopping, callback=stop_at_three
+    ).fit(X, y)
+    assert [progress.n_iter for progress in seen] == [1, 2, 3]
+    assert model.n_iter_ == 3
+    assert [p.objective for p in seen] == [
+        min(model.loss_curve_[:k]) for k in (1, 2, 3)
+    ]
+    assert all(progress.dual_gap == np.inf for progress in seen)
+    assert 0.0 <= seen[0].seconds <= seen[-1].seconds
+    model.partial_fit(X, y)
+    assert len(seen) == 3
 
 
 def test_solvers_can_be_changed_in_mid_stream():

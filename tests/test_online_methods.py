@@ -693,6 +693,8 @@ def points_needed(method, b, target, limit, seed=0, sigma=0.0):
 
 
 def scheduled(name, b, **options):
+    if name == "obfgs":
+        options["c"] = 0.1
     return online_method(name, eta0=b / (b + 2), **options)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from ._base import Batch, Method, State, check_finite, step_size
 from .adaptive import AdaGrad, Adam, RMSProp
-from .auto import AdaptiveLBFGS
 from .averaging import Averaged
+from .columns import ColumnwiseLBFGS
 from .convergence import ConvergenceTest
 from .momentum import Momentum
 from .natural_gradient import NaturalGradient
@@ -39,7 +39,7 @@ __all__ = [
 
 ONLINE_METHODS: dict[str, Callable[..., Method[Any]]] = {
     # Asks more of a batch: its scores, and curvature at them.
-    "auto": AdaptiveLBFGS,  # type: ignore[dict-item]
+    "auto": ColumnwiseLBFGS,  # type: ignore[dict-item]
     "olbfgs": OLBFGS,
     "obfgs": OBFGS,
     "res-bfgs": RES,

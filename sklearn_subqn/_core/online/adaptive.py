@@ -34,7 +34,7 @@ class AdaGrad:
         vanished would be 0 / 0.
     """
 
-    eta0: float = 0.1
+    eta0: float = 0.3
     tau: float = np.inf
     epsilon: float = 1e-8
 
@@ -65,7 +65,7 @@ class RMSProp:
         Is added to A under the root.
     """
 
-    eta0: float = 0.01
+    eta0: float = 0.1
     tau: float = np.inf
     rho: float = 0.9
     epsilon: float = 1e-8
@@ -106,7 +106,7 @@ class Adam:
         epsilon with a hat.
     """
 
-    eta0: float = 0.001
+    eta0: float = 0.1
     tau: float = np.inf
     rho: float = 0.999
     rho_f: float = 0.9

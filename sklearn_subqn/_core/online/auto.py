@@ -296,6 +296,8 @@ class AutoState(State):
         Pairs of displacements, oldest first.
     smooth_gradient : ndarray of shape (q,) or None
         With an L1 penalty, the average of gradients without it.
+    length : float
+        Of the last step, against its direction.
     """
 
     iterate: Floats
@@ -307,6 +309,7 @@ class AutoState(State):
     dw: Floats
     dg: Floats
     smooth_gradient: Floats | None
+    length: float = 0.0
 
     def __post_init__(self) -> None:
         # All else is finite where these are, since they are made from it.
@@ -383,7 +386,7 @@ class AdaptiveLBFGS:
             or state.block.n_batches == 0
             or moments.n_rows > _GROWTH * metric.n_rows
         ):
-            metric = _metric(moments, batch.fit_intercept, penalty.l2)
+            metric = make_metric(moments, batch.fit_intercept, penalty.l2)
             if len(state.dw):
                 metric = metric.with_pairs(state.dw, state.dg)
 
@@ -394,7 +397,7 @@ class AdaptiveLBFGS:
         average = self._averaged(batch, state.average, new, value)
 
         work = max(_VECTOR_WORK * batch.n_entries, _SMALL_WORK)
-        memory = min(self.memory, work // len(w))
+        memory = min(self.memory, work // max(len(w), 1))
         model, smooth = average.mean, state.smooth_gradient
         if penalty.l1:
             # Pairs say nothing about steps that end at zeros.
@@ -420,6 +423,7 @@ class AdaptiveLBFGS:
             dw=dw,
             dg=dg,
             smooth_gradient=smooth,
+            length=eta,
         )
 
     def _averaged(
@@ -530,7 +534,8 @@ def _add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
     return Moments(old.n_rows + n, old.h + total, old.hx + sums[:c], old.hxx + squares)
 
 
-def _metric(moments: Moments, centered: bool, l2: float) -> Metric:
+def make_metric(moments: Moments, centered: bool, l2: float) -> Metric:
+    """Return the metric without pairs."""
     h = np.where(moments.h > 0.0, moments.h, 1.0)
     c = len(moments.hx)
     variance = moments.hxx.copy()

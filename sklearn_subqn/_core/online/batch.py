@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..losses._base import Curvature, Floats
+from ..losses._base import Curvature, Floats, Rows
 from .losses import OnlineLoss
 
 
@@ -68,6 +68,7 @@ class LinearBatch:
     n_rows, n_coef : int
     n_entries : int
         Number of stored entries of X.
+    is_sparse : bool
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class LinearBatch:
     ) -> None:
         self.n_rows = X.shape[0]
         self.n_entries = int(X.size)
+        self.is_sparse = not isinstance(X, np.ndarray)
         self.fit_intercept = fit_intercept
         self.penalty = penalty
         self._X = X
@@ -138,6 +140,29 @@ class LinearBatch:
         squares: Floats = self._squares @ h
         return squares.ravel()
 
+    def own_columns(self) -> tuple[Rows, LinearBatch]:
+        """Return which coefficients a sparse batch touches, and the batch for them.
+
+        They are ascending, and followed by the intercepts in the parameters of the
+        latter, to whose penalty the other coefficients add nothing.
+        """
+        X, k = self._X, self._n_outputs or 1
+        columns, indices = np.unique(X.indices, return_inverse=True)
+        own = type(X)(
+            (X.data, indices.astype(np.int32), X.indptr.astype(np.int32)),
+            shape=(X.shape[0], len(columns)),
+        )
+        rows = (columns[:, np.newaxis].astype(np.intp) * k + np.arange(k)).ravel()
+        return rows, LinearBatch(
+            own,
+            self._targets,
+            self._weights,
+            self._loss,
+            self.penalty,
+            self.fit_intercept,
+            self._n_outputs,
+        )
+
     def risk(self, scores: Floats) -> float:
         """Return the loss at scores."""
         return self._loss.value(scores, self._targets, self._weights)
@@ -162,4 +187,4 @@ class LinearBatch:
     @cached_property
     def _squares(self) -> Any:
         X = self._X
-        return (X * X if isinstance(X, np.ndarray) else X.power(2)).T
+        return (X.power(2) if self.is_sparse else X * X).T

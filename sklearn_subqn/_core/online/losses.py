@@ -3,16 +3,25 @@
 Where a loss has kinks or linear parts, its second derivative says nothing about how far
 to step. Curvature here is then that of a parabola above the loss with the same value
 and slope (the majorizers of iteratively reweighted least squares), bounded near kinks.
+Values and subgradients are those of ``_core/losses``.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
 
-from ..losses import Hinge, Logistic, Softmax, SquaredHinge
+from ..losses import (
+    Hinge,
+    Huber,
+    Logistic,
+    Poisson,
+    Quantile,
+    Softmax,
+    Squared,
+    SquaredHinge,
+)
 from ..losses._base import Curvature, DiagonalCurvature, Floats
 
 # Distances that count as zero, against the size of targets.
@@ -49,136 +58,76 @@ class MajorizedHinge(Hinge):
         return DiagonalCurvature(0.5 * weights / distance)
 
 
-class RowLoss(ABC):
-    """A loss of one score per row, by functions of single rows of shape (b,)."""
+class ModifiedHuber:
+    """max(0, 1 - y z)² for y z >= -1, and -4 y z beyond (Zhang 2004)."""
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return float(weights @ self.values(scores, targets))
+        m = np.maximum(1.0 - targets * scores, 0.0)
+        return float(weights @ np.where(m <= 2.0, m * m, 4.0 * m - 4.0))
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return weights * self.slopes(scores, targets)
+        """Return the gradient u_i = -2 s_i y_i min(2, max(0, m_i))."""
+        m = np.maximum(1.0 - targets * scores, 0.0)
+        return -2.0 * weights * targets * np.minimum(m, 2.0)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        return DiagonalCurvature(weights * self.bends(scores, targets, weights))
-
-    @abstractmethod
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        """Return a score near the best one that is the same for all rows.
-
-        Weights have the mean one.
-        """
-
-    @abstractmethod
-    def values(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the losses."""
-
-    @abstractmethod
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        """Return a derivative of each, at kinks zero."""
-
-    @abstractmethod
-    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return second derivatives, or those of a majorizer."""
-
-
-class ModifiedHuber(RowLoss):
-    """max(0, 1 - y z)² for y z >= -1, and -4 y z beyond (Zhang 2004)."""
-
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        return 0.0
-
-    def values(self, scores: Floats, targets: Floats) -> Floats:
-        m = np.maximum(1.0 - targets * scores, 0.0)
-        return np.where(m <= 2.0, m * m, 4.0 * m - 4.0)
-
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        m = np.maximum(1.0 - targets * scores, 0.0)
-        return -2.0 * targets * np.minimum(m, 2.0)
-
-    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return 4 s_i / max(m_i, 2) for rows in error, else zero."""
         m = 1.0 - targets * scores
-        return np.where(m > 0.0, 4.0 / np.maximum(m, 2.0), 0.0)
+        bends = np.where(m > 0.0, 4.0 / np.maximum(m, 2.0), 0.0)
+        return DiagonalCurvature(weights * bends)
 
 
-class SquaredError(RowLoss):
+class RegressionLoss(OnlineLoss, Protocol):
+    """A loss of numbers, for which a score that is the same for all rows is a start."""
+
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        """Return such a score near the best; weights have the mean one."""
+        ...
+
+
+class SquaredError(Squared):
     """(z - y)² / 2."""
 
     def constant(self, targets: Floats, weights: Floats) -> float:
         return float(weights @ targets) / len(targets)
 
-    def values(self, scores: Floats, targets: Floats) -> Floats:
-        r = scores - targets
-        return 0.5 * r * r
 
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return scores - targets
-
-    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return np.ones_like(scores)
-
-
-class Huber(RowLoss):
-    """r² / 2 for |r| <= epsilon, r = z - y, and epsilon (|r| - epsilon / 2) beyond."""
-
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = epsilon
+class MajorizedHuber(Huber):
+    """Huber's loss, with the curvature of a parabola above it where it is linear."""
 
     def constant(self, targets: Floats, weights: Floats) -> float:
         return _quantile(targets, weights, 0.5)
 
-    def values(self, scores: Floats, targets: Floats) -> Floats:
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        """Return s_i delta / max(|r_i|, delta)."""
         r = np.abs(scores - targets)
-        inner = np.minimum(r, self.epsilon)
-        return inner * (r - 0.5 * inner)
-
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return np.clip(scores - targets, -self.epsilon, self.epsilon)
-
-    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.epsilon / np.maximum(np.abs(scores - targets), self.epsilon)
+        return DiagonalCurvature(weights * (self.delta / np.maximum(r, self.delta)))
 
 
-class Quantile(RowLoss):
-    """max(q r, (q - 1) r), r = y - z: the least for the q-quantile of y."""
-
-    def __init__(self, quantile: float) -> None:
-        self.quantile = quantile
+class MajorizedQuantile(Quantile):
+    """The quantile loss, with the curvature of a parabola above it."""
 
     def constant(self, targets: Floats, weights: Floats) -> float:
-        return _quantile(targets, weights, self.quantile)
+        return _quantile(targets, weights, self.high)
 
-    def values(self, scores: Floats, targets: Floats) -> Floats:
-        r = targets - scores
-        return np.maximum(self.quantile * r, (self.quantile - 1.0) * r)
-
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        r = targets - scores
-        return np.where(r > 0.0, -self.quantile, 0.0) + np.where(
-            r < 0.0, 1.0 - self.quantile, 0.0
-        )
-
-    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return 1 / (2 |r|), with |r| no less than its mean."""
-        return 0.5 / _bounded(targets - scores, weights, targets)
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        """Return s_i / (2 |r_i|), with |r_i| no less than its mean."""
+        distance = _bounded(targets - scores, weights, targets)
+        return DiagonalCurvature(0.5 * weights / distance)
 
 
-class Poisson(RowLoss):
-    """exp(z) - y z for counts y >= 0: negative log-likelihood up to a constant."""
+class Counts(Poisson):
+    """Poisson's negative log-likelihood exp(z) - y z of counts y >= 0."""
 
     def constant(self, targets: Floats, weights: Floats) -> float:
         mean = float(weights @ targets) / len(targets)
         return float(np.log(max(mean, _SMALLEST_MEAN)))
-
-    def values(self, scores: Floats, targets: Floats) -> Floats:
-        return np.exp(scores) - targets * scores
-
-    def slopes(self, scores: Floats, targets: Floats) -> Floats:
-        return np.exp(scores) - targets
-
-    def bends(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return np.exp(scores)
 
 
 class OneVsRest:
@@ -227,14 +176,15 @@ def _quantile(targets: Floats, weights: Floats, q: float) -> float:
 
 
 __all__ = [
-    "Huber",
+    "Counts",
     "Logistic",
     "MajorizedHinge",
+    "MajorizedHuber",
+    "MajorizedQuantile",
     "ModifiedHuber",
     "OneVsRest",
     "OnlineLoss",
-    "Poisson",
-    "Quantile",
+    "RegressionLoss",
     "Softmax",
     "SquaredError",
     "SquaredHinge",

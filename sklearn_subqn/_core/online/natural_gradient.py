@@ -38,7 +38,7 @@ class NaturalGradient:
     """
 
     eta0: float = 0.1
-    tau: float = np.inf
+    tau: float = 10.0
     epsilon: float = 1.0
 
     def start(self, w0: Floats) -> NaturalGradientState:

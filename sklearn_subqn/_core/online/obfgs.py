@@ -36,20 +36,22 @@ class OBFGS:
         the Hessian plus lambda I.
     c : float
         B estimates c times that inverse, 0 < c <= 1, and steps are divided by c
-        (section 5.3.2). Small values forget more slowly what earlier batches showed.
+        (section 5.3.2). Small values forget more slowly what earlier batches showed;
+        the source's experiments have 0.1.
 
     Notes
     -----
     Line 12 scales B to the first pair without the factor c, by which line 8 divides:
     directions not yet explored get steps 1 / c times as long as those of Newton. This
-    is kept as published.
+    is kept as published; far from quadratics such steps may not be survived, so that
+    the default is c = 1.
     """
 
     eta0: float = 1.0
     tau: float = np.inf
     epsilon: float = 1e-10
     damping: float = 0.0
-    c: float = 0.1
+    c: float = 1.0
 
     def start(self, w0: Floats) -> OBFGSState:
         B = self.epsilon * np.eye(len(w0))

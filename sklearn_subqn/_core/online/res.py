@@ -58,7 +58,7 @@ class RES:
     explores get ever shorter steps.
     """
 
-    eta0: float = 0.1
+    eta0: float = 0.3
     tau: float = np.inf
     delta: float = 1e-3
     gamma: float = 1e-4
@@ -127,7 +127,7 @@ class LimitedRES:
     is applied by the formula of Woodbury, at the cost of O(m² q).
     """
 
-    eta0: float = 0.1
+    eta0: float = 0.3
     tau: float = np.inf
     delta: float = 1e-3
     gamma: float = 1e-4

@@ -1,0 +1,258 @@
+"""The untuned method on the columns of a batch alone, where there are very many.
+
+A sparse batch has entries in few of the columns. Where they are many times more than
+its entries, its step is that of ``auto.py`` for the objective restricted to its own
+columns and the intercepts. What the other columns miss meanwhile is made up for when
+their turn comes, from two sums that time stamps refer to.
+
+- A coefficient that a batch does not touch shrinks by the factor 1 - eta l2 scale of a
+  step with the penalty alone, in the diagonal metric; together nearly an exponential.
+- The average of iterates has the weights n (n + 1) (n + 2), so that after n iterates,
+  of which the last n - m were the same w, it is w + r(m) / r(n) (mean_m - w), with
+  r(n) = n (n + 1) (n + 2) (n + 3).
+
+Left out is that a step moves all columns a little, along their means, with the
+intercept: means of columns which few batches touch are next to nothing. And w in the
+second is taken after all of its shrinkage, not as it was meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..losses._base import Floats, Rows
+from .auto import (
+    AdaptiveLBFGS,
+    AutoState,
+    Block,
+    Moments,
+    make_metric,
+)
+from .batch import LinearBatch
+
+# More coefficients than this, and than so many times the entries, are very many.
+_WIDE = 30_000
+_WIDE_SHARE = 16
+
+# Changed entries are kept apart from the others up to this share of all.
+_APART = 0.125
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table of some numbers for each coefficient, of which a step changes few rows.
+
+    Attributes
+    ----------
+    base : ndarray of shape (c, n)
+        The table but for the rows ``changed``. It is shared, and never written to.
+    changed : ndarray of shape (r,)
+        Rows that have other values, ascending.
+    values : ndarray of shape (r, n)
+        These values.
+    """
+
+    base: Floats
+    changed: Rows
+    values: Floats
+
+    @classmethod
+    def of(cls, base: Floats) -> Columns:
+        """Return a table without changes."""
+        return cls(base, np.empty(0, dtype=np.intp), base[:0])
+
+    def take(self, rows: Rows) -> Floats:
+        """Return ascending rows, of shape (len(rows), n)."""
+        taken: Floats = self.base[rows]
+        at, known = self._find(rows)
+        taken[known] = self.values[at[known]]
+        return taken
+
+    def put(self, rows: Rows, values: Floats) -> Columns:
+        """Return the table with other values in ascending rows."""
+        if len(self.changed) + len(rows) > _APART * len(self.base):
+            base = self.whole()
+            base[rows] = values
+            return Columns.of(base)
+        at, known = self._find(rows)
+        old = self.values.copy()
+        old[at[known]] = values[known]
+        at, new = at[~known], ~known
+        return Columns(
+            self.base,
+            np.insert(self.changed, at, rows[new]),
+            np.insert(old, at, values[new], axis=0),
+        )
+
+    def whole(self) -> Floats:
+        """Return a copy of all rows."""
+        base = self.base.copy()
+        base[self.changed] = self.values
+        return base
+
+    def _find(self, rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
+        """Return where rows are, or belong, among the changed, and whether they are."""
+        at = np.searchsorted(self.changed, rows)
+        known = at < len(self.changed)
+        known[known] = self.changed[at[known]] == rows[known]
+        return at, known
+
+
+@dataclass(frozen=True)
+class ColumnState:
+    """What the method keeps between batches.
+
+    Attributes
+    ----------
+    columns : Columns
+        For each coefficient: iterate, average, sums of h x and h x², and when they
+        were last up to date: the shrinkage and the number of batches then.
+    last : AutoState
+        That of the intercepts, of all that is not of columns, and of the columns of
+        the last batch.
+    rows : ndarray of shape (r,)
+        The coefficients in the latter.
+    shrinkage : float
+        Sum of l2 times the lengths of steps.
+    l2 : float
+        That of the last batch.
+    value : float
+        Objective of the last batch before its step, up to shrinkage not made up for.
+    square : float
+        The sum of squares of the iterate, as in ``columns``.
+    """
+
+    columns: Columns
+    last: AutoState
+    rows: Rows
+    shrinkage: float
+    l2: float
+    value: float
+    square: float
+
+    @classmethod
+    def of(cls, state: AutoState, n_coef: int, l2: float) -> ColumnState:
+        """Return a state of the untuned method in this form, without its pairs."""
+        base = np.zeros((n_coef, 6))
+        base[:, 0] = state.iterate[:n_coef]
+        base[:, 1] = state.average.mean[:n_coef]
+        if state.moments is not None:
+            base[:, 2], base[:, 3] = state.moments.hx, state.moments.hxx
+        base[:, 5] = state.n_steps
+        last = _with_columns(state, n_coef, np.empty((4, 0)))
+        square = float(base[:, 0] @ base[:, 0])
+        none = np.empty(0, dtype=np.intp)
+        return cls(Columns.of(base), last, none, 0.0, l2, state.value, square)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of batches."""
+        return self.last.n_steps
+
+    @property
+    def w(self) -> Floats:
+        """The model, of shape (q,)."""
+        return self.whole().w
+
+    def whole(self) -> AutoState:
+        """Return the state in the form for all columns."""
+        return self.restricted(self.columns.whole())
+
+    def restricted(self, table: Floats) -> AutoState:
+        """Return the state of some of the columns, brought up to date."""
+        last = self.last
+        w, mean, hx, hxx, shrinkage, n_steps = table.T
+        if last.moments is not None:
+            moments = Moments(last.moments.n_rows, last.moments.h, hx, hxx)
+            scale = make_metric(
+                moments, len(last.iterate) > len(self.rows), self.l2
+            ).scale
+            w = w * np.exp((shrinkage - self.shrinkage) * scale)
+        n = last.average.n
+        lag = _weight(np.maximum(n_steps - (last.n_steps - n), 0.0))
+        mean = w + lag / max(_weight(n), 1.0) * (mean - w)
+        return _with_columns(last, len(self.rows), np.array([w, mean, hx, hxx]))
+
+
+@dataclass(frozen=True)
+class ColumnwiseLBFGS(AdaptiveLBFGS):
+    """The untuned method, on the columns of a batch alone where there are very many."""
+
+    def step(  # type: ignore[override]
+        self, batch: LinearBatch, state: AutoState | ColumnState
+    ) -> AutoState | ColumnState:
+        """Return the state after one batch, in the form that the batch asks for.
+
+        Raises
+        ------
+        FloatingPointError
+            If the objective or its gradient is not finite.
+        """
+        c, l2 = batch.n_coef, batch.penalty.l2
+        wide = batch.is_sparse and c > max(_WIDE, _WIDE_SHARE * batch.n_entries)
+        if not wide or batch.penalty.l1:
+            whole = state.whole() if isinstance(state, ColumnState) else state
+            return super().step(batch, whole)
+        if isinstance(state, AutoState):
+            state = ColumnState.of(state, c, l2)
+        rows, own = batch.own_columns()
+        table = state.columns.take(rows)
+        # Pairs would need all columns.
+        method = AdaptiveLBFGS(self.eta0, self.tau, 0, self.average)
+        new = method.step(own, state.restricted(table))
+        others = max(state.square - float(table[:, 0] @ table[:, 0]), 0.0)
+        shrinkage = state.shrinkage + l2 * new.length
+        n = len(rows)
+        changed = np.empty_like(table)
+        changed[:, 0], changed[:, 1] = new.iterate[:n], new.average.mean[:n]
+        if new.moments is not None:
+            changed[:, 2], changed[:, 3] = new.moments.hx, new.moments.hxx
+        changed[:, 4], changed[:, 5] = shrinkage, new.n_steps
+        return ColumnState(
+            columns=state.columns.put(rows, changed),
+            last=new,
+            rows=rows,
+            shrinkage=shrinkage,
+            l2=l2,
+            value=new.value + 0.5 * l2 * others,
+            square=others + float(new.iterate[:n] @ new.iterate[:n]),
+        )
+
+    def on_all_columns(self) -> AdaptiveLBFGS:
+        """Return the method that never leaves columns out."""
+        return AdaptiveLBFGS(self.eta0, self.tau, self.memory, self.average)
+
+
+def _with_columns(state: AutoState, n_old: int, table: Floats) -> AutoState:
+    """Return the state with other columns, in place of the first ``n_old`` numbers.
+
+    ``table`` holds their iterate, average and sums of h x and h x².
+    """
+    iterate = np.concatenate([table[0], state.iterate[n_old:]])
+    mean = np.concatenate([table[1], state.average.mean[n_old:]])
+    moments = state.moments
+    if moments is not None:
+        moments = replace(moments, hx=table[2], hxx=table[3])
+    q = len(iterate)
+    return replace(
+        state,
+        w=mean,
+        gradient=np.zeros(q),
+        iterate=iterate,
+        average=replace(state.average, mean=mean),
+        moments=moments,
+        metric=None,
+        block=Block(0, 0, np.zeros(q)),
+        dw=np.empty((0, q)),
+        dg=np.empty((0, q)),
+        smooth_gradient=None,
+    )
+
+
+def _weight(n: Any) -> Any:
+    """Return r(n)."""
+    return n * (n + 1.0) * (n + 2.0) * (n + 3.0)

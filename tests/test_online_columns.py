@@ -1,0 +1,247 @@
+"""The untuned online method on the columns of sparse batches alone."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from sklearn_subqn import (
+    L1LogisticOWLQN,
+    OnlineLBFGSClassifier,
+    OnlineLBFGSRegressor,
+)
+from sklearn_subqn._core.online import columns as module
+from sklearn_subqn._core.online.auto import AdaptiveLBFGS, make_metric
+from sklearn_subqn._core.online.batch import LinearBatch, Penalty
+from sklearn_subqn._core.online.columns import Columns, ColumnState, ColumnwiseLBFGS
+from sklearn_subqn._core.online.losses import Logistic, Softmax
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Let all sparse batches count as wide."""
+    monkeypatch.setattr(module, "_WIDE", -1)
+    monkeypatch.setattr(module, "_WIDE_SHARE", -1)
+
+
+def batch_of(rng, n=20, d=12, density=0.2, k=None, alpha=0.01, intercept=True):
+    X = sparse.csr_array(
+        rng.standard_normal((n, d)) * (rng.random((n, d)) < density) + 0.0
+    )
+    targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    if k:
+        targets = rng.integers(k, size=n).astype(float)
+    loss = Softmax() if k else Logistic()
+    weights = np.full(n, 1.0 / n)
+    return LinearBatch(X, targets, weights, loss, Penalty(alpha), intercept, k)
+
+
+def texts(n=6000, d=40_000, n_words=300, n_classes=2, seed=0):
+    """Return sparse rows over few of many columns, the first ones most frequent."""
+    rng = np.random.default_rng(seed)
+    p = 1.0 / np.arange(1, n_words + 1)
+    words = rng.choice(n_words, size=(n, 10), p=p / p.sum())
+    places = rng.choice(d, n_words, replace=False)
+    rows = np.repeat(np.arange(n), 10)
+    X = sparse.csr_array((np.ones(10 * n), (rows, places[words.ravel()])), (n, d))
+    X.sum_duplicates()
+    W = np.zeros((d, n_classes))
+    W[places] = rng.standard_normal((n_words, n_classes))
+    return X, np.argmax(X @ W + rng.gumbel(size=(n, n_classes)), axis=1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_tables_are_arrays_with_some_rows_changed(seed):
+    rng = np.random.default_rng(seed)
+    plain = rng.standard_normal((100, 3))
+    table = Columns.of(plain.copy())
+    for _ in range(20):
+        rows = np.flatnonzero(rng.random(100) < 0.05)
+        values = rng.standard_normal((len(rows), 3))
+        before = table.whole()
+        new = table.put(rows, values)
+        assert_array_equal(table.whole(), before)
+        table = new
+        plain[rows] = values
+        asked = np.flatnonzero(rng.random(100) < 0.5)
+        assert_array_equal(table.take(asked), plain[asked])
+        assert_array_equal(table.whole(), plain)
+
+
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_batch_of_its_own_columns_is_the_same(k, intercept):
+    rng = np.random.default_rng(0)
+    batch = batch_of(rng, n=5, k=k, intercept=intercept, alpha=0.0)
+    rows, own = batch.own_columns()
+    c = batch.n_coef
+    w = rng.standard_normal(c + (k or 1) * intercept)
+    short = np.concatenate([w[rows], w[c:]])
+    value, gradient = batch.value_and_gradient(w)
+    assert_allclose(own.value_and_gradient(short)[0], value)
+    assert len(rows) < c
+    assert_allclose(own.gradient(short), gradient[np.r_[rows, c : len(w)]])
+    assert np.all(np.delete(gradient[:c], rows) == 0.0)
+
+
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.usefixtures("always")
+def test_with_all_columns_steps_are_those_of_the_whole(k, intercept):
+    rng = np.random.default_rng(0)
+    one, other = AdaptiveLBFGS(memory=0), ColumnwiseLBFGS()
+    w0 = np.zeros(12 * (k or 1) + (k or 1) * intercept)
+    state, by_columns = one.start(w0), other.start(w0)
+    # From then on the metric of the whole is no longer made anew for each batch.
+    for _ in range(4):
+        batch = batch_of(rng, density=1.0, k=k, intercept=intercept)
+        state, by_columns = one.step(batch, state), other.step(batch, by_columns)
+        assert isinstance(by_columns, ColumnState)
+        whole = by_columns.whole()
+        assert_allclose(by_columns.value, state.value)
+        assert_allclose(whole.iterate, state.iterate)
+        assert_allclose(whole.w, state.w)
+        assert_allclose(whole.moments.hxx, state.moments.hxx)
+
+
+@pytest.mark.usefixtures("always")
+def test_columns_make_up_for_batches_that_they_missed():
+    rng = np.random.default_rng(0)
+    method = ColumnwiseLBFGS()
+    state, iterates = method.start(np.zeros(13)), []
+    for _ in range(30):
+        state = method.step(batch_of(rng, 6, density=0.05, alpha=0.0), state)
+        whole = state.whole()
+        iterates.append(whole.iterate)
+        again = ColumnState.of(whole, 12, 0.0).whole()
+        assert_array_equal(again.iterate, whole.iterate)
+        assert_array_equal(again.w, whole.w)
+        if state.last.average.n == 1:
+            iterates = iterates[-1:]
+    t = np.arange(1.0, len(iterates) + 1.0)
+    average = np.average(iterates, axis=0, weights=t * (t + 1) * (t + 2))
+    assert_allclose(whole.w, average, atol=1e-12)
+
+
+@pytest.mark.usefixtures("always")
+def test_untouched_coefficients_shrink_like_those_of_the_whole():
+    method = ColumnwiseLBFGS()
+    rng = np.random.default_rng(0)
+    state = method.step(batch_of(rng, density=1.0), method.start(np.zeros(13)))
+    before = state.whole()
+    empty = LinearBatch(
+        sparse.csr_array((20, 12)),
+        np.where(rng.random(20) < 0.3, 1.0, -1.0),
+        np.full(20, 0.05),
+        Logistic(),
+        Penalty(0.01),
+        True,
+    )
+    after = method.step(empty, state)
+    assert after.last.length > 0.0
+    whole = after.whole()
+    scale = make_metric(whole.moments, True, 0.01).scale
+    shrink = np.exp(-0.01 * after.last.length * scale)
+    assert_allclose(whole.iterate[:12], shrink * before.iterate[:12])
+
+
+@pytest.mark.usefixtures("always")
+def test_steps_leave_the_old_state_as_it_was():
+    rng = np.random.default_rng(0)
+    method = ColumnwiseLBFGS()
+    state = method.start(np.zeros(13))
+    for _ in range(25):
+        before = copy.deepcopy(state)
+        after = method.step(batch_of(rng), state)
+        assert pickle.dumps(before) == pickle.dumps(state)
+        state = after
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_pass_over_wide_data_comes_near_the_optimum(n_classes):
+    X, y = texts(20_000, n_classes=n_classes)
+    used = np.unique(X.indices)
+    exact = L1LogisticOWLQN(1e-3, l1_ratio=1e-3, tol=1e-3).fit(X[:, used], y)
+    model = OnlineLBFGSClassifier(alpha=1e-3)
+    for start in range(0, 20_000, 100):
+        rows = slice(start, start + 100)
+        model.partial_fit(X[rows], y[rows], classes=np.arange(n_classes))
+    assert isinstance(model._state, ColumnState)
+    assert model.coef_.shape == (1 if n_classes == 2 else 3, 40_000)
+    assert np.count_nonzero(model.coef_) <= len(used) * len(model.coef_)
+    log_p = model.predict_log_proba(X)[np.arange(20_000), y]
+    objective = -log_p.mean() + 0.5e-3 * np.square(model.coef_).sum()
+    assert objective < 1.02 * exact.objective_
+    assert model.score(X, y) > exact.score(X[:, used], y) - 0.005
+
+
+def test_fit_and_warm_starts_of_wide_data():
+    X, y = texts()
+    used = np.unique(X.indices)
+    exact = L1LogisticOWLQN(1e-3, l1_ratio=1e-3).fit(X[:, used], y)
+    model = OnlineLBFGSClassifier(alpha=1e-3, batch_size=100, warm_start=True)
+    model.partial_fit(X, y, [0, 1])
+    assert isinstance(model._state, ColumnState)
+    before = model.coef_
+    # The first gradient is but noise here.
+    model.set_params(tol=1.0).fit(X, y)
+    assert model.objective_ < 1.05 * exact.objective_
+    assert np.abs(model.coef_ - before).max() < 0.5 * np.abs(before).max()
+    numbers = OnlineLBFGSRegressor(alpha=1e-3, batch_size=100)
+    numbers.partial_fit(X, y)
+    assert numbers.coef_.shape == (40_000,)
+    assert numbers.score(X, y) > 0.1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_streams_of_changing_batches_can_be_pickled(dtype, fit_intercept):
+    X, y = texts(2500)
+    X = X.astype(dtype)
+    one = OnlineLBFGSClassifier(fit_intercept=fit_intercept)
+    other = OnlineLBFGSClassifier(fit_intercept=fit_intercept)
+    forms = set()
+    for start in range(0, 2500, 50):
+        rows = slice(start, start + 50)
+        # Sometimes rows that touch all columns, or none.
+        data = X[rows] * (0.0 if start % 600 == 300 else 1.0)
+        data.eliminate_zeros()
+        if start % 500 == 250:
+            data = data.toarray()
+        one.partial_fit(data, y[rows], classes=[0, 1])
+        other.partial_fit(data, y[rows], classes=[0, 1])
+        other = pickle.loads(pickle.dumps(other))
+        forms.add(type(one._state))
+    assert len(forms) == 2
+    assert_array_equal(one.coef_, other.coef_)
+    assert_array_equal(one.intercept_, other.intercept_)
+    assert one.coef_.dtype == one.intercept_.dtype == dtype
+    assert one.score(X, y) > 0.7
+
+
+def test_failures_leave_wide_models_as_they_were(monkeypatch):
+    X, y = texts(600)
+    model = OnlineLBFGSClassifier(batch_size=100).partial_fit(X, y, [0, 1])
+    coef, t = model.coef_, model.t_
+    step = AdaptiveLBFGS.step
+
+    def fails(method, batch, state):
+        # The first five batches succeed.
+        if state.n_steps == t + 5:
+            raise FloatingPointError("so it is")
+        return step(method, batch, state)
+
+    monkeypatch.setattr(AdaptiveLBFGS, "step", fails)
+    with pytest.raises(ValueError, match=r"diverged at batch 12: so it is"):
+        model.partial_fit(X, y)
+    assert model.t_ == t
+    assert_array_equal(model.coef_, coef)
+
+
+def test_an_unfitted_model_has_no_coefficients():
+    assert not hasattr(OnlineLBFGSClassifier(), "coef_")
