@@ -43,7 +43,7 @@ _WINDOW = 3
 
 # With several scores per row dual ascent may take so many rounds to shrink the gap,
 # many on text-like data: there the systems of ``alm`` are large and badly conditioned.
-_PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
+_PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 20, 20
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
