@@ -37,6 +37,8 @@ _CURVATURE = 10.0
 def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
     """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
 
+    With the proximal term they are minimizers on lines through those of the ascent.
+
     An unpenalized intercept makes the dual variables sum to zero, which no change of a
     single row maintains. It is found by the proximal point method instead: each round
     penalizes its distance from where the round begins.
@@ -88,15 +90,15 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         if not objective.n_free and point.value - lower < drift:
             lower = objective.dual_value(objective.cut(dual))
         bound = max(bound, lower)
-        center = point.w
+        w = point.w
         if proximity:
-            center = center + momentum.next() * (center - last)
-        last = point.w
-        sweeps.recenter(center)
-        if several:
+            sweeps.recenter(w + momentum.next() * (w - last))
+            last = w
             best = point = _better(best, point)
-        elif point.value < best.value:
-            best = point
+        else:
+            sweeps.recenter(w)
+            if point.value < best.value:
+                best = point
         yield Iterate(point, None, bound, "dual ascent", dual)
         gap = max(best.value - bound, 0.0)
         if not gap < _SHRINKING * gaps[0]:
@@ -126,7 +128,7 @@ class _Momentum:
 
 
 def _better(best: Point, point: Point) -> Point:
-    """Return the minimizer on the line from one point to the other.
+    """Return the minimizer on the line from one point through the other.
 
     The scores of both are known, so that it needs no product with X.
     """
