@@ -81,11 +81,41 @@ def test_duals_are_feasible_and_level(form, fit_intercept):
 
 
 @each_format
-def test_parameters_belong_to_the_dual(form):
+@pytest.mark.parametrize("proximity", [0.0, 0.3])
+def test_parameters_belong_to_the_dual(form, proximity):
     objective = problem(form, False)
-    *_, last = dual_ascent(objective, origin(objective))
-    expected = objective.design.adjoint(last.dual) / -objective.alpha
-    assert_allclose(last.point.w, expected, rtol=1e-9, atol=1e-11)
+    design, alpha = objective.design, objective.alpha
+    loss = objective.loss.rowwise_dual(objective.targets)
+    args = loss, objective.weights, alpha
+    sweeps = design.row_sweeps(*args, None, proximity)
+    center = np.zeros(design.n_params)
+    for seed in range(3):
+        sweeps.run()
+        normal = design.adjoint(sweeps.dual)
+        assert_allclose(sweeps.normal, normal, rtol=1e-9, atol=1e-11)
+        w = (proximity * center - normal) / (alpha + proximity)
+        assert_allclose(sweeps.w, w, rtol=1e-9, atol=1e-11)
+        center = np.random.default_rng(seed).normal(size=design.n_params)
+        sweeps.recenter(center)
+    again = design.row_sweeps(*args, sweeps.dual, proximity)
+    again.recenter(center)
+    assert_allclose(again.w, sweeps.w, rtol=1e-9, atol=1e-11)
+
+
+@each_format
+def test_values_never_rise_with_a_proximal_term(form):
+    """Each iterate is a minimizer on a line through the one before."""
+    objective = problem(form, False)
+    objective.alpha = 1e-6
+    iterates = list(dual_ascent(objective, origin(objective), patience=5))
+    values = np.array([iterate.point.value for iterate in iterates])
+    bounds = np.array([iterate.lower_bound for iterate in iterates[1:]])
+    assert np.all(np.diff(values) <= 1e-12)
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert bounds[-1] <= values[-1] < 0.9 * values[0]
+    last = iterates[-1]
+    exact = objective.dual_value(objective.cut(last.dual))
+    assert exact <= last.lower_bound + 1e-9 * abs(last.lower_bound)
 
 
 @each_intercept

@@ -316,16 +316,19 @@ class Design:
         weights: Floats,
         alpha: float,
         dual: Floats | None = None,
+        proximity: float = 0.0,
     ) -> RowSweeps:
         """Return sweeps of dual coordinate ascent, those of intervals on sparse data.
 
-        They begin at ``dual``, a subgradient of the risk, and without intercepts.
+        They begin at ``dual``, a subgradient of the risk, and without intercepts. With
+        several scores per row they can penalize the distance of the coefficients from a
+        center, by ``proximity / 2`` times its square.
         """
         if isinstance(loss, Intervals):
             return IntervalSweeps(self, loss, weights, alpha, dual)
         if isinstance(loss, LabelSets):
-            return LabelSweeps(self, loss, weights, alpha, dual)
-        return SimplexSweeps(self, loss, weights, alpha, dual)
+            return LabelSweeps(self, loss, weights, alpha, dual, proximity)
+        return SimplexSweeps(self, loss, weights, alpha, dual, proximity)
 
     def columns(self, columns: Rows) -> Columns:
         """Return some of the columns of X."""
@@ -404,7 +407,9 @@ class RowSweeps(ABC):
     w : ndarray of shape (q,)
         The parameters that the dual variables stand for.
     dual : ndarray of the shape of scores
-        The subgradient of the risk that they stand for.
+        The subgradient u of the risk that they stand for.
+    normal : ndarray of shape (q,)
+        Xᵀu without intercepts, up to rounding errors that add up.
     """
 
     @abstractmethod
@@ -413,7 +418,7 @@ class RowSweeps(ABC):
 
     @abstractmethod
     def recenter(self, w: Floats) -> None:
-        """Go on from the intercept at the end of ``w``."""
+        """Go on from the intercept at the end of ``w``, and penalize distances to w."""
 
     @property
     @abstractmethod
@@ -422,6 +427,10 @@ class RowSweeps(ABC):
     @property
     @abstractmethod
     def dual(self) -> Floats: ...
+
+    @property
+    @abstractmethod
+    def normal(self) -> Floats: ...
 
 
 class IntervalSweeps(RowSweeps):
@@ -447,6 +456,7 @@ class IntervalSweeps(RowSweeps):
         self._design = design
         self._loss = loss
         self._weights = weights
+        self._alpha = alpha
         self._steps = weights / alpha
         self._squares = _squared_norms(design._X)
         self._intercept_step = 0.0
@@ -509,11 +519,17 @@ class IntervalSweeps(RowSweeps):
         """The subgradient, whose sum vanishes only in the limit."""
         return -self._weights * self._v
 
+    @property
+    def normal(self) -> Floats:
+        return -self._alpha * self._coef
+
 
 class JointSweeps(RowSweeps):
     """Sweeps over dual variables of several scores, for sparse or dense data.
 
-    After all rows, a round visits those again which gained much.
+    After all rows, a round visits those again which gained much. With the penalty
+    proximity / 2 * ||W - C||² of the distance from a center C, the parameters that the
+    dual variables stand for are W = (proximity * C - Xᵀu) / (alpha + proximity).
 
     Parameters
     ----------
@@ -522,6 +538,7 @@ class JointSweeps(RowSweeps):
     weights : ndarray of shape (n,)
     alpha : float
     dual : ndarray of shape (n, k) or None
+    proximity : float
     """
 
     #: The module of compiled sweeps.
@@ -534,12 +551,14 @@ class JointSweeps(RowSweeps):
         weights: Floats,
         alpha: float,
         dual: Floats | None,
+        proximity: float = 0.0,
     ) -> None:
         self._design = design
         self._loss = loss
         self._weights = weights
-        self._alpha = alpha
-        self._steps = weights / alpha
+        self._proximity = proximity
+        self._curvature = alpha + proximity
+        self._steps = weights / self._curvature
         k = design.n_outputs or 1
         self._X = design._X
         if sparse.issparse(self._X) and not self._X.has_canonical_format:
@@ -552,10 +571,11 @@ class JointSweeps(RowSweeps):
         self._seed = 1
         self._gains = np.zeros(len(weights))
         self._coef = np.zeros((design.n_features, k))
+        self._center = np.zeros((design.n_features, k))
         self._intercept = np.zeros(k)
         if dual is not None:
             w = design.adjoint(dual)
-            w /= -alpha
+            w /= -self._curvature
             self._coef = np.ascontiguousarray(design.split(w)[0])
         self._b = self._variables(dual)
 
@@ -599,19 +619,29 @@ class JointSweeps(RowSweeps):
             self._kernel.sweep_dense(X, *arguments)
 
     def recenter(self, w: Floats) -> None:
-        """Go on from the intercepts of ``w``, moved by what the dual lacks of zero."""
-        self._intercept = self._design.split(w)[1] - self._intercept_step * self._excess
+        """Penalize distances to w; intercepts move by what the dual lacks of zero."""
+        center, intercept = self._design.split(w)
+        self._intercept = intercept - self._intercept_step * self._excess
+        if self._proximity:
+            share = self._proximity / self._curvature
+            self._coef += share * (center - self._center)
+            self._center = center
 
     @property
     @abstractmethod
     def _excess(self) -> Floats:
-        """Sums of the columns of the dual over alpha, of shape (k,)."""
+        """Sums of the columns of the dual over the curvature, of shape (k,)."""
 
     @property
     def w(self) -> Floats:
         """The parameters."""
         w = self._coef.ravel()
         return np.append(w, self._intercept) if self._design.fit_intercept else w.copy()
+
+    @property
+    def normal(self) -> Floats:
+        normal = self._proximity * self._center - self._curvature * self._coef
+        return normal.ravel()
 
 
 class SimplexSweeps(JointSweeps):
@@ -660,7 +690,7 @@ class LabelSweeps(JointSweeps):
 
     @property
     def _excess(self) -> Floats:
-        return self.dual.sum(axis=0) / self._alpha
+        return self.dual.sum(axis=0) / self._curvature
 
     @property
     def dual(self) -> Floats:

@@ -42,8 +42,9 @@ _FADING = 0.1
 _WINDOW = 3
 
 # With several scores per row dual ascent may take so many rounds to shrink the gap,
-# many on text-like data: there the systems of ``alm`` are large and badly conditioned.
-_PATIENCE_SEVERAL, _PATIENCE_SEVERAL_ON_TEXT = 2, 20
+# many on text-like data or for sets of labels: there the systems of ``alm`` are large
+# and badly conditioned.
+_PATIENCE_SEVERAL, _LONG_PATIENCE_SEVERAL = 2, 20
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
@@ -123,16 +124,17 @@ def _rows_are_apart(objective: Objective) -> bool:
 def _ascent(objective: Objective, start: Start) -> Solver:
     """Yield the iterates of dual ascent and then of what is fast near the end."""
     design = objective.design
+    form = objective.loss.rowwise_dual(objective.targets)
+    sets = isinstance(form, LabelSets)
     patience = 1
     if design.n_outputs is not None:
-        text = design.is_text_like
-        patience = _PATIENCE_SEVERAL_ON_TEXT if text else _PATIENCE_SEVERAL
+        long = sets or design.is_text_like
+        patience = _LONG_PATIENCE_SEVERAL if long else _PATIENCE_SEVERAL
     for iterate in dual_ascent(objective, start, patience=patience):
         yield iterate
     if objective.loss.smooth:
         return (yield from newton(objective, iterate.point.w))
-    form = objective.loss.rowwise_dual(objective.targets)
-    width = _LABELS_WIDTH if isinstance(form, LabelSets) else None
+    width = _LABELS_WIDTH if sets else None
     return (yield from alm(objective, iterate.point, dual=iterate.dual, width=width))
 
 
