@@ -1,0 +1,467 @@
+"""What estimators that learn from batches share: streams, epochs, stopping."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+
+from ._core.online import (
+    ONLINE_METHODS,
+    Averaged,
+    ConvergenceTest,
+    Method,
+    State,
+    hyperparameters,
+    online_method,
+)
+from ._core.online.auto import AdaptiveLBFGS, AutoState
+from ._core.online.batch import LinearBatch, Penalty
+from ._core.online.columns import ColumnState, ColumnwiseLBFGS
+from ._core.online.losses import (
+    OnlineLoss,
+)
+from ._estimator import LinearEstimator, Progress, user_level
+from ._validation import (
+    check_callback,
+    check_flag,
+    check_number,
+    check_option,
+    check_sample_weight,
+    check_verbose,
+)
+
+Floats = npt.NDArray[np.float64]
+
+# Few batches are not enough to tell convergence from chance.
+_MIN_PATIENCE = 30
+
+
+class Stream(NamedTuple):
+    """What a sequence of batches goes by.
+
+    Attributes
+    ----------
+    settings : tuple
+        The parameters that the method was made from.
+    method : Method
+    fit_intercept : bool
+    n_outputs : int or None
+        Scores per row, None for scores of shape (b,).
+    """
+
+    settings: tuple[Any, ...]
+    method: Method[Any]
+    fit_intercept: bool
+    n_outputs: int | None
+
+
+class OnlineEstimator(LinearEstimator):
+    """Base of estimators that learn from one batch after the other."""
+
+    loss: str
+    alpha: float
+    l1_ratio: float
+    solver: str
+    batch_size: int
+    eta0: float | None
+    tau: float | None
+    memory: int
+    average: bool
+    fit_intercept: bool
+    max_iter: int
+    tol: float
+    random_state: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    warm_start: bool
+    callback: Callable[[Progress], Any] | None
+    verbose: int
+    _coef: npt.NDArray[Any]
+
+    def _check_parameters_once(self) -> None:
+        """Raise for parameters that are not acceptable, if any has been changed."""
+        # All but fitted and private attributes; inspecting the signature takes longer
+        # than a step.
+        values = {
+            name: value
+            for name, value in vars(self).items()
+            if name[0] != "_" and name[-1] != "_"
+        }
+        known = getattr(self, "_accepted", {})
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            self._check_parameters()
+            self._accepted = values
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        check_option("solver", self.solver, list(ONLINE_METHODS))
+        check_number("alpha", self.alpha, low=0.0)
+        check_number("l1_ratio", self.l1_ratio, low=0.0)
+        if self.l1_ratio > 1.0:
+            raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
+        check_number("batch_size", self.batch_size, low=1, integer=True)
+        for name in ("eta0", "tau"):
+            if getattr(self, name) is not None:
+                value = getattr(self, name)
+                check_number(name, value, low=0.0, low_included=False)
+        check_number("memory", self.memory, low=1, integer=True)
+        for name in ("average", "fit_intercept", "early_stopping", "warm_start"):
+            check_flag(name, getattr(self, name))
+        check_number("max_iter", self.max_iter, low=1, integer=True)
+        check_number("tol", self.tol, low=0.0)
+        fraction = self.validation_fraction
+        check_number("validation_fraction", fraction, low=0.0, low_included=False)
+        if fraction >= 1.0:
+            raise ValueError(f"validation_fraction must be < 1, got {fraction!r}.")
+        check_number("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
+        check_callback(self.callback)
+        check_verbose(self.verbose)
+
+    def _method(self) -> Method[Any]:
+        """Return the method that the parameters ask for."""
+        known = hyperparameters(self.solver)
+        wanted = {
+            "eta0": self.eta0,
+            "tau": self.tau,
+            "memory": self.memory,
+            "average": bool(self.average),
+        }
+        options = {
+            name: value
+            for name, value in wanted.items()
+            if name in known and value is not None
+        }
+        method = online_method(self.solver, **options)
+        if self.average and "average" not in known:
+            return Averaged(method)
+        return method
+
+    def _begin(self, X: Any, n_outputs: int | None, w0: Floats) -> None:
+        """Begin before the first batch, at w0."""
+        self._stream = Stream(
+            self._settings(), self._method(), bool(self.fit_intercept), n_outputs
+        )
+        self._state: State = self._stream.method.start(w0)
+        self._dtype = X.dtype
+        self._n_rows, self._weight = 0.0, 0.0
+        self.t_ = 0
+
+    def _settings(self) -> tuple[Any, ...]:
+        """Return the parameters that the method is made from."""
+        return self.solver, self.average, self.eta0, self.tau, self.memory
+
+    def _previous(self) -> dict[str, Any]:
+        """Return the attributes of the fit that a warm start starts from, if any."""
+        if not (self.warm_start and hasattr(self, "_state")):
+            return {}
+        return {**vars(self), "coef_": self.coef_}
+
+    def _go_on(self) -> None:
+        """Let a stream follow changed parameters; another method begins anew."""
+        stream = self._stream
+        if bool(self.fit_intercept) != stream.fit_intercept:
+            raise ValueError(
+                "fit_intercept cannot change between calls of partial_fit; it was "
+                f"{stream.fit_intercept}."
+            )
+        settings = self._settings()
+        if settings != stream.settings:
+            self._stream = stream._replace(settings=settings, method=self._method())
+            if settings[:2] != stream.settings[:2]:
+                self._state = self._stream.method.start(self._state.w)
+
+    def _learn(
+        self, X: Any, targets: Floats, weights: Floats | None, loss: OnlineLoss
+    ) -> State:
+        """Make the step of one batch.
+
+        Weights are taken relative to their mean over all rows so far. Rows of weight
+        zero count as missing.
+        """
+        if weights is not None:
+            used = weights > 0.0
+            if not used.all():
+                X, targets, weights = X[used], targets[used], weights[used]
+        n = X.shape[0]
+        if n == 0:
+            return self._state
+        self._n_rows += n
+        if weights is None:
+            self._weight += n
+            weights = np.full(n, self._n_rows / (n * self._weight))
+        else:
+            self._weight += float(weights.sum())
+            weights = weights * (self._n_rows / (n * self._weight))
+        batch = self._batch(X, targets, weights, loss)
+        try:
+            with np.errstate(all="ignore"):
+                self._state = self._stream.method.step(batch, self._state)
+        except FloatingPointError as error:
+            raise ValueError(
+                f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
+                f"{self.t_ + 1}: {error}. Choose solver='auto' or a smaller eta0, or "
+                "scale the features. The model is as it was before."
+            ) from error
+        self.t_ += 1
+        return self._state
+
+    def _batch(
+        self, X: Any, targets: Floats, weights: Floats, loss: OnlineLoss
+    ) -> LinearBatch:
+        return LinearBatch(
+            X,
+            targets,
+            weights,
+            loss,
+            Penalty(float(self.alpha), float(self.l1_ratio)),
+            bool(self.fit_intercept),
+            self._stream.n_outputs,
+        )
+
+    def _partial_fit(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats | None,
+        loss: OnlineLoss,
+        n_outputs: int | None,
+    ) -> None:
+        """Learn from rows in their order, in equal batches of at most ``batch_size``.
+
+        If the method has been changed, it begins anew where the last one ended.
+        """
+        if hasattr(self, "_state"):
+            self._go_on()
+        else:
+            w0 = self._start_parameters(X, targets, weights, n_outputs)
+            self._begin(X, n_outputs, w0)
+        n = X.shape[0]
+        n_batches = -(-n // self.batch_size)
+        if n_batches == 1:
+            self._learn(X, targets, weights, loss)
+        else:
+            for rows in _equal_parts(n, n_batches):
+                part = None if weights is None else weights[rows]
+                self._learn(X[rows], targets[rows], part, loss)
+        self.n_iter_ = 1
+        self._store()
+
+    def _store(self) -> None:
+        """Set the coefficients to those of the state, or let them be asked for.
+
+        To make all of them after each sparse batch would take longer than to learn.
+        """
+        state = self._state
+        if isinstance(state, ColumnState):
+            if hasattr(self, "_coef"):
+                del self._coef
+            last, n_coef = state.last.w, len(state.rows)
+            self._check_stored(last[:n_coef])
+            self._set_intercept(last[n_coef:])
+        else:
+            self._coef = self._coefficients(state.w)
+            self._check_stored(self._coef)
+            n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
+            self._set_intercept(state.w[n_coef:])
+
+    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
+        n_outputs = self._stream.n_outputs or 1
+        coef = w[: self.n_features_in_ * n_outputs].reshape(-1, n_outputs).T
+        return np.array(coef, dtype=self._dtype, order="C")
+
+    def _check_stored(self, coef: npt.NDArray[Any]) -> None:
+        # The state is finite in float64.
+        with np.errstate(over="ignore"):
+            stored = coef.astype(self._dtype, copy=False)
+        if self._dtype != np.float64 and not np.isfinite(stored).all():
+            raise ValueError(
+                f"Coefficients are not finite as {np.dtype(self._dtype).name}. Scale "
+                "the features or increase alpha."
+            )
+
+    def _set_intercept(self, intercept: Floats) -> None:
+        if not self.fit_intercept:
+            intercept = np.zeros(self._stream.n_outputs or 1)
+        self.intercept_ = intercept.astype(self._dtype)
+
+    @property
+    def coef_(self) -> npt.NDArray[Any]:
+        """Weights of the features, of the type of X."""
+        if not hasattr(self, "_state"):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
+        if hasattr(self, "_coef"):
+            return self._coef
+        return self._coefficients(self._state.w)
+
+    def _fit_epochs(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats,
+        loss: OnlineLoss,
+        n_outputs: int | None,
+        w0: Floats | None,
+        previous: dict[str, Any],
+        labels: npt.NDArray[Any] | None,
+    ) -> None:
+        """Fit validated data, from where the previous fit ended if w0 is given.
+
+        ``labels`` are the classes of rows, if there are any.
+        """
+        used = weights > 0.0
+        if not used.all():
+            X, targets, weights = X[used], targets[used], weights[used]
+            labels = labels if labels is None else labels[used]
+        rng = _generator(self.random_state)
+        held_out = None
+        if self.early_stopping:
+            rows, out = train_test_split(
+                np.arange(len(targets)),
+                test_size=self.validation_fraction,
+                random_state=rng,
+                stratify=labels,
+            )
+            y = targets if labels is None else labels
+            held_out = X[out], y[out], weights[out]
+            X, targets, weights = X[rows], targets[rows], weights[rows]
+        # The loss is a mean over rows whatever the unit of the weights is.
+        weights = weights * (len(weights) / weights.sum())
+        # At a solution the first gradient is but noise: no unit to compare others with.
+        self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
+        if w0 is None:
+            w0 = self._start_parameters(X, targets, weights, n_outputs)
+        self._begin(X, n_outputs, w0)
+        stream = self._stream
+        if isinstance(stream.method, ColumnwiseLBFGS):
+            # The test of convergence looks at all columns in any case.
+            everywhere: Any = stream.method.on_all_columns()
+            self._stream = stream._replace(method=everywhere)
+        self._epochs(X, targets, weights, loss, rng, held_out)
+        self._stream = stream
+        whole = self._batch(X, targets, weights / len(weights), loss)
+        w = self._state.w.astype(self._dtype).astype(np.float64)
+        self.objective_ = whole.value_and_gradient(w)[0]
+
+    def _residual(self, state: State) -> Floats:
+        """Return the vector whose running average the test of convergence looks at."""
+        method = self._stream.method
+        if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
+            return method.residual(state, float(self.alpha) * float(self.l1_ratio))
+        return state.gradient
+
+    def _start_parameters(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats | None,
+        n_outputs: int | None,
+    ) -> Floats:
+        """Return where to begin: at zero, but for the intercept of regression."""
+        n_free = (n_outputs or 1) if self.fit_intercept else 0
+        w0 = np.zeros(X.shape[1] * (n_outputs or 1) + n_free)
+        if n_free:
+            if weights is None or not weights.any():
+                weights = np.ones(len(targets))
+            weights = weights * (len(weights) / weights.sum())
+            w0[-n_free:] = self._start_intercept(targets, weights)
+        return w0
+
+    def _start_intercept(self, targets: Floats, weights: Floats) -> float:
+        return 0.0
+
+    def _epochs(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats,
+        loss: OnlineLoss,
+        rng: np.random.RandomState,
+        held_out: tuple[Any, Any, Floats] | None,
+    ) -> None:
+        """Learn from all rows again and again, in an order drawn for each epoch."""
+        n = X.shape[0]
+        parts = _equal_parts(n, -(-n // self.batch_size))
+        patience = max(len(parts), _MIN_PATIENCE)
+        test = ConvergenceTest(float(self.tol), patience, float(patience))
+        average = test.start(len(self._state.w))
+        best, n_worse = (-np.inf, self._state), 0
+        self.loss_curve_: list[float] = []
+        scores: list[float] = []
+        self.validation_scores_ = None if held_out is None else scores
+        converged, begin = False, time.perf_counter()
+        for epoch in range(1, self.max_iter + 1):
+            order = rng.permutation(n)
+            total = 0.0
+            for part in parts:
+                rows = order[part]
+                state = self._learn(X[rows], targets[rows], weights[rows], loss)
+                total += len(rows) * state.value
+                residual = self._residual(state)
+                self._unit = self._unit or float(np.linalg.norm(residual))
+                average = test.step(average, residual / (self._unit or 1.0))
+            self.n_iter_ = epoch
+            self.loss_curve_.append(total / n)
+            converged = held_out is None and test.passed(average)
+            if self.verbose:
+                print(
+                    f"{type(self).__name__}: epoch {epoch:4d}  "
+                    f"objective {self.loss_curve_[-1]:.8g}"
+                )
+            if held_out is not None:
+                self._store()
+                score = self.score(*held_out)
+                scores.append(score)
+                n_worse = 0 if score > best[0] + self.tol else n_worse + 1
+                if score > best[0]:
+                    best = score, self._state
+                converged = n_worse >= self.n_iter_no_change
+            stop = converged
+            if self.callback is not None:
+                least, seconds = min(self.loss_curve_), time.perf_counter() - begin
+                progress = Progress(epoch, least, np.inf, float(epoch), seconds)
+                stop = bool(self.callback(progress)) or stop
+            if stop:
+                break
+        if held_out is not None:
+            self._state = best[1]
+        elif not stop:
+            warnings.warn(
+                f"{type(self).__name__} reached max_iter={self.max_iter} before the "
+                f"average of gradients stayed below tol={self.tol:g} times the first "
+                "one. Increase max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=user_level(),
+            )
+        self._store()
+
+
+def _equal_parts(n: int, n_parts: int) -> list[slice]:
+    bounds = [n * i // n_parts for i in range(n_parts + 1)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
+
+
+def _generator(random_state: Any) -> np.random.RandomState:
+    if random_state is None:
+        return np.random.RandomState()
+    return check_random_state(random_state)
+
+
+def stream_weights(sample_weight: Any, n: int) -> Floats | None:
+    """Return checked weights in their own unit, or None for equal ones."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 1 and weights.shape == (n,) and not weights.any():
+        return weights
+    shares = check_sample_weight(sample_weight, n)
+    return np.broadcast_to(weights, shares.shape)
