@@ -457,6 +457,37 @@ def test_ascent(form, dtype, indices, intercept_step):
         assert_allclose(gains, mine_gains, rtol=1e-7, atol=1e-12)
 
 
+def test_multiclass_gaps():
+    rng = np.random.default_rng(4)
+    scores, weights = rng.standard_normal((N, K)), rng.random(N)
+    y = rng.integers(0, K, N).astype(np.intp)
+    b = rng.dirichlet(np.ones(K), N)
+    offsets, rates = offsets_and_rates("margin")
+    gaps = np.empty(N)
+    multiclass_ascent.gaps(scores, y, offsets, weights, b, gaps)
+    m = violations(scores, y, offsets, rates)
+    expected = weights * (m.max(axis=1) - (b * m).sum(axis=1))
+    assert_allclose(gaps, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("threshold", [False, True])
+def test_multilabel_gaps(threshold):
+    rng = np.random.default_rng(5)
+    scores = rng.standard_normal((N, K + threshold))
+    relevant = (rng.random((N, K)) < 0.4).astype(np.uint8)
+    relevant[:2] = [[0], [1]]
+    costs, weights, b = rng.random((2, K)), rng.random(N), rng.random((N, K))
+    gaps = np.empty(N)
+    multilabel_ascent.gaps(scores, relevant, costs, weights, b, gaps)
+    m = scores[:, :K] - (scores[:, K:] if threshold else 0.0)
+    m = np.where(relevant, costs[1] - m, costs[0] + m)
+    for i in range(N):
+        own = weights * (np.arange(N) == i)
+        loss = multilabel.value(scores, relevant, costs, own)
+        expected = loss - weights[i] * float(b[i] @ m[i])
+        assert gaps[i] == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
 # Arrays by one letter each, s for numbers.
 ARRAYS = {
     "z": np.ones((N, K)),
@@ -493,6 +524,7 @@ PARAMETERS = [
     (multiclass.curvature_diagonal, "fyonz"),
     (multiclass.gram, "Xfyong"),
     (multiclass_ascent.sweep_dense, "Xyonns1pnzwk"),
+    (multiclass_ascent.gaps, "zyonzn"),
     (multilabel.value, "zfcn"),
     (multilabel.subgradient, "zfcnsz"),
     (multilabel.steepest, "zzfcnsz"),
@@ -505,6 +537,7 @@ PARAMETERS = [
     (multilabel.curvature_diagonal, "fnz"),
     (multilabel.gram, "Xfng"),
     (multilabel_ascent.sweep_dense, "Xfcnns1pnzwk"),
+    (multilabel_ascent.gaps, "zfcnzn"),
     (label_pairs.value, "zFon"),
     (label_pairs.subgradient, "zzFonsz"),
     (label_pairs.kinks, "zFosb"),

@@ -91,7 +91,7 @@ def test_parameters_belong_to_the_dual(form, threshold, proximity):
     for seed in range(3):
         sweeps.run()
         normal = design.adjoint(sweeps.dual)
-        assert_allclose(sweeps.normal, normal, rtol=1e-9, atol=1e-11)
+        assert_allclose(sweeps.conjugate_point, normal / -alpha, rtol=1e-9, atol=1e-11)
         w = (proximity * center - normal) / (alpha + proximity)
         assert_allclose(sweeps.w, w, rtol=1e-9, atol=1e-11)
         center = np.random.default_rng(seed).normal(size=design.n_params)

@@ -37,15 +37,15 @@ class CutBundle:
     def __init__(self, objective: Objective, size: int = 40) -> None:
         self._objective = objective
         self.size = size
-        self._normals = np.empty((size, objective.n_params))
+        # Zeros take no time or memory until they are written to.
+        self._normals = np.zeros((size, objective.n_params))
         self._offsets = np.empty(size)
         self._gram = np.empty((size, size))
         self._x = np.zeros(size)
-        self._n_cuts = 0
+        self._n_cuts = 1
         self._oldest = 1
-        self._store(0, Cut(np.zeros(objective.n_params), objective.risk_infimum))
-        self._x[0] = 1.0
         self.lower_bound = objective.risk_infimum
+        self._offsets[0], self._gram[0, 0], self._x[0] = self.lower_bound, 0.0, 1.0
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of the oldest one where there is no room."""
@@ -64,6 +64,8 @@ class CutBundle:
     def improve(self) -> float:
         """Solve the program over all stored cuts; return the best bound so far."""
         n = self._n_cuts
+        if n == 1:
+            return self.lower_bound
         self._x[:n] = minimize_on_simplex(
             self._gram[:n, :n] / self._objective.alpha, self._offsets[:n], self._x[:n]
         )

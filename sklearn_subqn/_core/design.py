@@ -61,13 +61,13 @@ _DENSE_BYTES = 1 << 24
 # no more.
 _FIRST_SWEEPS, _MORE_SWEEPS, _MOST_SWEEPS = 2, 3, 8
 
-# A round of ascent on simplices ends after about so many visits a row, or so many
-# sweeps. On text-like data it goes on with rows whose last visit gained more than some
-# share of the mean of a sweep, elsewhere with all that gained: they do anew as others
-# change.
-_VISITS_OF_ROUND = 3.0
-_SWEEPS_OF_ROUND, _SWEEPS_OF_ROUND_ON_TEXT = 10, 1000
-_GAIN_SHARE_ON_TEXT = 0.02
+# The first round of ascent on simplices ends after about so many visits a row, later
+# ones after so many a row that they begin with, or after so many sweeps.
+_FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
+
+# A round begins with rows whose part of the gap is more than some share of the mean, and
+# goes on with those whose last visit gained more than some share of the mean.
+_GAP_SHARE, _GAIN_SHARE = 0.3, 0.2
 
 # Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
 # core's cache.
@@ -408,8 +408,8 @@ class RowSweeps(ABC):
         The parameters that the dual variables stand for.
     dual : ndarray of the shape of scores
         The subgradient u of the risk that they stand for.
-    normal : ndarray of shape (q,)
-        Xᵀu without intercepts, up to rounding errors that add up.
+    conjugate_point : ndarray of shape (d k,)
+        -Xᵀu / alpha without intercepts, up to rounding errors that add up.
     """
 
     @abstractmethod
@@ -419,6 +419,12 @@ class RowSweeps(ABC):
     @abstractmethod
     def recenter(self, w: Floats) -> None:
         """Go on from the intercept at the end of ``w``, and penalize distances to w."""
+
+    def select(self, w: Floats, scores: Floats) -> None:
+        """Begin the next round where much of the gap at w is, a point near that of now.
+
+        Not all methods need this.
+        """
 
     @property
     @abstractmethod
@@ -430,7 +436,7 @@ class RowSweeps(ABC):
 
     @property
     @abstractmethod
-    def normal(self) -> Floats: ...
+    def conjugate_point(self) -> Floats: ...
 
 
 class IntervalSweeps(RowSweeps):
@@ -520,14 +526,14 @@ class IntervalSweeps(RowSweeps):
         return -self._weights * self._v
 
     @property
-    def normal(self) -> Floats:
-        return -self._alpha * self._coef
+    def conjugate_point(self) -> Floats:
+        return self._coef
 
 
 class JointSweeps(RowSweeps):
     """Sweeps over dual variables of several scores, for sparse or dense data.
 
-    After all rows, a round visits those again which gained much. With the penalty
+    A round visits those rows again which gained much. With the penalty
     proximity / 2 * ||W - C||² of the distance from a center C, the parameters that the
     dual variables stand for are W = (proximity * C - Xᵀu) / (alpha + proximity).
 
@@ -570,6 +576,8 @@ class JointSweeps(RowSweeps):
             self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
         self._seed = 1
         self._gains = np.zeros(len(weights))
+        self._selected = np.arange(len(weights))
+        self._visits = _FIRST_VISITS
         self._coef = np.zeros((design.n_features, k))
         self._center = np.zeros((design.n_features, k))
         self._intercept = np.zeros(k)
@@ -584,19 +592,28 @@ class JointSweeps(RowSweeps):
         """Return the dual variables b, contiguous, of a dual or of none."""
 
     def run(self) -> None:
-        """Visit all rows, and then those again which gain, three times the rows."""
-        rows = np.arange(len(self._gains))
-        share, n_sweeps = 0.0, _SWEEPS_OF_ROUND
-        if self._design.is_text_like:
-            share, n_sweeps = _GAIN_SHARE_ON_TEXT, _SWEEPS_OF_ROUND_ON_TEXT
-        n_visits = 0
-        for _ in range(n_sweeps):
+        """Visit the selected rows, and then again and again those which gain much."""
+        rows = self._selected
+        n_visits, enough = 0, self._visits * len(rows)
+        for _ in range(_MOST_SWEEPS_OF_ROUND):
             self._sweep(rows)
             n_visits += len(rows)
-            rows = np.flatnonzero(self._gains > share * self._gains[rows].mean())
-            if not len(rows) or n_visits >= _VISITS_OF_ROUND * len(self._gains):
+            mean = self._gains[rows].mean()
+            rows = np.flatnonzero(self._gains > _GAIN_SHARE * mean)
+            if not len(rows) or n_visits >= enough:
                 break
         self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
+
+    def select(self, w: Floats, scores: Floats) -> None:
+        """Begin the next round with rows whose part of the gap at w is large."""
+        if self._design.fit_intercept:
+            scores = scores + (self._intercept - self._design.split(w)[1])
+        gaps = np.empty(len(self._gains))
+        self._kernel.gaps(scores, *self._loss, self._weights, self._b, gaps)
+        rows = np.flatnonzero(gaps > _GAP_SHARE * gaps.mean())
+        if len(rows):
+            self._selected = rows
+        self._visits = _MORE_VISITS
 
     def _sweep(self, rows: Rows) -> None:
         X = self._X
@@ -639,9 +656,13 @@ class JointSweeps(RowSweeps):
         return np.append(w, self._intercept) if self._design.fit_intercept else w.copy()
 
     @property
-    def normal(self) -> Floats:
-        normal = self._proximity * self._center - self._curvature * self._coef
-        return normal.ravel()
+    def conjugate_point(self) -> Floats:
+        if not self._proximity:
+            return self._coef.ravel()
+        point = self._coef - self._center
+        point *= self._proximity / (self._curvature - self._proximity)
+        point += self._coef
+        return point.ravel()
 
 
 class SimplexSweeps(JointSweeps):

@@ -8,15 +8,17 @@ z it is largest at the projection of b_i + (offsets[y] + z) / a onto the simplex
 
 from libc.stdlib cimport free
 
-from .rows cimport allocate, shuffle, simplex_shift
-
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused index:
-    int
-    long long
+from .rows cimport (
+    add_dense_row,
+    add_sparse_row,
+    allocate,
+    index,
+    move_along_dense_row,
+    move_along_sparse_row,
+    real,
+    shuffle,
+    simplex_shift,
+)
 
 
 def sweep_sparse(
@@ -61,10 +63,9 @@ def sweep_sparse(
     intercept : ndarray of shape (k,)
         The last three are changed in place.
     """
-    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, j, c, size
-    cdef const double* feature
-    cdef double* moved
-    cdef double x
+    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, c, start, size, n_entries
+    cdef const real* entries = &data[0] if data.shape[0] else NULL
+    cdef const index* features = &indices[0] if indices.shape[0] else NULL
     cdef double* z
     cdef double* change
     cdef Py_ssize_t* labels
@@ -85,22 +86,20 @@ def sweep_sparse(
                 continue
             for c in range(k):
                 z[c] = intercept[c]
-            for j in range(indptr[i], indptr[i + 1]):
-                feature = &w[indices[j], 0]
-                x = data[j]
-                for c in range(k):
-                    z[c] += x * feature[c]
+            start = indptr[i]
+            n_entries = indptr[i + 1] - start
+            add_sparse_row(
+                entries + start, features + start, n_entries, &w[0, 0], k, z
+            )
             size = _maximize(
                 z, &offsets[targets[i], 0], steps[i], squares[i], intercept_step,
                 k, &b[i, 0], &intercept[0], change, labels, &gains[i],
             )
-            if size == 0:
-                continue
-            for j in range(indptr[i], indptr[i + 1]):
-                moved = &w[indices[j], 0]
-                x = data[j]
-                for c in range(size):
-                    moved[labels[c]] -= x * change[c]
+            if size:
+                move_along_sparse_row(
+                    entries + start, features + start, n_entries, change, labels,
+                    size, k, &w[0, 0],
+                )
         free(z)
 
 
@@ -119,10 +118,7 @@ def sweep_dense(
     double[::1] intercept,
 ):
     """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
-    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, j, c, size
-    cdef const double* feature
-    cdef double* moved
-    cdef double x
+    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, c, size, d = X.shape[1]
     cdef double* z
     cdef double* change
     cdef Py_ssize_t* labels
@@ -143,23 +139,49 @@ def sweep_dense(
                 continue
             for c in range(k):
                 z[c] = intercept[c]
-            for j in range(X.shape[1]):
-                x = X[i, j]
-                feature = &w[j, 0]
-                for c in range(k):
-                    z[c] += x * feature[c]
+            add_dense_row(&X[i, 0], X.strides[1], d, &w[0, 0], k, z)
             size = _maximize(
                 z, &offsets[targets[i], 0], steps[i], squares[i], intercept_step,
                 k, &b[i, 0], &intercept[0], change, labels, &gains[i],
             )
-            if size == 0:
-                continue
-            for j in range(X.shape[1]):
-                x = X[i, j]
-                moved = &w[j, 0]
-                for c in range(size):
-                    moved[labels[c]] -= x * change[c]
+            if size:
+                move_along_dense_row(
+                    &X[i, 0], X.strides[1], d, change, labels, size, k, &w[0, 0]
+                )
         free(z)
+
+
+def gaps(
+    const double[:, ::1] scores,
+    const Py_ssize_t[::1] targets,
+    const double[:, ::1] offsets,
+    const double[::1] weights,
+    const double[:, ::1] b,
+    double[::1] out,
+):
+    """Write by how much the dual variables of each row miss the loss at ``scores``.
+
+    That is weights_i (max_j m_ij - <b_i, m_i>) with m_i = offsets[y] + z_i.
+    """
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], i, c, y
+    cdef double m, largest, mean
+    for length in (targets.shape[0], weights.shape[0], b.shape[0], out.shape[0]):
+        if length != n:
+            raise ValueError(f"an array has {length} instead of {n} rows")
+    for length in (offsets.shape[0], offsets.shape[1], b.shape[1]):
+        if length != k:
+            raise ValueError(f"an array has {length} instead of {k} labels")
+    _check_targets(targets, k)
+    with nogil:
+        for i in range(n):
+            y = targets[i]
+            largest = offsets[y, 0] + scores[i, 0]
+            mean = 0.0
+            for c in range(k):
+                m = offsets[y, c] + scores[i, c]
+                largest = m if m > largest else largest
+                mean += b[i, c] * m
+            out[i] = weights[i] * (largest - mean)
 
 
 cdef inline Py_ssize_t _maximize(
@@ -231,10 +253,16 @@ cdef int _check(
     ):
         if length != k:
             raise ValueError(f"an array has {length} instead of {k} labels")
-    for i in range(n):
-        if not 0 <= targets[i] < k:
-            raise ValueError(f"label {targets[i]} is none of {k}.")
+    _check_targets(targets, k)
     for i in range(order.shape[0]):
         if not 0 <= order[i] < n:
             raise ValueError(f"row {order[i]} is none of {n}.")
+    return 0
+
+
+cdef int _check_targets(const Py_ssize_t[::1] targets, Py_ssize_t k) except -1:
+    cdef Py_ssize_t i
+    for i in range(targets.shape[0]):
+        if not 0 <= targets[i] < k:
+            raise ValueError(f"label {targets[i]} is none of {k}.")
     return 0

@@ -35,3 +35,11 @@ def sweep_dense(
     w: Floats,
     intercept: Floats,
 ) -> None: ...
+def gaps(
+    scores: Floats,
+    targets: NDArray[uint8],
+    costs: Floats,
+    weights: Floats,
+    b: Floats,
+    out: Floats,
+) -> None: ...

@@ -13,15 +13,16 @@ kinds of labels, and the maximum is found by one root.
 from libc.stdlib cimport free
 
 from .labels cimport coupled_shifts
-from .rows cimport allocate, shuffle
-
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused index:
-    int
-    long long
+from .rows cimport (
+    add_dense_row,
+    add_sparse_row,
+    allocate,
+    index,
+    move_along_dense_row,
+    move_along_sparse_row,
+    real,
+    shuffle,
+)
 
 
 def sweep_sparse(
@@ -56,10 +57,9 @@ def sweep_sparse(
     intercept : ndarray of shape (k,)
         The last three are changed in place.
     """
-    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, j, c, size
-    cdef const double* feature
-    cdef double* moved
-    cdef double x
+    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, c, start, size, n_entries
+    cdef const real* entries = &data[0] if data.shape[0] else NULL
+    cdef const index* features = &indices[0] if indices.shape[0] else NULL
     cdef double* z
     cdef double* change
     cdef Py_ssize_t* labels
@@ -80,22 +80,20 @@ def sweep_sparse(
                 continue
             for c in range(k):
                 z[c] = intercept[c]
-            for j in range(indptr[i], indptr[i + 1]):
-                feature = &w[indices[j], 0]
-                x = data[j]
-                for c in range(k):
-                    z[c] += x * feature[c]
+            start = indptr[i]
+            n_entries = indptr[i + 1] - start
+            add_sparse_row(
+                entries + start, features + start, n_entries, &w[0, 0], k, z
+            )
             size = _maximize(
                 z, &targets[i, 0], costs, steps[i], squares[i], intercept_step, k,
                 &b[i, 0], &intercept[0], change, labels, &gains[i],
             )
-            if size == 0:
-                continue
-            for j in range(indptr[i], indptr[i + 1]):
-                moved = &w[indices[j], 0]
-                x = data[j]
-                for c in range(size):
-                    moved[labels[c]] -= x * change[c]
+            if size:
+                move_along_sparse_row(
+                    entries + start, features + start, n_entries, change, labels,
+                    size, k, &w[0, 0],
+                )
         free(z)
 
 
@@ -114,10 +112,7 @@ def sweep_dense(
     double[::1] intercept,
 ):
     """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
-    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, j, c, size
-    cdef const double* feature
-    cdef double* moved
-    cdef double x
+    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, c, size, d = X.shape[1]
     cdef double* z
     cdef double* change
     cdef Py_ssize_t* labels
@@ -138,23 +133,57 @@ def sweep_dense(
                 continue
             for c in range(k):
                 z[c] = intercept[c]
-            for j in range(X.shape[1]):
-                x = X[i, j]
-                feature = &w[j, 0]
-                for c in range(k):
-                    z[c] += x * feature[c]
+            add_dense_row(&X[i, 0], X.strides[1], d, &w[0, 0], k, z)
             size = _maximize(
                 z, &targets[i, 0], costs, steps[i], squares[i], intercept_step, k,
                 &b[i, 0], &intercept[0], change, labels, &gains[i],
             )
-            if size == 0:
-                continue
-            for j in range(X.shape[1]):
-                x = X[i, j]
-                moved = &w[j, 0]
-                for c in range(size):
-                    moved[labels[c]] -= x * change[c]
+            if size:
+                move_along_dense_row(
+                    &X[i, 0], X.strides[1], d, change, labels, size, k, &w[0, 0]
+                )
         free(z)
+
+
+def gaps(
+    const double[:, ::1] scores,
+    const unsigned char[:, ::1] targets,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    const double[:, ::1] b,
+    double[::1] out,
+):
+    """Write by how much the dual variables of each row miss the loss at ``scores``.
+
+    That is weights_i times the maximum of <b, m> over dual variables b, less <b_i, m>.
+    """
+    cdef Py_ssize_t n = scores.shape[0], k = scores.shape[1], l = costs.shape[1], i, j
+    cdef double m, reference, mean, total
+    cdef double worst[2]
+    for length in (targets.shape[0], weights.shape[0], b.shape[0], out.shape[0]):
+        if length != n:
+            raise ValueError(f"an array has {length} instead of {n} rows")
+    for length in (targets.shape[1], b.shape[1]):
+        if length != l:
+            raise ValueError(f"an array has {length} instead of {l} labels")
+    if costs.shape[0] != 2 or not l <= k <= l + 1:
+        raise ValueError(f"{costs.shape[0]} rows of costs, {k} scores, {l} labels.")
+    _check_targets(targets)
+    with nogil:
+        for i in range(n):
+            reference = scores[i, l] if k > l else 0.0
+            worst[0] = worst[1] = -1e300
+            mean = 0.0
+            for j in range(l):
+                m = scores[i, j] - reference
+                m = costs[1, j] - m if targets[i, j] else costs[0, j] + m
+                worst[targets[i, j]] = max(worst[targets[i, j]], m)
+                mean += b[i, j] * m
+            if k > l:
+                total = max(worst[0], 0.0) + max(worst[1], 0.0)
+            else:
+                total = max(worst[0] + worst[1], 0.0)
+            out[i] = weights[i] * (total - mean)
 
 
 cdef inline Py_ssize_t _maximize(
@@ -239,7 +268,7 @@ cdef int _check(
     const double[:, ::1] b,
     const double[::1] intercept,
 ) except -1:
-    cdef Py_ssize_t i, j, l = targets.shape[1]
+    cdef Py_ssize_t i, l = targets.shape[1]
     for length in (
         targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
     ):
@@ -252,11 +281,17 @@ cdef int _check(
             raise ValueError(f"an array has {length} instead of {l} labels")
     if not l <= k <= l + 1 or intercept.shape[0] != k:
         raise ValueError(f"{k} and {intercept.shape[0]} scores a row for {l} labels.")
-    for i in range(n):
-        for j in range(l):
-            if targets[i, j] > 1:
-                raise ValueError(f"targets must be 0 or 1, got {targets[i, j]}.")
+    _check_targets(targets)
     for i in range(order.shape[0]):
         if not 0 <= order[i] < n:
             raise ValueError(f"row {order[i]} is none of {n}.")
+    return 0
+
+
+cdef int _check_targets(const unsigned char[:, ::1] targets) except -1:
+    cdef Py_ssize_t i, j
+    for i in range(targets.shape[0]):
+        for j in range(targets.shape[1]):
+            if targets[i, j] > 1:
+                raise ValueError(f"targets must be 0 or 1, got {targets[i, j]}.")
     return 0

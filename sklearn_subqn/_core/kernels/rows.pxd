@@ -1,6 +1,24 @@
-"""What kernels share: room to work in, and maxima of the lines of a row."""
+"""What kernels share: room to work in, products with rows, maxima of lines of a row."""
 
 from libc.stdlib cimport malloc
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int
+    long long
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define prefetch(address) __builtin_prefetch(address)
+    #else
+    #define prefetch(address) ((void) (address))
+    #endif
+    """
+    void prefetch(const void*) noexcept nogil
 
 
 cdef inline void* allocate(size_t n_bytes) except NULL:
@@ -111,3 +129,112 @@ cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcep
         swapped = order[p]
         order[p] = order[other]
         order[other] = swapped
+
+
+cdef inline void add_sparse_row(
+    const real* data,
+    const index* indices,
+    Py_ssize_t size,
+    const double* w,
+    Py_ssize_t k,
+    double* z,
+) noexcept nogil:
+    """Add the product of a row of ``size`` entries with w of shape (d, k) to z.
+
+    Four features at once, while those after the next four come into the cache.
+    """
+    cdef Py_ssize_t j = 0, ahead, line, c
+    cdef const double* w0
+    cdef const double* w1
+    cdef const double* w2
+    cdef const double* w3
+    cdef double x0, x1, x2, x3
+    while j + 4 <= size:
+        for ahead in range(j + 8, min(j + 12, size)):
+            for line in range(0, k, 8):
+                prefetch(w + k * indices[ahead] + line)
+        w0, w1 = w + k * indices[j], w + k * indices[j + 1]
+        w2, w3 = w + k * indices[j + 2], w + k * indices[j + 3]
+        x0, x1, x2, x3 = data[j], data[j + 1], data[j + 2], data[j + 3]
+        for c in range(k):
+            z[c] += (x0 * w0[c] + x1 * w1[c]) + (x2 * w2[c] + x3 * w3[c])
+        j += 4
+    while j < size:
+        w0, x0 = w + k * indices[j], data[j]
+        for c in range(k):
+            z[c] += x0 * w0[c]
+        j += 1
+
+
+cdef inline void add_dense_row(
+    const real* x,
+    Py_ssize_t stride,
+    Py_ssize_t d,
+    const double* w,
+    Py_ssize_t k,
+    double* z,
+) noexcept nogil:
+    """Add the product of a row with w of shape (d, k) to z.
+
+    The entries of the row are ``stride`` bytes apart.
+    """
+    cdef Py_ssize_t j = 0, c
+    cdef double x0, x1, x2, x3
+    while j + 4 <= d:
+        x0, x1 = entry(x, j, stride), entry(x, j + 1, stride)
+        x2, x3 = entry(x, j + 2, stride), entry(x, j + 3, stride)
+        for c in range(k):
+            z[c] += (x0 * w[c] + x1 * w[k + c]) + (x2 * w[2 * k + c] + x3 * w[3 * k + c])
+        w += 4 * k
+        j += 4
+    while j < d:
+        x0 = entry(x, j, stride)
+        for c in range(k):
+            z[c] += x0 * w[c]
+        w += k
+        j += 1
+
+
+cdef inline double entry(const real* x, Py_ssize_t j, Py_ssize_t stride) noexcept nogil:
+    return (<const real*> (<const char*> x + j * stride))[0]
+
+
+cdef inline void move_along_sparse_row(
+    const real* data,
+    const index* indices,
+    Py_ssize_t size,
+    const double* change,
+    const Py_ssize_t* labels,
+    Py_ssize_t n_labels,
+    Py_ssize_t k,
+    double* w,
+) noexcept nogil:
+    """Subtract the row times ``change`` from the columns ``labels`` of w."""
+    cdef Py_ssize_t j, c
+    cdef double* moved
+    cdef double x
+    for j in range(size):
+        moved = w + k * indices[j]
+        x = data[j]
+        for c in range(n_labels):
+            moved[labels[c]] -= x * change[c]
+
+
+cdef inline void move_along_dense_row(
+    const real* x,
+    Py_ssize_t stride,
+    Py_ssize_t d,
+    const double* change,
+    const Py_ssize_t* labels,
+    Py_ssize_t n_labels,
+    Py_ssize_t k,
+    double* w,
+) noexcept nogil:
+    """Subtract the row times ``change`` from the columns ``labels`` of w."""
+    cdef Py_ssize_t j, c
+    cdef double factor
+    for j in range(d):
+        factor = entry(x, j, stride)
+        for c in range(n_labels):
+            w[labels[c]] -= factor * change[c]
+        w += k

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..line_search import exact, settle
 from ..losses._base import Floats
-from ..objective import Cut, Line, Objective, Point
+from ..objective import Line, Objective, Point
 from .run import Iterate, Solver, Start
 
 # Changes of single rows add up to parameters with rounding errors; where the relative
@@ -77,20 +77,20 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         point = settle(objective.at(sweeps.w))
         dual = sweeps.dual
         if not objective.n_free:
+            penalty = objective.regularizer.conjugate(sweeps.conjugate_point)
             risk = -objective.loss.conjugate(dual, objective.targets, weights)
-            cut = Cut(sweeps.normal, risk)
+            lower = risk - objective.alpha * penalty
         else:
             if objective.n_free == 1:
                 dual = _balanced(dual)
             else:
                 dual = objective.loss.level(dual, objective.targets, weights)
-            cut = objective.cut(dual)
-        lower = objective.dual_value(cut)
+            lower = objective.dual_value(objective.cut(dual))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:
             lower = objective.dual_value(objective.cut(dual))
         bound = max(bound, lower)
-        w = point.w
+        w, scores = point.w, point.scores
         if proximity:
             sweeps.recenter(w + momentum.next() * (w - last))
             last = w
@@ -99,6 +99,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             sweeps.recenter(w)
             if point.value < best.value:
                 best = point
+        sweeps.select(w, scores)
         yield Iterate(point, None, bound, "dual ascent", dual)
         gap = max(best.value - bound, 0.0)
         if not gap < _SHRINKING * gaps[0]:
