@@ -65,8 +65,8 @@ _FIRST_SWEEPS, _MORE_SWEEPS, _MOST_SWEEPS = 2, 3, 8
 # ones after so many a row that they begin with, or after so many sweeps.
 _FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
 
-# A round begins with rows whose part of the gap is more than some share of the mean, and
-# goes on with those whose last visit gained more than some share of the mean.
+# A round begins with rows whose part of the gap is more than some share of the mean,
+# and goes on with those whose last visit gained more than some share of the mean.
 _GAP_SHARE, _GAIN_SHARE = 0.3, 0.2
 
 # Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
@@ -420,11 +420,9 @@ class RowSweeps(ABC):
     def recenter(self, w: Floats) -> None:
         """Go on from the intercept at the end of ``w``, and penalize distances to w."""
 
+    @abstractmethod
     def select(self, w: Floats, scores: Floats) -> None:
-        """Begin the next round where much of the gap at w is, a point near that of now.
-
-        Not all methods need this.
-        """
+        """Begin the next round where much of the gap at w is, a point near by."""
 
     @property
     @abstractmethod
@@ -512,6 +510,9 @@ class IntervalSweeps(RowSweeps):
     def recenter(self, w: Floats) -> None:
         """Go on from the intercept of ``w``."""
         self._intercept = float(self._design.split(w)[1])
+
+    def select(self, w: Floats, scores: Floats) -> None:
+        """Do nothing: each round begins with all rows."""
 
     @property
     def w(self) -> Floats:
