@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg, sparse
 
 from .kernels import ascent, gram, multiclass_ascent, multilabel_ascent
@@ -57,9 +58,9 @@ _NORM_ROWS = 4096
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
 
-# Rounds of ascent on intervals are so many sweeps, the first one fewer: many rows need
-# no more.
-_FIRST_SWEEPS, _MORE_SWEEPS, _MOST_SWEEPS = 2, 3, 8
+# Rounds of ascent on intervals are so many sweeps, the first one fewer: the gap shows
+# which rows rest.
+_FIRST_SWEEPS, _MORE_SWEEPS = 2, 5
 
 # A round of ascent on simplices ends after about so many visits a row, or so many
 # sweeps. On text-like data it goes on with rows whose last visit gained more than some
@@ -320,12 +321,12 @@ class Design:
     ) -> RowSweeps:
         """Return sweeps of dual coordinate ascent, those of intervals on sparse data.
 
-        They begin at ``dual``, a subgradient of the risk, and without intercepts. With
-        several scores per row they can penalize the distance of the coefficients from a
-        center, by ``proximity / 2`` times its square.
+        They begin at ``dual``, a subgradient of the risk, and without intercepts. They
+        can penalize the distance of the coefficients from a center, by
+        ``proximity / 2`` times its square.
         """
         if isinstance(loss, Intervals):
-            return IntervalSweeps(self, loss, weights, alpha, dual)
+            return IntervalSweeps(self, loss, weights, alpha, dual, proximity)
         if isinstance(loss, LabelSets):
             return LabelSweeps(self, loss, weights, alpha, dual, proximity)
         return SimplexSweeps(self, loss, weights, alpha, dual, proximity)
@@ -399,8 +400,10 @@ class Design:
 class RowSweeps(ABC):
     """Dual coordinate ascent over the rows, with an unpenalized intercept.
 
-    The intercept is drawn to where a round of sweeps began by a penalty, as a
-    coefficient of a small constant column.
+    With the penalty proximity / 2 * ||w - c||² of the distance from a center c, the
+    parameters that the dual variables stand for are
+    w = (proximity * c - Xᵀu) / (alpha + proximity). The intercept is drawn to its
+    center by a penalty of its own, as a coefficient of a small constant column.
 
     Attributes
     ----------
@@ -413,8 +416,8 @@ class RowSweeps(ABC):
     """
 
     @abstractmethod
-    def run(self) -> None:
-        """Make a round of sweeps."""
+    def run(self, scores: Floats | None = None) -> None:
+        """Make a round of sweeps; ``scores``, if known, tell where to begin."""
 
     @abstractmethod
     def recenter(self, w: Floats) -> None:
@@ -443,6 +446,7 @@ class IntervalSweeps(RowSweeps):
     weights : ndarray of shape (n,)
     alpha : float
     dual : ndarray of shape (n,) or None
+    proximity : float
     """
 
     def __init__(
@@ -452,12 +456,14 @@ class IntervalSweeps(RowSweeps):
         weights: Floats,
         alpha: float,
         dual: Floats | None,
+        proximity: float = 0.0,
     ) -> None:
         self._design = design
         self._loss = loss
         self._weights = weights
-        self._alpha = alpha
-        self._steps = weights / alpha
+        self._proximity = proximity
+        self._curvature = alpha + proximity
+        self._steps = weights / self._curvature
         self._squares = _squared_norms(design._X)
         self._intercept_step = 0.0
         if design.fit_intercept:
@@ -467,23 +473,28 @@ class IntervalSweeps(RowSweeps):
         self._n_sweeps = _FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
+        self._center = np.zeros(design.n_features)
         self._intercept = 0.0
         if dual is not None:
             np.divide(-dual, weights, out=self._v, where=weights > 0.0)
             w = design.adjoint(self._steps * self._v)
             self._coef = np.ascontiguousarray(design.split(w)[0])
 
-    def run(self) -> None:
+    def run(self, scores: Floats | None = None) -> None:
         """Make some sweeps, each of two passes over the rows it visits.
 
-        The first one visits each row, the others those that were not resting at an end
-        of their interval.
+        The first one visits all rows but those that ``scores`` show to rest at an end
+        of their interval, the others those that did not in the sweep before.
         """
         X = self._design._X
-        n = n_active = len(self._order)
-        self._order[:] = np.arange(n)  # As in memory, where what follows is near.
+        n = len(self._order)
+        resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
+        n_active = n - int(np.count_nonzero(resting))
+        # As in memory, where what follows is near.
+        self._order[:n_active] = np.flatnonzero(~resting)
+        self._order[n_active:] = np.flatnonzero(resting)
         n_sweeps = self._n_sweeps
-        self._n_sweeps = min(n_sweeps + _MORE_SWEEPS, _MOST_SWEEPS)
+        self._n_sweeps = _MORE_SWEEPS
         for _ in range(n_sweeps):
             self._design.passes += 2.0 * n_active / max(n, 1)
             self._seed += 1
@@ -503,9 +514,21 @@ class IntervalSweeps(RowSweeps):
                 self._coef,
             )
 
+    def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
+        """Mark dual variables at an end of their interval that would go beyond it."""
+        targets, low, high, ridge = self._loss
+        slope = targets - scores - ridge * self._v
+        at_low, at_high = self._v <= low, self._v >= high
+        return (at_low & (slope < 0.0)) | (at_high & (slope > 0.0))
+
     def recenter(self, w: Floats) -> None:
-        """Go on from the intercept of ``w``."""
-        self._intercept = float(self._design.split(w)[1])
+        """Penalize distances to w; the intercept moves on by the sum of the dual."""
+        center, intercept = self._design.split(w)
+        excess = float(self._steps @ self._v)
+        self._intercept = float(intercept) + self._intercept_step * excess
+        if self._proximity:
+            self._coef += self._proximity / self._curvature * (center - self._center)
+            self._center = center
 
     @property
     def w(self) -> Floats:
@@ -521,15 +544,13 @@ class IntervalSweeps(RowSweeps):
 
     @property
     def normal(self) -> Floats:
-        return -self._alpha * self._coef
+        return self._proximity * self._center - self._curvature * self._coef
 
 
 class JointSweeps(RowSweeps):
     """Sweeps over dual variables of several scores, for sparse or dense data.
 
-    After all rows, a round visits those again which gained much. With the penalty
-    proximity / 2 * ||W - C||² of the distance from a center C, the parameters that the
-    dual variables stand for are W = (proximity * C - Xᵀu) / (alpha + proximity).
+    After all rows, a round visits those again which gained much.
 
     Parameters
     ----------
@@ -583,7 +604,7 @@ class JointSweeps(RowSweeps):
     def _variables(self, dual: Floats | None) -> Floats:
         """Return the dual variables b, contiguous, of a dual or of none."""
 
-    def run(self) -> None:
+    def run(self, scores: Floats | None = None) -> None:
         """Visit all rows, and then those again which gain, three times the rows."""
         rows = np.arange(len(self._gains))
         share, n_sweeps = 0.0, _SWEEPS_OF_ROUND
