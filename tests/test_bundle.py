@@ -21,6 +21,7 @@ from sklearn_subqn._core.losses import (
     FirstOrderLoss,
     Hinge,
     Logistic,
+    MulticlassHinge,
     Poisson,
     Quantile,
     Squared,
@@ -245,6 +246,26 @@ def test_bounds_rise_and_hold_and_the_optimum_is_reached(solver, fit_intercept):
     # The gap is never less than the true one.
     gaps = np.array(result.history.objective) - bounds
     assert np.all(gaps >= np.array(result.history.objective) - optimum - 1e-12)
+
+
+@pytest.mark.parametrize("solver", ["proximal-bundle", "trust-region-bundle"])
+def test_stabilized_methods_leave_a_point_with_kinks_in_every_row(solver):
+    # All scores are equal at the origin, where each class is a side of each kink: the
+    # model needs many cuts there before any step gains, and steps must not shrink.
+    rng = np.random.default_rng(0)
+    y = rng.integers(12, size=200)
+    X = rng.normal(size=(200, 6)) + 2.0 * rng.normal(size=(12, 6))[y]
+    design = Design(X, fit_intercept=False, n_outputs=12)
+    objective = Objective(
+        design,
+        y,
+        MulticlassHinge(1.0 - np.eye(12)),
+        L2(design.n_coef),
+        1e-2,
+        np.full(200, 1.0 / 200),
+    )
+    optimum = solve("auto", objective, tol=1e-6).point.value
+    assert solve(solver, objective, tol=1e-3).point.value <= 1.01 * optimum
 
 
 @pytest.mark.parametrize("method", [bmrm, ls_bmrm])
