@@ -237,7 +237,9 @@ class Design:
     def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
         """Add half of the products of the columns, by BLAS on blocks of the rows."""
         d = self.n_features
-        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        # Blocks stay in the cache, unless the columns are many: then few rows are slow.
+        n_bytes = min(max(_BLOCK_BYTES, 64 * d * d), _DENSE_BYTES)
+        n_rows = max(1, int(n_bytes / 8 / max(d, 1)))
         for a in range(0, len(weights), n_rows):
             root = np.sqrt(weights[a : a + n_rows])
             scaled = _dense(block[a : a + n_rows]) * root[:, np.newaxis]
