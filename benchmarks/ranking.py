@@ -40,12 +40,13 @@ NAME = "ranking"
 ALPHAS = tuple(10.0 ** (-0.5 * i) for i in range(11))
 ROC_ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 RANKS = 10
-# The objective of the baseline: all pairs of all queries count alike.
-PAIRS_ALIKE = "pairwise, all pairs alike"
+# As in the objective of the baseline, all pairs of all queries count alike.
+PAIRS_ALIKE = ", all pairs alike"
 LOSSES: dict[str, dict[str, Any]] = {
-    "pairwise": {},
-    PAIRS_ALIKE: {"loss": "pairwise"},
     "pairwise-linear": {},
+    f"pairwise-linear{PAIRS_ALIKE}": {"loss": "pairwise-linear"},
+    "pairwise": {},
+    f"pairwise{PAIRS_ALIKE}": {"loss": "pairwise"},
     "ndcg": {},
     "ndcg, k=10": {"loss": "ndcg", "k": 10},
     "precision, k=5": {"loss": "precision", "k": 5},
@@ -144,7 +145,7 @@ def n_pairs(data: Queries) -> Any:
 
 def our_fit(train: Queries, method: str) -> Fit:
     options = {"loss": method, **LOSSES[method]}
-    weight = n_pairs(train) if method == PAIRS_ALIKE else None
+    weight = n_pairs(train) if method.endswith(PAIRS_ALIKE) else None
 
     def fit(alpha: float, coef: Any) -> Any:
         model = BMRMRanker(alpha, tol=1e-4, warm_start=coef is not None, **options)
