@@ -300,6 +300,24 @@ def test_larger_bundles_take_fewer_iterations():
     assert counts[0] > counts[1] > counts[2]
 
 
+@pytest.mark.parametrize("alpha", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize("options", [{"bundle_size": 2}, {"bundle_size": None}])
+def test_gaps_shrink_as_theorem_4_says(alpha, options):
+    X, y = gaussian_data(np.random.default_rng(1), 300, 5)
+    objective = binary_objective(X, y, alpha=alpha, fit_intercept=False)
+    result = solve("bmrm", objective, tol=1e-3, **options)
+    assert result.status == "converged"
+    history = result.history
+    gaps = (np.array(history.objective) - np.array(history.lower_bound))[1:]
+    # No subgradient of the risk is longer than the mean of the rows' norms.
+    G = objective.weights @ np.linalg.norm(X, axis=1)
+    least = 0.5 * gaps[:-1] * np.minimum(1.0, 0.25 * alpha * gaps[:-1] / G**2)
+    assert np.all(gaps[:-1] - gaps[1:] >= least)
+    # Iterations grow no faster than the 1 / eps of theorem 5 (figure 5: more slowly).
+    counts = [np.argmax(gaps <= tol * result.point.value) for tol in (1e-1, 1e-2, 1e-3)]
+    assert counts[2] <= 10 * counts[1] <= 100 * counts[0]
+
+
 def test_aggregated_bmrm_needs_no_quadratic_program(monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("a quadratic program")
