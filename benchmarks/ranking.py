@@ -55,6 +55,7 @@ LOSSES: dict[str, dict[str, Any]] = {
     "rank-utility": {},
     "ndcg-assignment": {},
 }
+METHODS = ["LinearSVC on pairs", *LOSSES, "LightGBM"]
 ROC = ("covtype:4", "covtype:5", "rcv1_topics:1", "rcv1_topics:6")
 
 
@@ -200,10 +201,9 @@ def lightgbm_scores(train: Queries, valid: Queries, test: Queries) -> Any:
 
 def rank(args: Any, results: common.Results) -> None:
     parts = load_parts(args.data_dir)
-    methods = ["LinearSVC on pairs", *LOSSES]
-    if importlib.util.find_spec("lightgbm"):
-        methods.append("LightGBM")
-    for method in methods:
+    for method in METHODS:
+        if method == "LightGBM" and not importlib.util.find_spec("lightgbm"):
+            continue
         folds, alphas, seconds = [], [], 0.0
         for f in range(5):
             train = joined([parts[(f + i) % 5] for i in range(3)])
@@ -300,6 +300,7 @@ def roc(args: Any, results: common.Results) -> None:
 
 def render(results: dict[str, Any]) -> str:
     rows = [row for row in results["rows"] if row["part"] == "ranking"]
+    rows.sort(key=lambda row: METHODS.index(row["method"]))
     ranks = (1, 3, 5, 10)
     header = ["MQ2008, test", *(f"LETOR@{k}" for k in ranks)]
     header += [*(f"NDCG@{k}" for k in ranks), "alphas", "seconds"]

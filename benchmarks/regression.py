@@ -45,7 +45,7 @@ ALPHA = 1e-6
 NEAR = 1e-3
 SGD_EPOCHS = (1, 2, 5, 10, 20, 50)
 SVR_ALPHAS = (ALPHA, 1e-4, 1e-3)
-SVR_ITERATIONS = (1, 10, 100, 1000)
+SVR_ITERATIONS = (1, 10, 100)
 
 
 def generated(n: int, d: int = 50) -> tuple[Any, Any]:
