@@ -44,6 +44,12 @@ ALPHA = 1e-6
 #: How far above the smallest mean loss of all methods a setting may end.
 NEAR = 1e-3
 SGD_EPOCHS = (1, 2, 5, 10, 20, 50)
+#: Step sizes of SGDClassifier: its default's and SGDRegressor's, for the latter also
+#: longer ones.
+SGD_RATES: list[dict[str, Any]] = [
+    {},
+    *({"learning_rate": "invscaling", "eta0": eta} for eta in (0.01, 0.1, 1.0)),
+]
 SVR_ALPHAS = (ALPHA, 1e-4, 1e-3)
 SVR_ITERATIONS = (1, 10, 100)
 
@@ -230,7 +236,13 @@ def cases(X: Any, y: Any) -> list[Case]:
                 ]
                 for solver in ("lbfgs", "newton-cholesky")
             }
-            | {"SGDClassifier": sgd_ladder(SGDClassifier, loss="log_loss")},
+            | {
+                "SGDClassifier": [
+                    model
+                    for rate in SGD_RATES
+                    for model in sgd_ladder(SGDClassifier, loss="log_loss", **rate)
+                ]
+            },
         ),
     ]
 
@@ -238,6 +250,8 @@ def cases(X: Any, y: Any) -> list[Case]:
 def peers(args: Any, results: common.Results) -> None:
     X, y = generated(args.n)
     for case in cases(X, y):
+        if args.losses and case.loss not in args.losses:
+            continue
         runs: dict[str, list[Any]] = {}
         for method, ladder in {"ours": [case.ours], **case.others}.items():
             for model in ladder:
@@ -330,6 +344,7 @@ def main() -> None:
     p.add_argument(
         "--parts", nargs="+", default=["sizes", "losses"], choices=["sizes", "losses"]
     )
+    p.add_argument("--losses", nargs="+", metavar="LOSS", help="default: all")
     p.add_argument("--fresh", action="store_true", help="drop all known rows")
     args = p.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
