@@ -467,9 +467,9 @@ def plot(results: dict[str, Any]) -> None:
     axes[0, 0].set(ylabel="BMRM: proven relative gap")
     axes[1, 0].set(ylabel="alpha = 1e-4: proven relative gap")
     axes[2, 0].set(ylabel="iterations to 1 % of the optimum")
-    axes[0, 0].legend(title="alpha", fontsize=7, title_fontsize=8)
-    axes[1, 0].legend(title="bundle size", fontsize=7, title_fontsize=8)
-    axes[2, 0].legend(fontsize=7)
+    for ax, title in zip(axes[:, 0], ("alpha", "bundle size", None), strict=True):
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(title=title, fontsize=7, title_fontsize=8)
     figure.tight_layout()
     figure.savefig(common.RESULTS / f"{NAME}.png", dpi=110)
     plt.close(figure)
