@@ -55,7 +55,7 @@ _MEASURES: dict[str, Callable[[Groups, Any], RankingLoss]] = {
 _NEED_K = ("precision", "recall")
 _ASSIGNMENT = "-assignment"
 
-_PAIRS = {"pairwise": "constant", "pairwise-linear": "linear"}
+_PAIRS = {"pairwise-linear": "linear", "pairwise": "constant"}
 _LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
 
 # Gains 2^y - 1 are finite up to here, and so are their sums.
@@ -73,12 +73,14 @@ class BMRMRanker(LinearEstimator):
     ----------
     alpha : float, default=1e-3
         Strength of the regularization against the *mean* loss of the queries, positive.
-    loss : str or callable, default="pairwise"
+    loss : str or callable, default="pairwise-linear"
         What a ranking costs, by the relevances y of the rows.
 
-        - "pairwise": the mean of ``max(0, 1 + z_i - z_j)`` over pairs of rows with
-          y_i < y_j, the ranking support vector machine.
-        - "pairwise-linear": the same times y_j - y_i.
+        - "pairwise-linear": the mean of ``(y_j - y_i) * max(0, 1 + z_i - z_j)`` over
+          pairs of rows with y_i < y_j, so that mistakes between far grades cost more.
+          It grows with the unit of y; for two grades 0 and 1 it is "pairwise".
+        - "pairwise": the same without the factor y_j - y_i, the ranking support vector
+          machine. Only the order of relevances counts, not their size.
         - "ndcg": a bound of 1 - NDCG at rank ``k``, of gains 2^y - 1 and discounts
           1 / log2(1 + rank).
         - "mrr": a bound of 1 - 1 / rank of the first row with y > 0.
@@ -173,7 +175,7 @@ class BMRMRanker(LinearEstimator):
         self,
         alpha: float = 1e-3,
         *,
-        loss: str | Callable[[Any], Any] = "pairwise",
+        loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
         solver: str = "ls-bmrm",
         tol: float = 1e-3,
@@ -224,7 +226,8 @@ class BMRMRanker(LinearEstimator):
             Without either all rows belong to one query.
         query_weight : array-like of shape (n_queries,), default=None
             Non-negative weights v of the queries, in the order of ``group`` or of
-            sorted ``qid``.
+            sorted ``qid``. Default one; with losses of pairs their numbers of pairs
+            make all pairs count alike, instead of all queries.
 
         Returns
         -------

@@ -21,6 +21,7 @@ from sklearn_subqn._core.losses import (
     FirstOrderLoss,
     Hinge,
     Logistic,
+    MulticlassHinge,
     Poisson,
     Quantile,
     Squared,
@@ -247,6 +248,26 @@ def test_bounds_rise_and_hold_and_the_optimum_is_reached(solver, fit_intercept):
     assert np.all(gaps >= np.array(result.history.objective) - optimum - 1e-12)
 
 
+@pytest.mark.parametrize("solver", ["proximal-bundle", "trust-region-bundle"])
+def test_stabilized_methods_leave_a_point_with_kinks_in_every_row(solver):
+    # All scores are equal at the origin, where each class is a side of each kink: the
+    # model needs many cuts there before any step gains, and steps must not shrink.
+    rng = np.random.default_rng(0)
+    y = rng.integers(12, size=200)
+    X = rng.normal(size=(200, 6)) + 2.0 * rng.normal(size=(12, 6))[y]
+    design = Design(X, fit_intercept=False, n_outputs=12)
+    objective = Objective(
+        design,
+        y,
+        MulticlassHinge(1.0 - np.eye(12)),
+        L2(design.n_coef),
+        1e-2,
+        np.full(200, 1.0 / 200),
+    )
+    optimum = solve("auto", objective, tol=1e-6).point.value
+    assert solve(solver, objective, tol=1e-3).point.value <= 1.01 * optimum
+
+
 @pytest.mark.parametrize("method", [bmrm, ls_bmrm])
 def test_the_model_itself_never_falls(method):
     X, y = gaussian_data(np.random.default_rng(1), 60, 3)
@@ -277,6 +298,24 @@ def test_larger_bundles_take_fewer_iterations():
         for size in (2, 5, None)
     ]
     assert counts[0] > counts[1] > counts[2]
+
+
+@pytest.mark.parametrize("alpha", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize("options", [{"bundle_size": 2}, {"bundle_size": None}])
+def test_gaps_shrink_as_theorem_4_says(alpha, options):
+    X, y = gaussian_data(np.random.default_rng(1), 300, 5)
+    objective = binary_objective(X, y, alpha=alpha, fit_intercept=False)
+    result = solve("bmrm", objective, tol=1e-3, **options)
+    assert result.status == "converged"
+    history = result.history
+    gaps = (np.array(history.objective) - np.array(history.lower_bound))[1:]
+    # No subgradient of the risk is longer than the mean of the rows' norms.
+    G = objective.weights @ np.linalg.norm(X, axis=1)
+    least = 0.5 * gaps[:-1] * np.minimum(1.0, 0.25 * alpha * gaps[:-1] / G**2)
+    assert np.all(gaps[:-1] - gaps[1:] >= least)
+    # Iterations grow no faster than the 1 / eps of theorem 5 (figure 5: more slowly).
+    counts = [np.argmax(gaps <= tol * result.point.value) for tol in (1e-1, 1e-2, 1e-3)]
+    assert counts[2] <= 10 * counts[1] <= 100 * counts[0]
 
 
 def test_aggregated_bmrm_needs_no_quadratic_program(monkeypatch):

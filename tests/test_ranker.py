@@ -35,9 +35,11 @@ def pairs_of(y, qid):
     return worse, better, 1.0 / (counts[qid[worse]] * len(counts))
 
 
-def ranking_svm(X, y, qid, alpha):
+def ranking_svm(X, y, qid, alpha, linear):
     """Enclose the optimum of the pairwise problem by its dual, over all pairs."""
     worse, better, shares = pairs_of(y, qid)
+    if linear:
+        shares *= y[better] - y[worse]
     D = X[better] - X[worse]
 
     def negative_dual(beta):
@@ -59,16 +61,19 @@ def ranking_svm(X, y, qid, alpha):
 
 @pytest.mark.parametrize("solver", BUNDLE_SOLVERS)
 @pytest.mark.parametrize("alpha", [1e-1, 1e-2])
-def test_pairwise_is_the_ranking_svm(solver, alpha):
+@pytest.mark.parametrize("loss", ["pairwise", "pairwise-linear"])
+def test_pairwise_is_the_ranking_svm(solver, alpha, loss):
     X, y, qid = queries()
-    lower, upper = ranking_svm(X, y, qid, alpha)
+    lower, upper = ranking_svm(X, y, qid, alpha, loss == "pairwise-linear")
     assert upper - lower <= 1e-4 * upper
-    model = BMRMRanker(alpha, solver=solver, tol=1e-3, max_iter=20000)
+    model = BMRMRanker(alpha, loss=loss, solver=solver, tol=1e-3, max_iter=20000)
     model.fit(X, y, qid=qid)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert model.objective_ - model.dual_gap_ <= upper + ROUNDING
     assert lower <= model.objective_ + ROUNDING
     worse, better, shares = pairs_of(y, qid)
+    if loss == "pairwise-linear":
+        shares *= y[better] - y[worse]
     margins = (X[better] - X[worse]) @ model.coef_
     value = 0.5 * alpha * model.coef_ @ model.coef_
     value += shares @ np.maximum(1.0 - margins, 0.0)
@@ -118,6 +123,18 @@ def test_order_of_rows_does_not_matter():
         other = BMRMRanker(1e-2, loss=loss, tol=1e-8)
         other.fit(X[rows], y[rows], qid=qid[rows])
         assert other.objective_ == pytest.approx(model.objective_, rel=1e-7)
+
+
+def test_two_grades_have_one_loss_of_pairs():
+    X, y, qid = queries()
+    y = np.minimum(y, 1)
+    linear = BMRMRanker(1e-2).fit(X, y, qid=qid)
+    constant = BMRMRanker(1e-2, loss="pairwise").fit(X, y, qid=qid)
+    np.testing.assert_array_equal(linear.coef_, constant.coef_)
+    # Grades in another unit are another alpha.
+    model = BMRMRanker(1e-2).fit(X, y, qid=qid)
+    other = BMRMRanker(3e-2).fit(X, 3 * y, qid=qid)
+    np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-9, atol=1e-12)
 
 
 def test_weight_of_a_query_is_repetition():
@@ -225,7 +242,7 @@ def test_what_is_not_reached_is_said():
 @pytest.mark.parametrize(
     ("params", "arguments", "message"),
     [
-        ({"loss": "map"}, {}, "loss must be one of 'pairwise'"),
+        ({"loss": "map"}, {}, "loss must be one of 'pairwise-linear'"),
         ({"loss": "precision"}, {}, "loss='precision' needs a rank k"),
         ({"loss": "recall-assignment"}, {}, "needs a rank k"),
         ({"k": 0}, {}, "k must be finite and >= 1"),

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import linalg, sparse
 
 from .kernels import ascent, gram, multiclass_ascent, multilabel_ascent
@@ -57,9 +58,9 @@ _NORM_ROWS = 4096
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
 
-# Rounds of ascent on intervals are so many sweeps, the first one fewer: many rows need
-# no more.
-_FIRST_SWEEPS, _MORE_SWEEPS, _MOST_SWEEPS = 2, 3, 8
+# Rounds of ascent on intervals are so many sweeps, the first one fewer: the gap shows
+# which rows rest.
+_FIRST_SWEEPS, _MORE_SWEEPS = 2, 5
 
 # The first round of ascent on simplices ends after about so many visits a row, later
 # ones after so many a row that they begin with, or after so many sweeps.
@@ -236,7 +237,9 @@ class Design:
     def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
         """Add half of the products of the columns, by BLAS on blocks of the rows."""
         d = self.n_features
-        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        # Blocks stay in the cache, unless the columns are many: then few rows are slow.
+        n_bytes = min(max(_BLOCK_BYTES, 64 * d * d), _DENSE_BYTES)
+        n_rows = max(1, int(n_bytes / 8 / max(d, 1)))
         for a in range(0, len(weights), n_rows):
             root = np.sqrt(weights[a : a + n_rows])
             scaled = _dense(block[a : a + n_rows]) * root[:, np.newaxis]
@@ -320,12 +323,12 @@ class Design:
     ) -> RowSweeps:
         """Return sweeps of dual coordinate ascent, those of intervals on sparse data.
 
-        They begin at ``dual``, a subgradient of the risk, and without intercepts. With
-        several scores per row they can penalize the distance of the coefficients from a
-        center, by ``proximity / 2`` times its square.
+        They begin at ``dual``, a subgradient of the risk, and without intercepts. They
+        can penalize the distance of the coefficients from a center, by
+        ``proximity / 2`` times its square.
         """
         if isinstance(loss, Intervals):
-            return IntervalSweeps(self, loss, weights, alpha, dual)
+            return IntervalSweeps(self, loss, weights, alpha, dual, proximity)
         if isinstance(loss, LabelSets):
             return LabelSweeps(self, loss, weights, alpha, dual, proximity)
         return SimplexSweeps(self, loss, weights, alpha, dual, proximity)
@@ -399,8 +402,10 @@ class Design:
 class RowSweeps(ABC):
     """Dual coordinate ascent over the rows, with an unpenalized intercept.
 
-    The intercept is drawn to where a round of sweeps began by a penalty, as a
-    coefficient of a small constant column.
+    With the penalty proximity / 2 * ||w - c||² of the distance from a center c, the
+    parameters that the dual variables stand for are
+    w = (proximity * c - Xᵀu) / (alpha + proximity). The intercept is drawn to its
+    center by a penalty of its own, as a coefficient of a small constant column.
 
     Attributes
     ----------
@@ -412,17 +417,18 @@ class RowSweeps(ABC):
         -Xᵀu / alpha without intercepts, up to rounding errors that add up.
     """
 
+    _coef: Floats
+    _center: Floats
+    _proximity: float
+    _curvature: float
+
     @abstractmethod
-    def run(self) -> None:
-        """Make a round of sweeps."""
+    def run(self, scores: Floats | None = None) -> None:
+        """Make a round of sweeps; ``scores``, if known, tell where to begin."""
 
     @abstractmethod
     def recenter(self, w: Floats) -> None:
         """Go on from the intercept at the end of ``w``, and penalize distances to w."""
-
-    @abstractmethod
-    def select(self, w: Floats, scores: Floats) -> None:
-        """Begin the next round where much of the gap at w is, a point near by."""
 
     @property
     @abstractmethod
@@ -433,8 +439,13 @@ class RowSweeps(ABC):
     def dual(self) -> Floats: ...
 
     @property
-    @abstractmethod
-    def conjugate_point(self) -> Floats: ...
+    def conjugate_point(self) -> Floats:
+        if not self._proximity:
+            return self._coef.ravel()
+        point = self._coef - self._center
+        point *= self._proximity / (self._curvature - self._proximity)
+        point += self._coef
+        return point.ravel()
 
 
 class IntervalSweeps(RowSweeps):
@@ -447,6 +458,7 @@ class IntervalSweeps(RowSweeps):
     weights : ndarray of shape (n,)
     alpha : float
     dual : ndarray of shape (n,) or None
+    proximity : float
     """
 
     def __init__(
@@ -456,12 +468,14 @@ class IntervalSweeps(RowSweeps):
         weights: Floats,
         alpha: float,
         dual: Floats | None,
+        proximity: float = 0.0,
     ) -> None:
         self._design = design
         self._loss = loss
         self._weights = weights
-        self._alpha = alpha
-        self._steps = weights / alpha
+        self._proximity = proximity
+        self._curvature = alpha + proximity
+        self._steps = weights / self._curvature
         self._squares = _squared_norms(design._X)
         self._intercept_step = 0.0
         if design.fit_intercept:
@@ -471,23 +485,28 @@ class IntervalSweeps(RowSweeps):
         self._n_sweeps = _FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
+        self._center = np.zeros(design.n_features)
         self._intercept = 0.0
         if dual is not None:
             np.divide(-dual, weights, out=self._v, where=weights > 0.0)
             w = design.adjoint(self._steps * self._v)
             self._coef = np.ascontiguousarray(design.split(w)[0])
 
-    def run(self) -> None:
+    def run(self, scores: Floats | None = None) -> None:
         """Make some sweeps, each of two passes over the rows it visits.
 
-        The first one visits each row, the others those that were not resting at an end
-        of their interval.
+        The first one visits all rows but those that ``scores`` show to rest at an end
+        of their interval, the others those that did not in the sweep before.
         """
         X = self._design._X
-        n = n_active = len(self._order)
-        self._order[:] = np.arange(n)  # As in memory, where what follows is near.
+        n = len(self._order)
+        resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
+        n_active = n - int(np.count_nonzero(resting))
+        # As in memory, where what follows is near.
+        self._order[:n_active] = np.flatnonzero(~resting)
+        self._order[n_active:] = np.flatnonzero(resting)
         n_sweeps = self._n_sweeps
-        self._n_sweeps = min(n_sweeps + _MORE_SWEEPS, _MOST_SWEEPS)
+        self._n_sweeps = _MORE_SWEEPS
         for _ in range(n_sweeps):
             self._design.passes += 2.0 * n_active / max(n, 1)
             self._seed += 1
@@ -507,12 +526,21 @@ class IntervalSweeps(RowSweeps):
                 self._coef,
             )
 
-    def recenter(self, w: Floats) -> None:
-        """Go on from the intercept of ``w``."""
-        self._intercept = float(self._design.split(w)[1])
+    def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
+        """Mark dual variables at an end of their interval that would go beyond it."""
+        targets, low, high, ridge = self._loss
+        slope = targets - scores - ridge * self._v
+        at_low, at_high = self._v <= low, self._v >= high
+        return (at_low & (slope < 0.0)) | (at_high & (slope > 0.0))
 
-    def select(self, w: Floats, scores: Floats) -> None:
-        """Do nothing: each round begins with all rows."""
+    def recenter(self, w: Floats) -> None:
+        """Penalize distances to w; the intercept moves on by the sum of the dual."""
+        center, intercept = self._design.split(w)
+        excess = float(self._steps @ self._v)
+        self._intercept = float(intercept) + self._intercept_step * excess
+        if self._proximity:
+            self._coef += self._proximity / self._curvature * (center - self._center)
+            self._center = center
 
     @property
     def w(self) -> Floats:
@@ -526,17 +554,11 @@ class IntervalSweeps(RowSweeps):
         """The subgradient, whose sum vanishes only in the limit."""
         return -self._weights * self._v
 
-    @property
-    def conjugate_point(self) -> Floats:
-        return self._coef
-
 
 class JointSweeps(RowSweeps):
     """Sweeps over dual variables of several scores, for sparse or dense data.
 
-    A round visits those rows again which gained much. With the penalty
-    proximity / 2 * ||W - C||² of the distance from a center C, the parameters that the
-    dual variables stand for are W = (proximity * C - Xᵀu) / (alpha + proximity).
+    A round visits those rows again which gained much.
 
     Parameters
     ----------
@@ -577,8 +599,7 @@ class JointSweeps(RowSweeps):
             self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
         self._seed = 1
         self._gains = np.zeros(len(weights))
-        self._selected = np.arange(len(weights))
-        self._visits = _FIRST_VISITS
+        self._shift = np.zeros(k)
         self._coef = np.zeros((design.n_features, k))
         self._center = np.zeros((design.n_features, k))
         self._intercept = np.zeros(k)
@@ -592,10 +613,12 @@ class JointSweeps(RowSweeps):
     def _variables(self, dual: Floats | None) -> Floats:
         """Return the dual variables b, contiguous, of a dual or of none."""
 
-    def run(self) -> None:
-        """Visit the selected rows, and then again and again those which gain much."""
-        rows = self._selected
-        n_visits, enough = 0, self._visits * len(rows)
+    def run(self, scores: Floats | None = None) -> None:
+        """Visit rows with much of the gap, and then again those which gain much."""
+        rows, visits = np.arange(len(self._gains)), _FIRST_VISITS
+        if scores is not None:
+            rows, visits = self._unsolved(scores), _MORE_VISITS
+        n_visits, enough = 0, visits * len(rows)
         for _ in range(_MOST_SWEEPS_OF_ROUND):
             self._sweep(rows)
             n_visits += len(rows)
@@ -605,16 +628,14 @@ class JointSweeps(RowSweeps):
                 break
         self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
 
-    def select(self, w: Floats, scores: Floats) -> None:
-        """Begin the next round with rows whose part of the gap at w is large."""
+    def _unsolved(self, scores: Floats) -> Rows:
+        """Return the rows whose part of the gap is large, or all without a gap."""
         if self._design.fit_intercept:
-            scores = scores + (self._intercept - self._design.split(w)[1])
+            scores = scores + self._shift
         gaps = np.empty(len(self._gains))
         self._kernel.gaps(scores, *self._loss, self._weights, self._b, gaps)
         rows = np.flatnonzero(gaps > _GAP_SHARE * gaps.mean())
-        if len(rows):
-            self._selected = rows
-        self._visits = _MORE_VISITS
+        return rows if len(rows) else np.arange(len(gaps))
 
     def _sweep(self, rows: Rows) -> None:
         X = self._X
@@ -639,7 +660,8 @@ class JointSweeps(RowSweeps):
     def recenter(self, w: Floats) -> None:
         """Penalize distances to w; intercepts move by what the dual lacks of zero."""
         center, intercept = self._design.split(w)
-        self._intercept = intercept - self._intercept_step * self._excess
+        self._shift = -self._intercept_step * self._excess
+        self._intercept = intercept + self._shift
         if self._proximity:
             share = self._proximity / self._curvature
             self._coef += share * (center - self._center)
@@ -655,15 +677,6 @@ class JointSweeps(RowSweeps):
         """The parameters."""
         w = self._coef.ravel()
         return np.append(w, self._intercept) if self._design.fit_intercept else w.copy()
-
-    @property
-    def conjugate_point(self) -> Floats:
-        if not self._proximity:
-            return self._coef.ravel()
-        point = self._coef - self._center
-        point *= self._proximity / (self._curvature - self._proximity)
-        point += self._coef
-        return point.ravel()
 
 
 class SimplexSweeps(JointSweeps):

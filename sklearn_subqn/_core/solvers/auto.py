@@ -41,10 +41,9 @@ from .subbfgs import subbfgs
 _FADING = 0.1
 _WINDOW = 3
 
-# With several scores per row dual ascent may take so many rounds to shrink the gap,
-# many on text-like data or for sets of labels: there the systems of ``alm`` are large
-# and badly conditioned.
-_PATIENCE_SEVERAL, _LONG_PATIENCE_SEVERAL = 2, 20
+# Dual ascent may take so many rounds to shrink the gap, many on text-like data or for
+# sets of labels: there the systems of ``alm`` are large and badly conditioned.
+_PATIENCE, _LONG_PATIENCE = 2, 20
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
@@ -126,10 +125,7 @@ def _ascent(objective: Objective, start: Start) -> Solver:
     design = objective.design
     form = objective.loss.rowwise_dual(objective.targets)
     sets = isinstance(form, LabelSets)
-    patience = 1
-    if design.n_outputs is not None:
-        long = sets or design.is_text_like
-        patience = _LONG_PATIENCE_SEVERAL if long else _PATIENCE_SEVERAL
+    patience = _LONG_PATIENCE if sets or design.is_text_like else _PATIENCE
     for iterate in dual_ascent(objective, start, patience=patience):
         yield iterate
     if objective.loss.smooth:

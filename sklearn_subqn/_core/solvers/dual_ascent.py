@@ -5,11 +5,10 @@ variables are confined to intervals, and Keerthi, Sundararajan, Chang, Hsieh, Li
 (2008) for simplices; here also for sets of labels, with unpenalized intercepts and the
 gap.
 
-With several scores per row and a small alpha the dual bends much along the variables of
-one row, and changes of one row undo those of others. Then each round penalizes the
-distance from a point that goes ahead of the parameters, as Nesterov's method does: the
-accelerated proximal point method of Shalev-Shwartz & Zhang (2016) and Lin, Mairal &
-Harchaoui (2018).
+With a small alpha the dual bends much along the variables of one row, and changes of
+one row undo those of others. Then each round penalizes the distance from a point that
+goes ahead of the parameters, as Nesterov's method does: the accelerated proximal point
+method of Shalev-Shwartz & Zhang (2016) and Lin, Mairal & Harchaoui (2018).
 """
 
 from __future__ import annotations
@@ -30,8 +29,10 @@ _DRIFT = 1e-6
 # Go on while rounds shrink the gap to less than this share.
 _SHRINKING = 0.7
 
-# The proximal term keeps the mean curvature of the dual along one row below this.
-_CURVATURE = 10.0
+# With the proximal term the objective's strong convexity is this share of the mean
+# curvature weight * ||x||² of one row; for one score a row about the geometric mean of
+# alpha and that curvature, so that rounds and sweeps have their part of the work.
+_CURVATURE, _ROOT_CURVATURE = 10.0, 1.3
 
 
 def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
@@ -62,19 +63,23 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     several = design.n_outputs is not None
     point = settle(objective.origin() if start.dual is None else objective.at(start.w))
     yield Iterate(point, phase="dual ascent")
-    proximity = 0.0
+    curvature = design.mean_square / max(design.n_rows, 1)
     if several:
-        strength = design.mean_square / max(design.n_rows, 1) / _CURVATURE
-        proximity = max(strength - objective.alpha, 0.0)
+        strength = curvature / _CURVATURE
+    else:
+        strength = np.sqrt(objective.alpha * curvature) / _ROOT_CURVATURE
+    proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
     sweeps = design.row_sweeps(loss, weights, objective.alpha, start.dual, proximity)
     sweeps.recenter(point.w)
     momentum = _Momentum(share)
     best, last, bound = point, point.w, -np.inf
+    scores = None if start.dual is None else point.scores
     gaps = deque([np.inf], maxlen=patience)
     while True:
-        sweeps.run()
+        sweeps.run(scores)
         point = settle(objective.at(sweeps.w))
+        scores = point.scores
         dual = sweeps.dual
         if not objective.n_free:
             penalty = objective.regularizer.conjugate(sweeps.conjugate_point)
@@ -90,7 +95,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         if not objective.n_free and point.value - lower < drift:
             lower = objective.dual_value(objective.cut(dual))
         bound = max(bound, lower)
-        w, scores = point.w, point.scores
+        w = point.w
         if proximity:
             sweeps.recenter(w + momentum.next() * (w - last))
             last = w
@@ -99,7 +104,6 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             sweeps.recenter(w)
             if point.value < best.value:
                 best = point
-        sweeps.select(w, scores)
         yield Iterate(point, None, bound, "dual ascent", dual)
         gap = max(best.value - bound, 0.0)
         if not gap < _SHRINKING * gaps[0]:

@@ -16,12 +16,16 @@ from ..simplex_qp import minimize_on_simplex
 from .bundle import following
 from .run import Iterate, Solver
 
-# A step is serious if it gains this share of what the model promises (rho of Alg. 1),
-# and the trust region grows if it gains the second share.
+# A step is serious if it gains this share of what the model promises (rho of Alg. 1);
+# if it gains the second share, the next one may be longer.
 _SERIOUS, _EXCELLENT = 0.1, 0.5
 
 # The promise is rounding below this share of the objective.
 _ROUNDING = 1e-15
+
+# Steps get shorter after no fewer null steps than the first number in a row, and the
+# radius after no more losses than the second, whatever the cuts.
+_MIN_NULL, _MAX_LOSSES = 3, 10
 
 # The radius is met to this relative accuracy.
 _RADIUS_TOLERANCE = 0.1
@@ -48,6 +52,14 @@ class CenteredModel:
         normal = point.gradient[: self._n]
         offset = point.value - float(normal @ point.w[: self._n])
         self._cuts.add(Cut(normal, offset), normal)
+
+    def error(self, point: Point) -> float:
+        """Return how far below the center's value the cut of J at a point passes."""
+        n = self._n
+        at_center = point.value + float(
+            point.gradient[:n] @ (self.center.w - point.w)[:n]
+        )
+        return self.center.value - at_center
 
     def step(self, zeta: float) -> tuple[Floats, float]:
         """Minimize the model plus zeta / 2 times the squared distance (eq. 5).
@@ -83,12 +95,15 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
 
     Notes
     -----
-    zeta is halved after steps of more than one, and doubled after null steps.
+    zeta is halved after steps of more than one or an excellent gain, and doubled after
+    three null steps, the cut of the last one passing further below the center than the
+    model promised, as by Kiwiel (1990). Cuts that pass closer improve the model enough.
     """
     center = settle(objective.at(w))
     yield Iterate(center, center.cut, phase="proximal-bundle", dual=center.dual)
     model = CenteredModel(center)
     zeta = _first_zeta(center)
+    n_null = 0
     while True:
         step, promise = model.step(zeta)
         if promise <= _ROUNDING * abs(center.value):
@@ -100,12 +115,17 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
         model.add(point)
         if gain >= _SERIOUS * promise:
             model.center = center = point
-            zeta *= 0.5 if length > 1.0 else 1.0
+            n_null = 0
+            if length > 1.0 or gain >= _EXCELLENT * promise:
+                zeta *= 0.5
         else:
             # A cut where the search ended tells less than one at the model's minimizer.
             point = settle(line.point(1.0))
+            n_null += 1
+            if n_null >= _MIN_NULL and model.error(point) > promise:
+                zeta *= 2.0
+                n_null = 0
             model.add(point)
-            zeta *= 2.0
         yield Iterate(center, point.cut, phase="proximal-bundle", dual=center.dual)
 
 
@@ -113,8 +133,9 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
     """Yield the iterates of a bundle method with a trust region (eq. 6).
 
     The radius follows the ratio of the gain to what the model promises, in the manner
-    of Schramm and Zowe (1992); the multiplier zeta of its constraint is found by
-    bisection.
+    of Schramm and Zowe (1992): it is halved after a loss if the new cut passes further
+    below the center than the model promised, and after ten losses anyway. The
+    multiplier zeta of its constraint is found by bisection.
 
     Parameters
     ----------
@@ -134,6 +155,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
     zeta = _first_zeta(center)
     step, _ = model.step(zeta)
     radius = float(np.linalg.norm(step))
+    n_losses = 0
     while True:
         step, zeta = _step_within(model, radius, zeta)
         # What the model itself promises, without the term of the distance.
@@ -141,12 +163,15 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         if promise <= _ROUNDING * abs(center.value):
             return "no_progress"
         point = settle(_line(center, step).point(1.0))
+        error = model.error(point)
         model.add(point)
         gain = center.value - point.value
+        n_losses = n_losses + 1 if gain < 0.0 else 0
         if gain >= _EXCELLENT * promise:
             radius *= 2.0
-        elif gain < 0.0:
+        elif n_losses >= _MAX_LOSSES or (gain < 0.0 and error > promise):
             radius = 0.5 * min(radius, float(np.linalg.norm(step)))
+            n_losses = 0
         if gain >= _SERIOUS * promise:
             model.center = center = point
         yield Iterate(center, point.cut, phase="trust-region-bundle", dual=center.dual)
