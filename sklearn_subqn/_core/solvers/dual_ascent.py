@@ -29,10 +29,10 @@ _DRIFT = 1e-6
 # Go on while rounds shrink the gap to less than this share.
 _SHRINKING = 0.7
 
-# With the proximal term the objective's strong convexity is this share of the mean
-# curvature weight * ||x||² of one row; for one score a row about the geometric mean of
-# alpha and that curvature, so that rounds and sweeps have their part of the work.
-_CURVATURE, _ROOT_CURVATURE = 10.0, 1.3
+# The mean curvature of the dual along one variable, in units of the objective's strong
+# convexity, becomes so many times its root by the proximal term, so that rounds and
+# sweeps have their parts of the work; with several scores a row at most the limit.
+_ROOT_CURVATURE, _MOST_CURVATURE_SEVERAL = 1.3, 10.0
 
 
 def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
@@ -64,10 +64,10 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     point = settle(objective.origin() if start.dual is None else objective.at(start.w))
     yield Iterate(point, phase="dual ascent")
     curvature = design.mean_square / max(design.n_rows, 1)
+    wanted = _ROOT_CURVATURE * np.sqrt(curvature / objective.alpha)
     if several:
-        strength = curvature / _CURVATURE
-    else:
-        strength = np.sqrt(objective.alpha * curvature) / _ROOT_CURVATURE
+        wanted = min(wanted, _MOST_CURVATURE_SEVERAL)
+    strength = curvature / wanted if wanted else 0.0
     proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
     sweeps = design.row_sweeps(loss, weights, objective.alpha, start.dual, proximity)
