@@ -27,7 +27,7 @@ from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
-from sklearn_subqn._core.solvers.cd import thinned
+from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 
 SOLVERS = list(L1_SOLVERS)
@@ -329,6 +329,25 @@ def test_several_classes_by_columns_and_by_matrix_agree(
     assert by_columns.lower_bound <= joint.point.value + ROUNDING
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_predicted_dual_points_prove_no_more_than_is_true(n_classes):
+    """Damping moves the sums over classes of predicted dual variables away from 0."""
+    X, y = data(n_classes=n_classes)
+    objective = problem(X, y, alpha=5e-3, fit_intercept=False)
+    optimum = solve(objective, tol=1e-12).point
+    rng = np.random.default_rng(0)
+    for longest in (0.01, 1.0, 100.0):
+        p = 0.1 * rng.normal(size=objective.n_params)
+        line = objective.at(optimum.w - p).along(p)
+        dual, error = predicted_dual(line, line.point(1.0), longest)
+        assert objective.loss.feasible(dual, objective.targets, objective.weights).all()
+        assert error >= -ROUNDING
+        if n_classes > 2:
+            assert_allclose(dual.sum(axis=1), 0.0, atol=1e-14)
+        bound = objective.dual_bound(dual, objective.design.adjoint(dual))
+        assert -np.inf < bound <= optimum.value + ROUNDING
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("in_single", [True, False])
@@ -342,13 +361,13 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     monkeypatch.setattr(design_module, "_DENSE_BYTES", 1000)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
-    model = quadratic.QuadraticModel(point, coordinates, 10)
+    model = quadratic.QuadraticModel(point, coordinates, 10, 6.0)
     assert not model.by_columns
     assert model.accurate == (not in_single)
     basis = np.eye(objective.n_params)[
         np.append(coordinates, np.arange(n_coef, objective.n_params))
     ]
-    added = quadratic.damping(point)
+    added = quadratic.damping(point, 6.0)
     scores = [objective.design.forward(one) for one in basis]
     products = [
         objective.design.adjoint(point.curvature.apply(z.copy()) + added * z)
@@ -391,7 +410,7 @@ def test_models_without_any_use_of_their_columns():
         )
         point = settle(objective.origin())
         columns = objective.design.columns(np.arange(12))
-        added = quadratic.damping(point)
+        added = quadratic.damping(point, 6.0)
         step = quadratic.ColumnStep(
             columns, point.curvature, added, 10.0, 0.0, int(fit_intercept)
         )
@@ -417,7 +436,7 @@ def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
     steps = []
     for largest in (0, 1000):
         monkeypatch.setattr(quadratic, "_MAX_GRAM", largest)
-        model = quadratic.QuadraticModel(point, np.arange(30), 5000)
+        model = quadratic.QuadraticModel(point, np.arange(30), 5000, 6.0)
         steps.append(model.minimize(point.w, point.risk_gradient, 1e-10, 5000))
     assert np.any(steps[0] != 0.0)
     assert_allclose(steps[0], steps[1], atol=1e-6)

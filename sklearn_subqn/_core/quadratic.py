@@ -28,9 +28,6 @@ _SWEEPS_PER_ENTRY = 0.4
 _MAX_JOINT, _MAX_SINGLE = 600, 5000
 _MAX_PRODUCTS = 400.0
 
-# The longest step that a model takes in a score on account of its own row.
-_LONGEST = 50.0
-
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved.
 _SWEEPS = 30
 
@@ -321,14 +318,14 @@ class ColumnStep:
         return added
 
 
-def damping(point: Point) -> Floats:
+def damping(point: Point, longest: float) -> Floats:
     """Return what models add to second derivatives, of the shape of the scores.
 
     Far on its wrong side a loss is linear, with a slope but hardly any curvature, and
     Newton's method would take steps of any size. A model's curvature is at least the
-    slope over ``_LONGEST``.
+    slope over ``longest``, the longest step of a score on account of its own row.
     """
-    slopes = np.abs(point.dual) / _LONGEST
+    slopes = np.abs(point.dual) / longest
     return np.maximum(slopes - point.curvature.diagonal(), 0.0)
 
 
@@ -345,6 +342,8 @@ class QuadraticModel:
         H, all those of the same features may.
     n_sweeps : int
         About how many sweeps will be needed, which decides whether H is formed.
+    longest : float
+        As of ``damping``.
 
     Attributes
     ----------
@@ -354,11 +353,13 @@ class QuadraticModel:
         Whether it is, in double precision, so that accuracy is cheap.
     """
 
-    def __init__(self, point: Point, coordinates: Rows, n_sweeps: int) -> None:
+    def __init__(
+        self, point: Point, coordinates: Rows, n_sweeps: int, longest: float
+    ) -> None:
         objective = point.objective
         self._design = objective.design
         self._curvature = point.curvature
-        self._added = damping(point)
+        self._added = damping(point, longest)
         self._coordinates = coordinates
         self._n_outputs = K = self._design.n_outputs or 1
         self._features = features = np.unique(coordinates // K)

@@ -28,6 +28,9 @@ _MAX_ROUGH, _MAX_FINE = 10, 2000
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
+# Scores move by about so much at most on account of their own row, at first.
+_LONGEST = 6.0
+
 # A working set holds at least so many coordinates, and grows from one iteration to the
 # next by at most this factor of those that are used: by less with several scores per
 # row, where matrices of them are dear.
@@ -95,6 +98,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
+    longest = _LONGEST
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
         bound = max(bound, point.lower_bound)
@@ -122,7 +126,7 @@ def cd(objective: Objective, start: Start) -> Solver:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
             basis = thinned(point, stride) if stride > 1 else point
-            model = QuadraticModel(basis, active, max_sweeps)
+            model = QuadraticModel(basis, active, max_sweeps, longest)
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
         tol = share * worst
@@ -143,18 +147,21 @@ def cd(objective: Objective, start: Start) -> Solver:
         new = settle(line.point(step))
         stated = False
         if step == 1.0 and stride == 1:
-            dual, error = predicted_dual(line, new)
+            dual, error = predicted_dual(line, new, longest)
             if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
                 stated = predicted > bound
                 bound = max(bound, predicted)
+        # Damping vanishes with the steps, so that convergence stays quadratic.
+        moved = float(np.abs(line.dscores).max())
+        longest = _LONGEST * max(1.0, _LONGEST / moved) if moved > 0.0 else np.inf
         point = new
         if stated:
             yield Iterate(point, None, bound, "cd")
 
 
-def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
+def predicted_dual(line: Line, new: Point, longest: float) -> tuple[Floats, float]:
     """Return the dual point that the quadratic model predicts for the step 1.
 
     Rows whose prediction is infeasible have the gradient of the loss at ``new``.
@@ -167,7 +174,7 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
         Fenchel and Young.
     """
     o, point = line.start.objective, line.start
-    dual = point.dual + damping(point) * line.dscores
+    dual = point.dual + damping(point, longest) * line.dscores
     dual += point.curvature.apply(line.dscores.copy())
     beyond = ~o.loss.feasible(dual, o.targets, o.weights)
     dual[beyond] = new.dual[beyond]
