@@ -12,16 +12,14 @@ import numpy as np
 from ..line_search import backtrack, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
-from ..quadratic import QuadraticModel, damping, forms_matrix
+from ..quadratic import QuadraticModel, forms_matrix
 from .run import Iterate, Solver, Start
 from .sample import fractions, spread
 
 # The model is minimized until its violations are this share of those before: roughly
-# at first; a little better with a matrix from a sample, on which sweeps are cheap; and,
-# once predictions are good, until its dual point is so nearly feasible that the bound
-# lacks this share of the gap by it.
+# at first; a little better with a matrix from a sample, on which sweeps are cheap; and
+# down to the last one for a dual point, once predictions are good.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
-_SHARE_OF_GAP = 0.05
 _MAX_ROUGH, _MAX_FINE = 10, 2000
 
 # The error of the prediction as a share of the gap, and of the objective, below which
@@ -94,7 +92,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     at_zero = not start.w.any()
     point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
-    good = False
+    good, error = False, np.inf
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
@@ -126,14 +124,15 @@ def cd(objective: Objective, start: Start) -> Solver:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
             basis = thinned(point, stride) if stride > 1 else point
-            model = QuadraticModel(basis, active, max_sweeps, longest)
+            model = QuadraticModel(basis, active, needed, max_sweeps, longest)
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
         tol = share * worst
         if good and not model.accurate:
-            # A dual point off the constraints by so much costs this share of the gap.
+            # A dual point off the constraints by so much costs as much as the last
+            # prediction was off, which is more than the next one will be.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
-            enough = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
+            enough = error / max(size, 1.0)
             tol = min(max(enough, tol), _ROUGH * worst)
         p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
@@ -147,7 +146,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         new = settle(line.point(step))
         stated = False
         if step == 1.0 and stride == 1:
-            dual, error = predicted_dual(line, new, longest)
+            dual, error = predicted_dual(line, new, model)
             if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
@@ -161,7 +160,9 @@ def cd(objective: Objective, start: Start) -> Solver:
             yield Iterate(point, None, bound, "cd")
 
 
-def predicted_dual(line: Line, new: Point, longest: float) -> tuple[Floats, float]:
+def predicted_dual(
+    line: Line, new: Point, model: QuadraticModel
+) -> tuple[Floats, float]:
     """Return the dual point that the quadratic model predicts for the step 1.
 
     Rows whose prediction is infeasible have the gradient of the loss at ``new``.
@@ -174,8 +175,7 @@ def predicted_dual(line: Line, new: Point, longest: float) -> tuple[Floats, floa
         Fenchel and Young.
     """
     o, point = line.start.objective, line.start
-    dual = point.dual + damping(point, longest) * line.dscores
-    dual += point.curvature.apply(line.dscores.copy())
+    dual = point.dual + model.change_of_dual(line.dscores)
     beyond = ~o.loss.feasible(dual, o.targets, o.weights)
     dual[beyond] = new.dual[beyond]
     if o.n_free:
