@@ -355,7 +355,7 @@ def test_predicted_dual_points_prove_no_more_than_is_true(n_classes):
         line = objective.at(optimum.w - p).along(p)
         coordinates = np.arange(objective.design.n_coef)
         model = quadratic.QuadraticModel(
-            line.start, coordinates, coordinates, 10, longest
+            line.start, coordinates, coordinates, 10, longest, 0.01
         )
         dual, error = predicted_dual(line, line.point(1.0), model)
         assert objective.loss.feasible(dual, objective.targets, objective.weights).all()
@@ -379,7 +379,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     monkeypatch.setattr(design_module, "_DENSE_BYTES", 1000)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
-    model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0)
+    model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0, 0.01)
     assert not model.by_columns
     assert model.accurate == (not in_single)
     basis = np.eye(objective.n_params)[
@@ -471,7 +471,9 @@ def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
     steps = []
     for largest in (0, 1000):
         monkeypatch.setattr(quadratic, "_MAX_GRAM", largest)
-        model = quadratic.QuadraticModel(point, np.arange(30), np.arange(30), 5000, 6.0)
+        model = quadratic.QuadraticModel(
+            point, np.arange(30), np.arange(30), 5000, 6.0, 0.01
+        )
         steps.append(model.minimize(point.w, point.risk_gradient, 1e-10, 5000))
     assert np.any(steps[0] != 0.0)
     assert_allclose(steps[0], steps[1], atol=1e-6)

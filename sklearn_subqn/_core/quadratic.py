@@ -20,7 +20,7 @@ from .objective import Objective, Point
 _MAX_GRAM = 1000
 
 # Forming H takes the time of this many sweeps over the columns for each entry of a row.
-_SWEEPS_PER_ENTRY = 0.4
+_SWEEPS_PER_ENTRY = 2.0
 
 # H of a multinomial model is formed for so many coordinates in any case, and in single
 # precision for more, of which memory holds so many, where it takes the time of so many
@@ -33,9 +33,6 @@ _SWEEPS = 30
 
 # Sweeps over columns, so many altogether, are extrapolated after each of these.
 _EXTRAPOLATED, _MAX_SWEEPS = 15, 300
-
-# Rows whose second derivatives sum to less than this share of all take no part in them.
-_NEGLIGIBLE = 0.01
 
 # Shares of a step that are tried, with coordinates set to zero that would change signs,
 # before the one that changes none.
@@ -154,6 +151,8 @@ class ColumnStep:
     needed : ndarray of bool of shape (m,)
         Columns that are likely to change. These do not lose much by rows that take no
         part.
+    negligible : float
+        Share of the sum of h that such rows may have.
     l1, l2 : float
         Factors of the penalties.
     n_free : int
@@ -172,6 +171,7 @@ class ColumnStep:
         columns: Any,
         h: Floats,
         needed: Mask,
+        negligible: float,
         l1: float,
         l2: float,
         n_free: int,
@@ -179,7 +179,7 @@ class ColumnStep:
         self._l1, self._l2 = l1, l2
         self._n_free = n_free
         roots = np.sqrt(h)
-        self.kept = without_smallest(h)
+        self.kept = without_smallest(h, negligible)
         self._arrays, (self._squares, lost) = columns.scaled(roots, self.kept)
         if np.any(lost[needed] > self._squares[needed]):
             self.kept = np.ones_like(self.kept)
@@ -370,11 +370,11 @@ def damping(point: Point, longest: float) -> Floats:
     return np.maximum(slopes - point.curvature.diagonal(), 0.0)
 
 
-def without_smallest(h: Floats) -> Mask:
+def without_smallest(h: Floats, share: float) -> Mask:
     """Return which entries are left without the smallest, a share of their sum."""
     smallest_first = np.sort(h)
     total = np.cumsum(smallest_first)
-    n = int(np.searchsorted(total, _NEGLIGIBLE * total[-1]))
+    n = int(np.searchsorted(total, share * total[-1]))
     return np.asarray(h >= smallest_first[min(n, len(h) - 1)])
 
 
@@ -395,6 +395,8 @@ class QuadraticModel:
         About how many sweeps will be needed, which decides whether H is formed.
     longest : float
         As of ``damping``.
+    negligible : float
+        As of ``ColumnStep``.
 
     Attributes
     ----------
@@ -411,6 +413,7 @@ class QuadraticModel:
         needed: Rows,
         n_sweeps: int,
         longest: float,
+        negligible: float,
     ) -> None:
         objective = point.objective
         self._design = objective.design
@@ -419,7 +422,8 @@ class QuadraticModel:
         self._h = self._curvature.diagonal() + self._added
         self._coordinates = coordinates
         self._n_outputs = K = self._design.n_outputs or 1
-        self._features = features = np.unique(coordinates // K)
+        features = coordinates if K == 1 else np.unique(coordinates // K)
+        self._features = features
         self._columns = columns = self._design.columns(features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
@@ -455,6 +459,7 @@ class QuadraticModel:
                 columns,
                 self._h,
                 np.isin(features, needed),
+                negligible,
                 self._l1,
                 self._l2,
                 self._n_free,

@@ -129,7 +129,8 @@ def scale_columns(
     what is left out.
     """
     cdef Py_ssize_t m = columns.shape[0], c, j, i, end = 0
-    cdef double scaled, square, left_out
+    cdef double scaled, square, total
+    cdef bint kept
     if out_indptr.shape[0] != m + 1 or squares.shape[0] != 2 or squares.shape[1] != m:
         raise ValueError("columns and results differ in length.")
     if indices.shape[0] != values.shape[0] or scales.shape[0] != positions.shape[0]:
@@ -143,19 +144,19 @@ def scale_columns(
         out_indptr[0] = 0
         for c in range(m):
             j = columns[c]
-            square = left_out = 0.0
+            square = total = 0.0
             for i in range(indptr[j], indptr[j + 1]):
+                # Written in any case, since branches would take longer.
                 scaled = scales[indices[i]] * values[i]
-                if positions[indices[i]] >= 0:
-                    out_indices[end] = positions[indices[i]]
-                    out_values[end] = scaled
-                    square += scaled * scaled
-                    end += 1
-                else:
-                    left_out += scaled * scaled
+                out_indices[end] = positions[indices[i]]
+                out_values[end] = scaled
+                kept = positions[indices[i]] >= 0
+                end += kept
+                total += scaled * scaled
+                square += kept * (scaled * scaled)
             out_indptr[c + 1] = <integer> end
             squares[0, c] = square
-            squares[1, c] = left_out
+            squares[1, c] = total - square
 
 
 def sweep_columns(

@@ -20,7 +20,7 @@ from .sample import fractions, spread
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and
 # down to the last one for a dual point, once predictions are good.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
-_MAX_ROUGH, _MAX_FINE = 10, 2000
+_MAX_ROUGH, _MAX_FINE = 20, 2000
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
@@ -28,6 +28,11 @@ _GOOD, _SMALL = 0.3, 3e-4
 
 # Scores move by about so much at most on account of their own row, at first.
 _LONGEST = 6.0
+
+# Rows with this share of all second derivatives may be left out of models by columns,
+# with a tenth of it each time that a step is shortened or violations do not fall to
+# ``_SLOW`` of the least ones for the second time.
+_NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
 # next by at most this factor of those that are used: by less with several scores per
@@ -92,11 +97,11 @@ def cd(objective: Objective, start: Start) -> Solver:
     at_zero = not start.w.any()
     point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
-    good, error = False, np.inf
+    good, error, step = False, np.inf, 1.0
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
-    longest = _LONGEST
+    longest, negligible = _LONGEST, _NEGLIGIBLE
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
         bound = max(bound, point.lower_bound)
@@ -115,6 +120,8 @@ def cd(objective: Objective, start: Start) -> Solver:
             stride = largest_stride = max(1, stride // 2)
         n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
         least = min(least, worst)
+        if step < 1.0 or n_stuck > 1:
+            negligible *= 0.1
         if n_stuck > _MAX_STUCK and not point.value < value:
             return "no_progress"
         value = min(value, point.value)
@@ -124,7 +131,11 @@ def cd(objective: Objective, start: Start) -> Solver:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
             basis = thinned(point, stride) if stride > 1 else point
-            model = QuadraticModel(basis, active, needed, max_sweeps, longest)
+            # The new one may have the room of the old one.
+            model = None
+            model = QuadraticModel(
+                basis, active, needed, max_sweeps, longest, negligible
+            )
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
         tol = share * worst
