@@ -265,13 +265,30 @@ def auto(objective: Objective, start: Start) -> Solver:
 
     With many more rows than features the optimum on an eighth of the rows is close to
     that on all, and found in an eighth of the time, itself from that on a smaller one.
+    Before, w = 0 is tried, which is optimal for large ``alpha``.
 
     Returns
     -------
     status : str
         As of ``cd``.
     """
+    if not _has_sample(objective, start.w):
+        return (yield from cd(objective, start))
+    origin = settle(objective.origin())
+    yield Iterate(origin, None, origin.lower_bound, "cd")
     return (yield from cd(objective, Start(_sample_solution(objective, start.w))))
+
+
+def _has_sample(objective: Objective, w: Floats) -> bool:
+    """Whether a sample of the rows is to be solved for first: not for w != 0."""
+    n, d = objective.design.n_rows, objective.design.n_features
+    return not w.any() and n >= _sample_stride(objective) * max(
+        _MIN_ROWS, _ROWS_PER_FEATURE * d
+    )
+
+
+def _sample_stride(objective: Objective) -> int:
+    return _STRIDE if objective.design.n_outputs is None else _STRIDE_SEVERAL
 
 
 def _sample_solution(objective: Objective, w: Floats) -> Floats:
@@ -280,11 +297,10 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     Its expected excess over the optimum on all rows is about half the number of
     parameters over that of rows: steps that gain less are in vain.
     """
-    n, d = objective.design.n_rows, objective.design.n_features
-    stride = _STRIDE if objective.design.n_outputs is None else _STRIDE_SEVERAL
-    if w.any() or n < stride * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
+    if not _has_sample(objective, w):
         return w
-    rows = spread(n, n // stride)
+    n = objective.design.n_rows
+    rows = spread(n, n // _sample_stride(objective))
     if not objective.weights[rows].any():
         return w
     sample = objective.sample(rows)
@@ -292,7 +308,7 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     for iterate in cd(sample, Start(_sample_solution(sample, w))):
         w, value = iterate.point.w, iterate.point.value
         excess = 0.5 * np.count_nonzero(w) / sample.design.n_rows
-        if before - value <= excess:
+        if min(before - value, value - iterate.lower_bound) <= excess:
             break
         before = value
     objective.design.count(sample.design, sample.passes)
