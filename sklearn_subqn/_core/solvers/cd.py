@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, settle
+from ..line_search import backtrack, rounding_of, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
 from ..quadratic import QuadraticModel, forms_matrix
@@ -148,13 +148,17 @@ def cd(objective: Objective, start: Start) -> Solver:
         p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
-        step = backtrack(line, float(gradient @ p) + alpha * penalties)
+        decrease = float(gradient @ p) + alpha * penalties
+        step = backtrack(line, decrease)
         if step == 0.0:
             if stride == 1:
                 return "no_step"
             before, stated = 0.0, True
             continue
         new = settle(line.point(step))
+        if abs(decrease) <= rounding_of(point):
+            # It is the better one all the same, so its value is not taken for larger.
+            new.value = min(new.value, point.value)
         stated = False
         if step == 1.0 and stride == 1:
             dual, error = predicted_dual(line, new, model)
