@@ -207,6 +207,7 @@ class ColumnStep:
             if len(iterates) > _EXTRAPOLATED:
                 step = extrapolation(iterates, len(face))
                 self._try(step, face, gradient, v, image)
+                self._go_on(v[both] - iterates[0], face, gradient, v, image)
 
     def _try(
         self, step: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
@@ -224,6 +225,34 @@ class ColumnStep:
         if fall < 0.0:
             v[both] = new
             image += change
+
+    def _go_on(
+        self, change: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
+    ) -> None:
+        """Go on along a change to the minimum, or until a coordinate vanishes.
+
+        Where the model is nearly flat, sweeps change v by about the same ever again.
+        """
+        m = len(face)
+        both = np.append(face, np.arange(len(v) - self._n_free, len(v)))
+        old, penalized = v[both], slice(m)
+        z = self._forward(change, face)
+        slopes = gradient[both].copy()
+        slopes[penalized] += self._l1 * np.sign(old[penalized])
+        slopes[penalized] += self._l2 * old[penalized]
+        slope = float(np.vdot(slopes, change) + np.vdot(z, image))
+        curvature = float(np.vdot(z, self._apply(z)))
+        curvature += self._l2 * float(np.vdot(change[penalized], change[penalized]))
+        ahead = old[penalized] * change[penalized] < 0.0
+        lengths = -old[penalized][ahead] / change[penalized][ahead]
+        length = float(lengths.min(initial=np.inf))
+        if slope < 0.0 and length * curvature > -slope:
+            length = -slope / curvature
+        if slope < 0.0 and np.isfinite(length):
+            step = length * change
+            vanishing = (old + step)[penalized] * old[penalized] <= 0.0
+            step[penalized][vanishing] = -old[penalized][vanishing]
+            self._try(step, face, gradient, v, image)
 
     def _image(self, k: int) -> Floats:
         """Return what the image of no change is."""
