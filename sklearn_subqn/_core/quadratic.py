@@ -34,6 +34,14 @@ _SWEEPS = 30
 # Sweeps over columns, so many altogether, are extrapolated after each of these.
 _EXTRAPOLATED, _MAX_SWEEPS = 15, 300
 
+# With several scores per row they alternate in rounds with conjugate gradients.
+_ROUND, _MAX_BLOCK_SWEEPS = 5, 50
+
+# These end where residuals are this share of those before, where curvature is this
+# share of what the diagonal promises, or where more than this share of the coordinates
+# would change signs: then the zeros are not yet found.
+_CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
+
 # Shares of a step that are tried, with coordinates set to zero that would change signs,
 # before the one that changes none.
 _SHARES = (1.0, 0.3)
@@ -302,7 +310,10 @@ class ColumnStep:
 
 
 class BlockStep(ColumnStep):
-    """The same for several scores per row, all of a column at a time.
+    """Coordinate descent on columns for several scores per row, all at a time.
+
+    Sweeps find the coordinates that are not zero; every few of them the linear system
+    of these is solved by conjugate gradients.
 
     Parameters
     ----------
@@ -339,6 +350,25 @@ class BlockStep(ColumnStep):
         coordinate_descent.squares(
             *self._arrays, columns.positions, diagonal, self._bounds
         )
+        free = np.repeat(self._free_bounds[np.newaxis], n_free, axis=0)
+        self._diagonals = 0.5 * np.concatenate([self._bounds, free])
+
+    def minimize(
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
+        v, image = np.array(start, order="C"), self._image(start.shape[1])
+        m = len(self._bounds)
+        limit = min(limit, _MAX_BLOCK_SWEEPS)
+        for done in range(0, limit, _ROUND):
+            violation = self._sweep(np.arange(m), gradient, v, image)
+            if violation <= tol:
+                break
+            used = np.flatnonzero(v[:m].any(axis=1))
+            for _ in range(_ROUND - 1):
+                self._sweep(used, gradient, v, image)
+            if done + _ROUND < limit:
+                self._solve_face(gradient, v, image, tol, limit)
+        return v
 
     def _image(self, k: int) -> Floats:
         return np.zeros((len(self._added), k))
@@ -363,10 +393,66 @@ class BlockStep(ColumnStep):
         v[which] = coef
         return violation
 
-    def _forward(self, step: Floats, face: Rows) -> Floats:
-        z: Floats = self._columns.take(face) @ step[: len(face)]
-        z += step[len(face) :].sum(axis=0)
-        return z
+    def _solve_face(
+        self, gradient: Floats, v: Floats, product: Floats, tol: float, limit: int
+    ) -> None:
+        """Move v towards the minimizer with its zeros and signs; update the product."""
+        m = len(v) - self._n_free
+        rows = np.flatnonzero(v[:m].any(axis=1))
+        face = np.append(rows, np.arange(m, len(v)))
+        A = self._columns.take(rows)
+        w = v[face]
+        free = np.zeros_like(w)
+        free[len(rows) :] = 1.0
+        inside = (w != 0.0) | (free > 0.0)
+        signs = np.where(free > 0.0, 0.0, np.sign(w))
+        l2 = self._l2 * (1.0 - free)
+        scale = (self._diagonals[face] + l2) * inside
+        inverse = np.zeros_like(w)
+        np.divide(1.0, scale, out=inverse, where=scale > 0.0)
+
+        def forward(x: Floats) -> Floats:
+            z = A @ x[: len(rows)]
+            z += x[len(rows) :].sum(axis=0)
+            return self._apply(z)
+
+        def adjoint(dual: Floats) -> Floats:
+            totals = np.repeat(dual.sum(axis=0)[np.newaxis], self._n_free, axis=0)
+            return np.concatenate([A.T @ dual, totals])
+
+        slopes = gradient[face] + adjoint(product) + l2 * w
+        r = -(slopes + self._l1 * signs) * inside
+        small = max(0.5 * tol, _CG_ACCURACY * float(np.abs(r).max(initial=0.0)))
+        most = _CROSSINGS * np.count_nonzero(signs)
+        x, p, before = np.zeros_like(w), np.zeros_like(w), np.inf
+        for _ in range(limit):
+            y = inverse * r
+            now = float(np.vdot(r, y))
+            if np.abs(r).max(initial=0.0) <= small:
+                break
+            p = y + now / before * p
+            before = now
+            q = (adjoint(forward(p)) + l2 * p) * inside
+            curvature = float(np.vdot(p, q))
+            if curvature <= _FLAT * float(np.vdot(p, scale * p)):
+                break
+            x += now / curvature * p
+            r -= now / curvature * q
+            if np.count_nonzero(signs * (w + x) < 0.0) > most:
+                break
+        ahead = w * x < 0.0
+        ahead[len(rows) :] = False
+        first = float((-w[ahead] / x[ahead]).min(initial=1.0))
+        for length in (*_SHARES, first):
+            step = length * x
+            step = np.where(signs * (w + step) < 0.0, -w, step)
+            change = forward(step)
+            quadratic = np.vdot(adjoint(change) + l2 * step, step)
+            l1 = self._l1 * (np.abs(w + step) - np.abs(w)) * (1.0 - free)
+            if float(np.vdot(slopes, step) + 0.5 * quadratic + l1.sum()) < 0.0:
+                v[face] = w + step
+                product += change
+                return
 
     def _apply(self, z: Floats) -> Floats:
         change = self._added * z

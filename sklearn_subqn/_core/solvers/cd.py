@@ -20,7 +20,7 @@ from .sample import fractions, spread
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and
 # down to the last one for a dual point, once predictions are good.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
-_MAX_ROUGH, _MAX_FINE = 20, 2000
+_MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
@@ -126,7 +126,8 @@ def cd(objective: Objective, start: Start) -> Solver:
             return "no_progress"
         value = min(value, point.value)
         before = worst
-        max_sweeps = _MAX_FINE if good or stride > 1 else _MAX_ROUGH
+        rough = _MAX_ROUGH if k == 1 else _MAX_ROUGH_SEVERAL
+        max_sweeps = _MAX_FINE if good or stride > 1 else rough
         if stride != model_stride:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
