@@ -197,7 +197,7 @@ class ColumnStep:
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
-        v, image = np.array(start, order="C"), self._image(start.shape[1])
+        v, image = np.array(start, order="C"), np.zeros((len(self._roots), 1))
         m = len(v) - self._n_free
         left = min(limit, _MAX_SWEEPS)
         while True:
@@ -224,10 +224,9 @@ class ColumnStep:
         m = len(face)
         both = np.append(face, np.arange(len(v) - self._n_free, len(v)))
         old, new = v[both], v[both] + step
-        z = self._forward(step, face)
-        change = self._apply(z)
+        change = self._forward(step, face)
         fall = float(np.vdot(gradient[both], step))
-        fall += float(np.vdot(z, image) + 0.5 * np.vdot(z, change))
+        fall += float(np.vdot(change, image) + 0.5 * np.vdot(change, change))
         fall += self._l1 * float((np.abs(new[:m]) - np.abs(old[:m])).sum())
         fall += 0.5 * self._l2 * float(np.vdot(step[:m], new[:m] + old[:m]))
         if fall < 0.0:
@@ -249,7 +248,7 @@ class ColumnStep:
         slopes[penalized] += self._l1 * np.sign(old[penalized])
         slopes[penalized] += self._l2 * old[penalized]
         slope = float(np.vdot(slopes, change) + np.vdot(z, image))
-        curvature = float(np.vdot(z, self._apply(z)))
+        curvature = float(np.vdot(z, z))
         curvature += self._l2 * float(np.vdot(change[penalized], change[penalized]))
         ahead = old[penalized] * change[penalized] < 0.0
         lengths = -old[penalized][ahead] / change[penalized][ahead]
@@ -262,15 +261,11 @@ class ColumnStep:
             step[penalized][vanishing] = -old[penalized][vanishing]
             self._try(step, face, gradient, v, image)
 
-    def _image(self, k: int) -> Floats:
-        """Return what the image of no change is."""
-        return np.zeros((len(self._roots), k))
-
     def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
         """Minimize over the free coordinates, and one after the other of some more.
 
-        Returns the largest violation, and keeps v and the ``image`` of its change, of
-        the shape of the scores, up to date.
+        Returns the largest violation, and keeps v and the ``image`` of its change, the
+        product with A, up to date.
         """
         violation = 0.0
         if self._n_free:
@@ -304,12 +299,8 @@ class ColumnStep:
             z[:, 0] += step[-1, 0] * self._roots
         return z
 
-    def _apply(self, z: Floats) -> Floats:
-        """Return the change of the image."""
-        return z
 
-
-class BlockStep(ColumnStep):
+class BlockStep:
     """Coordinate descent on columns for several scores per row, all at a time.
 
     Sweeps find the coordinates that are not zero; every few of them the linear system
@@ -325,6 +316,8 @@ class BlockStep(ColumnStep):
     l1, l2, n_free
         As of ``ColumnStep``.
     """
+
+    _arrays: tuple[Any, Any, Any]
 
     def __init__(
         self,
@@ -356,7 +349,8 @@ class BlockStep(ColumnStep):
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
-        v, image = np.array(start, order="C"), self._image(start.shape[1])
+        v = np.array(start, order="C")
+        image = np.zeros(self._added.shape)
         m = len(self._bounds)
         limit = min(limit, _MAX_BLOCK_SWEEPS)
         for done in range(0, limit, _ROUND):
@@ -369,9 +363,6 @@ class BlockStep(ColumnStep):
             if done + _ROUND < limit:
                 self._solve_face(gradient, v, image, tol, limit)
         return v
-
-    def _image(self, k: int) -> Floats:
-        return np.zeros((len(self._added), k))
 
     def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
         m = len(self._bounds)
