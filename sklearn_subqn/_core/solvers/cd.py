@@ -20,14 +20,18 @@ from .sample import fractions, spread
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and
 # down to the last one for a dual point, once predictions are good.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
+_SHARE_OF_GAP = 0.05
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# Scores move by about so much at most on account of their own row, at first.
-_LONGEST = 6.0
+# Scores move by about so much at most on account of their own row, at first: by more
+# with several of them, or each time that violations do not fall to ``_SLOW`` of the
+# least ones for the second time.
+_LONGEST, _LONGEST_SEVERAL = 6.0, 50.0
+_LONGER = 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
 # with a tenth of it each time that a step is shortened or violations do not fall to
@@ -101,7 +105,8 @@ def cd(objective: Objective, start: Start) -> Solver:
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
-    longest, negligible = _LONGEST, _NEGLIGIBLE
+    longest = reach = _LONGEST if k == 1 else _LONGEST_SEVERAL
+    negligible = _NEGLIGIBLE
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
         bound = max(bound, point.lower_bound)
@@ -122,6 +127,8 @@ def cd(objective: Objective, start: Start) -> Solver:
         least = min(least, worst)
         if step < 1.0 or n_stuck > 1:
             negligible *= 0.1
+        if step == 1.0 and n_stuck > 1:
+            reach *= _LONGER
         if n_stuck > _MAX_STUCK and not point.value < value:
             return "no_progress"
         value = min(value, point.value)
@@ -142,9 +149,11 @@ def cd(objective: Objective, start: Start) -> Solver:
         tol = share * worst
         if good and not model.accurate:
             # A dual point off the constraints by so much costs as much as the last
-            # prediction was off, which is more than the next one will be.
+            # prediction was off, which is more than the next one will be. With several
+            # scores per row, where sweeps are dear, a share of the gap will do.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
-            enough = error / max(size, 1.0)
+            cost = error if k == 1 else _SHARE_OF_GAP * (point.value - bound)
+            enough = cost / max(size, 1.0)
             tol = min(max(enough, tol), _ROUGH * worst)
         p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
@@ -170,7 +179,7 @@ def cd(objective: Objective, start: Start) -> Solver:
                 bound = max(bound, predicted)
         # Damping vanishes with the steps, so that convergence stays quadratic.
         moved = float(np.abs(line.dscores).max())
-        longest = _LONGEST * max(1.0, _LONGEST / moved) if moved > 0.0 else np.inf
+        longest = reach * max(1.0, reach / moved) if moved > 0.0 else np.inf
         point = new
         if stated:
             yield Iterate(point, None, bound, "cd")
