@@ -51,9 +51,9 @@ _MIN_CUTS = 6
 # With solver="auto", problems of at most this many entries are solved to this gap
 # whatever tol is: they take milliseconds, and the result does not depend on the order
 # or repetition of rows. With an L1 penalty, coefficients are less certain than the
-# objective, and the gap has to be as small as it gets.
+# objective: no gap will do, and the solver goes on until nothing moves any more.
 _SMALL = 20_000
-_EXACT = 1e-13
+_EXACT, _NEVER = 1e-13, -1.0
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -231,7 +231,7 @@ def solve(
         return stop
 
     small = objective.design.n_rows * objective.n_params <= _SMALL
-    exact = _EXACT if objective.regularizer.smooth else 0.0
+    exact = _EXACT if objective.regularizer.smooth else _NEVER
     # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
     bundle = None
     if isinstance(objective.regularizer, L2) and not solvers[solver].proves:

@@ -70,13 +70,6 @@ def expected_failures(estimator):
         )
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
-    if isinstance(estimator, L1LogisticOWLQN) and not estimator.fit_intercept:
-        reason = (
-            "Compares scores near zero to seven digits, which an objective exact to "
-            "the last digit does not determine where it has little curvature."
-        )
-        failures["check_sample_weight_equivalence_on_dense_data"] = reason
-        failures["check_sample_weight_equivalence_on_sparse_data"] = reason
     if isinstance(estimator, BMRMRegressor) and estimator.loss == "poisson":
         failures["check_regressor_multioutput"] = (
             "Passes negative targets, in spite of the tag that they must be positive."

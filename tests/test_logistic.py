@@ -27,7 +27,7 @@ from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
-from sklearn_subqn._core.solvers.cd import thinned
+from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 
 SOLVERS = list(L1_SOLVERS)
@@ -217,6 +217,38 @@ def test_elastic_net(seed, l1_ratio):
 # Kernels
 
 
+def sweeps_over_columns(X, index, h, g, w, n_sweeps):
+    """The minimizer of a model, the product of its columns, and the last violation."""
+    m = X.shape[1]
+    columns = sparse.csc_array(X)
+    arrays = columns.indptr.astype(index), columns.indices.astype(index), columns.data
+    kept = h > 0.1
+    positions = np.where(kept, np.cumsum(kept) - 1, -1).astype(index)
+    scaled = np.empty(m + 1, index), np.empty(len(arrays[1]), index)
+    scaled += (np.empty(len(arrays[1])),)
+    squares = np.empty((2, m))
+    coordinate_descent.scale_columns(
+        *arrays, np.arange(m), np.sqrt(h), positions, *scaled, squares
+    )
+    A = np.sqrt(h[kept])[:, None] * X[kept]
+    size = scaled[0][-1]
+    made = sparse.csc_array((scaled[2][:size], scaled[1][:size], scaled[0]), A.shape)
+    assert_allclose(made.toarray(), A, rtol=1e-6)
+    assert_allclose(squares[0], (A**2).sum(axis=0), rtol=1e-6)
+    assert_allclose(squares.sum(axis=0), (X**2).T @ h, rtol=1e-5)
+    v, image, worst = w.copy(), np.zeros(len(A)), np.inf
+    for _ in range(n_sweeps):
+        worst = coordinate_descent.sweep_columns(
+            *scaled, np.arange(m), image, g, squares[0], v, 0.3, 0.1
+        )
+    assert_allclose(image, A @ (v - w), atol=1e-6)
+    out = np.ones(len(A))
+    which = np.array([3, 1, 6])
+    coordinate_descent.add_columns(*scaled, which, w[which], out)
+    assert_allclose(out, 1.0 + A[:, which] @ w[which], atol=1e-6)
+    return v, worst
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 def test_kernels_minimize_the_model(dtype, index):
@@ -224,34 +256,17 @@ def test_kernels_minimize_the_model(dtype, index):
     n, m = 30, 8
     X = (rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.5)).astype(dtype)
     h, g, w = rng.random(n), rng.normal(size=m), rng.normal(size=m)
-    gram = X.T.astype(float) @ (h[:, None] * X)
+    h[:5] *= 0.1
+    gram = X.T.astype(float) @ ((h * (h > 0.1))[:, None] * X)
     v, slopes = w.copy(), g.copy()
     worst, _ = coordinate_descent.sweep_gram(
         gram, slopes, v, np.full(m, 0.3), np.full(m, 0.1), 1e-10, 10_000
     )
     assert worst <= 1e-10
     assert_allclose(slopes, g + gram @ (v - w), atol=1e-9)
-    columns = sparse.csc_array(X)
-    u, product = w.copy(), np.zeros(n)
-    coordinate_descent.sweep_columns(
-        columns.indptr.astype(index),
-        columns.indices.astype(index),
-        columns.data,
-        np.arange(m),
-        h,
-        product,
-        g,
-        np.diag(gram).copy(),
-        u,
-        0.3,
-        0.1,
-        0.0,
-        np.empty(0),
-        1e-10,
-        10_000,
-    )
-    assert_allclose(u, v, atol=1e-7)
-    assert_allclose(product, h * (X @ (u - w)), atol=1e-6)
+    u, worst = sweeps_over_columns(X, index, h, g, w, 500)
+    assert worst <= 1e-7
+    assert_allclose(u, v, atol=1e-6)
     # Conditions of optimality, from the formula.
     total = g + gram @ (v - w) + 0.1 * v
     assert_allclose(total[v != 0.0], -0.3 * np.sign(v[v != 0.0]), atol=1e-9)
@@ -284,23 +299,22 @@ def test_block_kernel_minimizes_the_model(dtype, index, fit_intercept):
     )
     coordinate_descent.squares(*arrays, diagonal, squares)
     assert_allclose(squares, (A * A).T @ diagonal, rtol=1e-6)
-    worst, _ = coordinate_descent.sweep_blocks(
-        *arrays,
-        a,
-        s,
-        p,
-        product,
-        g,
-        2.0 * squares,
-        v,
-        0.3,
-        0.1,
-        free_gradient,
-        2.0 * diagonal.sum(axis=0),
-        b,
-        1e-10,
-        100_000,
-    )
+    for _ in range(3000):
+        worst = coordinate_descent.sweep_blocks(
+            *arrays,
+            a,
+            s,
+            p,
+            product,
+            g,
+            2.0 * squares,
+            v,
+            0.3,
+            0.1,
+            free_gradient,
+            2.0 * diagonal.sum(axis=0),
+            b,
+        )
     assert worst <= 1e-10
     z = A @ (v - w)
     z = z + b if fit_intercept else z
@@ -329,6 +343,29 @@ def test_several_classes_by_columns_and_by_matrix_agree(
     assert by_columns.lower_bound <= joint.point.value + ROUNDING
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_predicted_dual_points_prove_no_more_than_is_true(n_classes):
+    """Damping moves the sums over classes of predicted dual variables away from 0."""
+    X, y = data(n_classes=n_classes)
+    objective = problem(X, y, alpha=5e-3, fit_intercept=False)
+    optimum = solve(objective, tol=1e-12).point
+    rng = np.random.default_rng(0)
+    for longest in (0.01, 1.0, 100.0):
+        p = 0.1 * rng.normal(size=objective.n_params)
+        line = objective.at(optimum.w - p).along(p)
+        coordinates = np.arange(objective.design.n_coef)
+        model = quadratic.QuadraticModel(
+            line.start, coordinates, coordinates, 10, longest, 0.01
+        )
+        dual, error = predicted_dual(line, line.point(1.0), model)
+        assert objective.loss.feasible(dual, objective.targets, objective.weights).all()
+        assert error >= -ROUNDING
+        if n_classes > 2:
+            assert_allclose(dual.sum(axis=1), 0.0, atol=1e-14)
+        bound = objective.dual_bound(dual, objective.design.adjoint(dual))
+        assert -np.inf < bound <= optimum.value + ROUNDING
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("in_single", [True, False])
@@ -342,13 +379,13 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     monkeypatch.setattr(design_module, "_DENSE_BYTES", 1000)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
-    model = quadratic.QuadraticModel(point, coordinates, 10)
+    model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0, 0.01)
     assert not model.by_columns
     assert model.accurate == (not in_single)
     basis = np.eye(objective.n_params)[
         np.append(coordinates, np.arange(n_coef, objective.n_params))
     ]
-    added = quadratic.damping(point)
+    added = quadratic.damping(point, 6.0)
     scores = [objective.design.forward(one) for one in basis]
     products = [
         objective.design.adjoint(point.curvature.apply(z.copy()) + added * z)
@@ -391,8 +428,8 @@ def test_models_without_any_use_of_their_columns():
         )
         point = settle(objective.origin())
         columns = objective.design.columns(np.arange(12))
-        added = quadratic.damping(point)
-        step = quadratic.ColumnStep(
+        added = quadratic.damping(point, 6.0)
+        step = quadratic.BlockStep(
             columns, point.curvature, added, 10.0, 0.0, int(fit_intercept)
         )
         start = np.zeros((12 + fit_intercept, 3))
@@ -401,6 +438,23 @@ def test_models_without_any_use_of_their_columns():
         v = step.minimize(gradient, start, 1e-12, 2000)
         assert not v[:12].any()
         assert bool(v[12:].any()) == fit_intercept
+
+
+def test_columns_whose_rows_hardly_count_are_used_all_the_same(monkeypatch):
+    """Rows of little weight, which models of columns leave out, with large values."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 20)), rng.integers(2, size=200)
+    X[:, 12:] = 0.0
+    X[-40:] = 0.0
+    X[-40:, 12:] = 1e4 * rng.normal(size=(40, 8))
+    weights = np.where(np.arange(200) < 160, 1.0, 1e-4)
+    objective = problem(sparse.csr_array(X), y, alpha=1e-3, weights=weights)
+    by_matrix = solve(objective)
+    monkeypatch.setattr(quadratic, "_MAX_GRAM", 0)
+    by_columns = solve(objective)
+    assert by_columns.status == "converged"
+    assert by_columns.point.value == pytest.approx(by_matrix.point.value, rel=1e-8)
+    assert np.any(by_columns.point.w[12:20] != 0.0)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -417,7 +471,9 @@ def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
     steps = []
     for largest in (0, 1000):
         monkeypatch.setattr(quadratic, "_MAX_GRAM", largest)
-        model = quadratic.QuadraticModel(point, np.arange(30), 5000)
+        model = quadratic.QuadraticModel(
+            point, np.arange(30), np.arange(30), 5000, 6.0, 0.01
+        )
         steps.append(model.minimize(point.w, point.risk_gradient, 1e-10, 5000))
     assert np.any(steps[0] != 0.0)
     assert_allclose(steps[0], steps[1], atol=1e-6)
@@ -439,13 +495,9 @@ def test_kernels_refuse_arrays_of_different_lengths():
     for j, bad in ((0, out), (1, short), (2, square), (4, out), (5, square), (6, out)):
         wrong = [bad if i == j else array for i, array in enumerate(good)]
         with pytest.raises(ValueError, match="differ in length"):
-            coordinate_descent.sweep_blocks(
-                *arrays, *wrong, 0.1, 0.0, none, none, none, 0.0, 1
-            )
+            coordinate_descent.sweep_blocks(*arrays, *wrong, 0.1, 0.0, none, none, none)
     with pytest.raises(ValueError, match="intercepts differ in length"):
-        coordinate_descent.sweep_blocks(
-            *arrays, *good, 0.1, 0.0, none, none, short, 0.0, 1
-        )
+        coordinate_descent.sweep_blocks(*arrays, *good, 0.1, 0.0, none, none, short)
 
 
 # Optima
@@ -616,7 +668,8 @@ def test_samples_of_tall_data():
     direct = L1LogisticOWLQN(alpha=1e-3, tol=1e-10, solver="cd").fit(X, y)
     assert model.dual_gap_ <= 1e-6 * model.objective_
     assert model.objective_ - model.dual_gap_ <= direct.objective_ + ROUNDING
-    assert model.history_[0].objective[0] < 1.01 * direct.objective_
+    # After w = 0 comes the solution on a sample.
+    assert model.history_[0].objective[1] < 1.01 * direct.objective_
     # Classes one after the other, and a sample without any weight.
     order = np.argsort(y, kind="stable")
     by_class = L1LogisticOWLQN(alpha=1e-3, tol=1e-6).fit(X[order], y[order])

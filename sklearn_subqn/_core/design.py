@@ -16,11 +16,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg, sparse
 
-from .kernels import ascent, gram, multiclass_ascent, multilabel_ascent
+from .kernels import (
+    ascent,
+    coordinate_descent,
+    gram,
+    multiclass_ascent,
+    multilabel_ascent,
+)
 from .losses._base import (
     Floats,
     Intervals,
     LabelSets,
+    Mask,
     Rows,
     RowwiseDual,
 )
@@ -794,6 +801,25 @@ class Columns:
         shape = (self._design.n_rows, len(indptr) - 1)
         matrix = sparse.csc_array((data, indices, indptr), shape=shape)
         return matrix[:, self.positions[which]].astype(np.float64, copy=False)
+
+    def scaled(
+        self, scales: Floats, kept: Mask
+    ) -> tuple[tuple[Any, Any, Floats], tuple[Floats, Floats]]:
+        """Return some of the rows of diag(scales) A.
+
+        As arrays indptr, indices and data of a CSC matrix, and the squared norms of its
+        columns and of what they are without.
+        """
+        indptr, indices, data = self.arrays
+        size = int(np.diff(indptr)[self.positions].sum())
+        rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(indices.dtype)
+        own = np.empty(len(self.positions) + 1, indptr.dtype)
+        scaled = own, np.empty(size, indices.dtype), np.empty(size)
+        squares = np.empty((2, len(self.positions)))
+        coordinate_descent.scale_columns(
+            indptr, indices, data, self.positions, scales, rows, *scaled, squares
+        )
+        return scaled, (squares[0], squares[1])
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""

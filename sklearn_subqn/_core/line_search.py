@@ -312,6 +312,16 @@ def _middle_of_flat(derivatives: Derivatives, step: float) -> float:
     return step + 0.5 * sum(ends)
 
 
+def rounding_of(point: Point) -> float:
+    """Return about how much J at a point is off by rounding.
+
+    That is a share of J itself, and of the scores, of whose differences losses are.
+    """
+    scores = np.abs(point.scores).reshape(len(point.scores), -1).max(axis=1)
+    scale = abs(point.value) + float(point.objective.weights @ scores)
+    return float(4.0 * np.finfo(float).eps * scale)
+
+
 def backtrack(line: Line, decrease: float) -> float:
     """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, 0 if none does.
 
@@ -324,7 +334,7 @@ def backtrack(line: Line, decrease: float) -> float:
     """
     start = line.start.value
     # Close to the optimum rounding hides what a good step gains.
-    rounding = 4.0 * np.finfo(float).eps * abs(start)
+    rounding = rounding_of(line.start)
     if not decrease < rounding:
         return 0.0
     step = 1.0

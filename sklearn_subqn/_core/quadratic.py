@@ -20,7 +20,7 @@ from .objective import Objective, Point
 _MAX_GRAM = 1000
 
 # Forming H takes the time of this many sweeps over the columns for each entry of a row.
-_SWEEPS_PER_ENTRY = 0.4
+_SWEEPS_PER_ENTRY = 2.0
 
 # H of a multinomial model is formed for so many coordinates in any case, and in single
 # precision for more, of which memory holds so many, where it takes the time of so many
@@ -28,19 +28,18 @@ _SWEEPS_PER_ENTRY = 0.4
 _MAX_JOINT, _MAX_SINGLE = 600, 5000
 _MAX_PRODUCTS = 400.0
 
-# The longest step that a model takes in a score on account of its own row.
-_LONGEST = 50.0
-
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved.
 _SWEEPS = 30
 
-# Sweeps over columns, so many altogether, alternate in rounds with conjugate gradients.
-_ROUND, _MAX_SWEEPS = 5, 50
+# Sweeps over columns, so many altogether, are extrapolated after each of these.
+_EXTRAPOLATED, _MAX_SWEEPS = 15, 300
 
-# These end after so many steps, or where residuals are this share of those before,
-# where curvature is this share of what the diagonal promises, or where more than this
-# share of the coordinates would change signs: then the zeros are not yet found.
-_MAX_CG = 50
+# With several scores per row they alternate in rounds with conjugate gradients.
+_ROUND, _MAX_BLOCK_SWEEPS = 5, 50
+
+# These end where residuals are this share of those before, where curvature is this
+# share of what the diagonal promises, or where more than this share of the coordinates
+# would change signs: then the zeros are not yet found.
 _CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 
 # Shares of a step that are tried, with coordinates set to zero that would change signs,
@@ -144,7 +143,165 @@ class GramStep:
 
 
 class ColumnStep:
-    """Coordinate descent on the columns themselves (CSC).
+    """Coordinate descent on the columns themselves (CSC), for one score per row.
+
+    Sweeps over all coordinates find those that are not zero. Sweeps over these converge
+    linearly, and are extrapolated every so often (Bertrand and Massias 2021).
+
+    With second derivatives h, H = AᵀA for the columns A of diag(√h) X. Rows with the
+    smallest ones, which hardly matter, take no part.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of X, of shape (n, m).
+    h : ndarray of shape (n,)
+    needed : ndarray of bool of shape (m,)
+        Columns that are likely to change. These do not lose much by rows that take no
+        part.
+    negligible : float
+        Share of the sum of h that such rows may have.
+    l1, l2 : float
+        Factors of the penalties.
+    n_free : int
+        1 if there are intercepts, else 0.
+
+    Attributes
+    ----------
+    kept : ndarray of bool of shape (n,)
+        The rows that take part.
+    """
+
+    _arrays: tuple[Any, Any, Any]
+
+    def __init__(
+        self,
+        columns: Any,
+        h: Floats,
+        needed: Mask,
+        negligible: float,
+        l1: float,
+        l2: float,
+        n_free: int,
+    ) -> None:
+        self._l1, self._l2 = l1, l2
+        self._n_free = n_free
+        roots = np.sqrt(h)
+        self.kept = without_smallest(h, negligible)
+        self._arrays, (self._squares, lost) = columns.scaled(roots, self.kept)
+        if np.any(lost[needed] > self._squares[needed]):
+            self.kept = np.ones_like(self.kept)
+            self._arrays, (self._squares, _) = columns.scaled(roots, self.kept)
+        self._roots = roots[self.kept]
+
+    def minimize(
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
+        v, image = np.array(start, order="C"), np.zeros((len(self._roots), 1))
+        m = len(v) - self._n_free
+        left = min(limit, _MAX_SWEEPS)
+        while True:
+            violation = self._sweep(np.arange(m), gradient, v, image)
+            left -= 1
+            if violation <= tol or left <= 0:
+                return v
+            face = np.flatnonzero(v[:m].any(axis=1))
+            both = np.append(face, np.arange(m, len(v)))
+            iterates = [v[both]]
+            while left > 0 and violation > tol and len(iterates) <= _EXTRAPOLATED:
+                violation = self._sweep(face, gradient, v, image)
+                left -= 1
+                iterates.append(v[both])
+            if len(iterates) > _EXTRAPOLATED:
+                step = extrapolation(iterates, len(face))
+                self._try(step, face, gradient, v, image)
+                self._go_on(v[both] - iterates[0], face, gradient, v, image)
+
+    def _try(
+        self, step: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
+    ) -> None:
+        """Take a step of some coordinates and the free ones if the model falls."""
+        m = len(face)
+        both = np.append(face, np.arange(len(v) - self._n_free, len(v)))
+        old, new = v[both], v[both] + step
+        change = self._forward(step, face)
+        fall = float(np.vdot(gradient[both], step))
+        fall += float(np.vdot(change, image) + 0.5 * np.vdot(change, change))
+        fall += self._l1 * float((np.abs(new[:m]) - np.abs(old[:m])).sum())
+        fall += 0.5 * self._l2 * float(np.vdot(step[:m], new[:m] + old[:m]))
+        if fall < 0.0:
+            v[both] = new
+            image += change
+
+    def _go_on(
+        self, change: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
+    ) -> None:
+        """Go on along a change to the minimum, or until a coordinate vanishes.
+
+        Where the model is nearly flat, sweeps change v by about the same ever again.
+        """
+        m = len(face)
+        both = np.append(face, np.arange(len(v) - self._n_free, len(v)))
+        old, penalized = v[both], slice(m)
+        z = self._forward(change, face)
+        slopes = gradient[both].copy()
+        slopes[penalized] += self._l1 * np.sign(old[penalized])
+        slopes[penalized] += self._l2 * old[penalized]
+        slope = float(np.vdot(slopes, change) + np.vdot(z, image))
+        curvature = float(np.vdot(z, z))
+        curvature += self._l2 * float(np.vdot(change[penalized], change[penalized]))
+        ahead = old[penalized] * change[penalized] < 0.0
+        lengths = -old[penalized][ahead] / change[penalized][ahead]
+        length = float(lengths.min(initial=np.inf))
+        if slope < 0.0 and length * curvature > -slope:
+            length = -slope / curvature
+        if slope < 0.0 and np.isfinite(length):
+            step = length * change
+            vanishing = (old + step)[penalized] * old[penalized] <= 0.0
+            step[penalized][vanishing] = -old[penalized][vanishing]
+            self._try(step, face, gradient, v, image)
+
+    def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
+        """Minimize over the free coordinates, and one after the other of some more.
+
+        Returns the largest violation, and keeps v and the ``image`` of its change, the
+        product with A, up to date.
+        """
+        violation = 0.0
+        if self._n_free:
+            slope = float(gradient[-1, 0] + self._roots @ image[:, 0])
+            total = float(self._roots @ self._roots)
+            step = -slope / total if total > 0.0 else 0.0
+            v[-1, 0] += step
+            image[:, 0] += step * self._roots
+            violation = abs(slope)
+        coef = v[which, 0]
+        worst = coordinate_descent.sweep_columns(
+            *self._arrays,
+            which,
+            image[:, 0],
+            gradient[which, 0],
+            self._squares[which],
+            coef,
+            self._l1,
+            self._l2,
+        )
+        v[which, 0] = coef
+        return max(violation, worst)
+
+    def _forward(self, step: Floats, face: Rows) -> Floats:
+        """Return the product of A with a step of some coordinates and the free ones."""
+        z = np.zeros((len(self._roots), 1))
+        coordinate_descent.add_columns(
+            *self._arrays, face, np.ascontiguousarray(step[: len(face), 0]), z[:, 0]
+        )
+        if self._n_free:
+            z[:, 0] += step[-1, 0] * self._roots
+        return z
+
+
+class BlockStep:
+    """Coordinate descent on columns for several scores per row, all at a time.
 
     Sweeps find the coordinates that are not zero; every few of them the linear system
     of these is solved by conjugate gradients.
@@ -152,15 +309,15 @@ class ColumnStep:
     Parameters
     ----------
     columns : Columns
-        Of shape (n, m).
+        Of X, of shape (n, m).
     curvature : Curvature
     added : ndarray of the shape of the scores
         Added to the diagonals of the curvature.
-    l1, l2 : float
-        Factors of the penalties.
-    n_free : int
-        1 if there are intercepts, else 0.
+    l1, l2, n_free
+        As of ``ColumnStep``.
     """
+
+    _arrays: tuple[Any, Any, Any]
 
     def __init__(
         self,
@@ -171,84 +328,60 @@ class ColumnStep:
         l2: float,
         n_free: int,
     ) -> None:
+        self._l1, self._l2 = l1, l2
+        self._n_free = n_free
         self._columns = columns
         self._curvature = curvature
         self._added = added
-        self._l1, self._l2 = l1, l2
-        self._n_free = n_free
-        diagonal = curvature.diagonal() + added
-        diagonal = np.ascontiguousarray(diagonal.reshape(len(diagonal), -1))
-        m = len(columns.positions)
-        self._diagonal = np.empty((m + n_free, diagonal.shape[1]))
-        indptr, indices, data = columns.arrays
+        a, s, p = curvature.rank_one()
+        self._matrices: tuple[Floats, Floats, Floats] = a + added, s, p
+        # Entries beside the diagonal are at most as large as it, altogether.
+        diagonal = 2.0 * (curvature.diagonal() + added)
+        self._free_bounds = diagonal.sum(axis=0)
+        self._bounds = np.empty((len(columns.positions), diagonal.shape[1]))
+        self._arrays = columns.arrays
         coordinate_descent.squares(
-            indptr, indices, data, columns.positions, diagonal, self._diagonal[:m]
+            *self._arrays, columns.positions, diagonal, self._bounds
         )
-        self._diagonal[m:] = diagonal.sum(axis=0)
-        self._h = diagonal
+        free = np.repeat(self._free_bounds[np.newaxis], n_free, axis=0)
+        self._diagonals = 0.5 * np.concatenate([self._bounds, free])
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
-        gradient, v = np.ascontiguousarray(gradient), np.array(start, order="C")
-        product = np.zeros_like(self._h)
-        max_cg = min(limit, _MAX_CG)
-        limit = min(limit, _MAX_SWEEPS)
+        v = np.array(start, order="C")
+        image = np.zeros(self._added.shape)
+        m = len(self._bounds)
+        limit = min(limit, _MAX_BLOCK_SWEEPS)
         for done in range(0, limit, _ROUND):
-            n_sweeps = min(_ROUND, limit - done)
-            violation = self._sweep(gradient, v, product, tol, n_sweeps)
-            if violation <= tol or done + n_sweeps == limit:
+            violation = self._sweep(np.arange(m), gradient, v, image)
+            if violation <= tol:
                 break
-            self._solve_face(gradient, v, product, tol, max_cg)
+            used = np.flatnonzero(v[:m].any(axis=1))
+            for _ in range(_ROUND - 1):
+                self._sweep(used, gradient, v, image)
+            if done + _ROUND < limit:
+                self._solve_face(gradient, v, image, tol, limit)
         return v
 
-    def _sweep(
-        self, gradient: Floats, v: Floats, product: Floats, tol: float, n_sweeps: int
-    ) -> float:
-        m = len(v) - self._n_free
-        indptr, indices, data = self._columns.arrays
-        if v.shape[1] == 1:
-            violation, _ = coordinate_descent.sweep_columns(
-                indptr,
-                indices,
-                data,
-                self._columns.positions,
-                self._h[:, 0],
-                product[:, 0],
-                gradient[:m, 0],
-                self._diagonal[:m, 0],
-                v[:m, 0],
-                self._l1,
-                self._l2,
-                float(gradient[m:].sum()),
-                v[m:, 0],
-                tol,
-                n_sweeps,
-            )
-            return violation
-        a, s, p = self._curvature.rank_one()
-        # Entries beside the diagonal are at most as large as it, altogether.
-        bounds = 2.0 * self._diagonal
-        violation, _ = coordinate_descent.sweep_blocks(
-            indptr,
-            indices,
-            data,
-            self._columns.positions,
-            a + self._added,
-            s,
-            p,
-            product,
-            gradient[:m],
-            bounds[:m],
-            v[:m],
+    def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
+        m = len(self._bounds)
+        coef = v[which]
+        violation = coordinate_descent.sweep_blocks(
+            *self._arrays,
+            self._columns.positions[which],
+            *self._matrices,
+            image,
+            gradient[which],
+            self._bounds[which],
+            coef,
             self._l1,
             self._l2,
             gradient[m:].ravel(),
-            bounds[m:].ravel(),
+            self._free_bounds,
             v[m:].ravel(),
-            tol,
-            n_sweeps,
         )
+        v[which] = coef
         return violation
 
     def _solve_face(
@@ -265,7 +398,7 @@ class ColumnStep:
         inside = (w != 0.0) | (free > 0.0)
         signs = np.where(free > 0.0, 0.0, np.sign(w))
         l2 = self._l2 * (1.0 - free)
-        scale = (self._diagonal[face] + l2) * inside
+        scale = (self._diagonals[face] + l2) * inside
         inverse = np.zeros_like(w)
         np.divide(1.0, scale, out=inverse, where=scale > 0.0)
 
@@ -313,23 +446,42 @@ class ColumnStep:
                 return
 
     def _apply(self, z: Floats) -> Floats:
-        """Return the product of the curvature with changes of the scores."""
-        if z.shape[1] == 1:
-            return self._h * z
-        added = self._added * z
-        added += self._curvature.apply(z)
-        return added
+        change = self._added * z
+        change += self._curvature.apply(z.copy())
+        return change
 
 
-def damping(point: Point) -> Floats:
+def extrapolation(iterates: list[Floats], n_penalized: int) -> Floats:
+    """Return the step from the last of some iterates to where they lead.
+
+    Of their affine combinations it is the one with the least change (Anderson 1965).
+    The first ``n_penalized`` entries do not change their signs, but vanish instead.
+    """
+    changes = np.diff([v.ravel() for v in iterates], axis=0)
+    shares = linalg.lstsq(changes @ changes.T, np.ones(len(changes)))[0]
+    last, penalized = iterates[-1], slice(n_penalized)
+    ahead = np.tensordot(shares / shares.sum(), iterates[1:], axes=1)
+    ahead[penalized][ahead[penalized] * last[penalized] <= 0.0] = 0.0
+    return np.asarray(ahead - last)
+
+
+def damping(point: Point, longest: float) -> Floats:
     """Return what models add to second derivatives, of the shape of the scores.
 
     Far on its wrong side a loss is linear, with a slope but hardly any curvature, and
     Newton's method would take steps of any size. A model's curvature is at least the
-    slope over ``_LONGEST``.
+    slope over ``longest``, the longest step of a score on account of its own row.
     """
-    slopes = np.abs(point.dual) / _LONGEST
+    slopes = np.abs(point.dual) / longest
     return np.maximum(slopes - point.curvature.diagonal(), 0.0)
+
+
+def without_smallest(h: Floats, share: float) -> Mask:
+    """Return which entries are left without the smallest, a share of their sum."""
+    smallest_first = np.sort(h)
+    total = np.cumsum(smallest_first)
+    n = int(np.searchsorted(total, share * total[-1]))
+    return np.asarray(h >= smallest_first[min(n, len(h) - 1)])
 
 
 class QuadraticModel:
@@ -343,8 +495,14 @@ class QuadraticModel:
     coordinates : ndarray of shape (m,)
         Those of w that may change, of the penalized ones, in ascending order. Without
         H, all those of the same features may.
+    needed : ndarray of int
+        Those that are likely to change.
     n_sweeps : int
         About how many sweeps will be needed, which decides whether H is formed.
+    longest : float
+        As of ``damping``.
+    negligible : float
+        As of ``ColumnStep``.
 
     Attributes
     ----------
@@ -354,14 +512,24 @@ class QuadraticModel:
         Whether it is, in double precision, so that accuracy is cheap.
     """
 
-    def __init__(self, point: Point, coordinates: Rows, n_sweeps: int) -> None:
+    def __init__(
+        self,
+        point: Point,
+        coordinates: Rows,
+        needed: Rows,
+        n_sweeps: int,
+        longest: float,
+        negligible: float,
+    ) -> None:
         objective = point.objective
         self._design = objective.design
         self._curvature = point.curvature
-        self._added = damping(point)
+        self._added = damping(point, longest)
+        self._h = self._curvature.diagonal() + self._added
         self._coordinates = coordinates
         self._n_outputs = K = self._design.n_outputs or 1
-        self._features = features = np.unique(coordinates // K)
+        features = coordinates if K == 1 else np.unique(coordinates // K)
+        self._features = features
         self._columns = columns = self._design.columns(features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
@@ -383,8 +551,8 @@ class QuadraticModel:
             self._step = GramStep(
                 gram, self._l1 * penalized, self._l2 * penalized, inside
             )
-        else:
-            self._step = ColumnStep(
+        elif K > 1:
+            self._step = BlockStep(
                 columns,
                 self._curvature,
                 self._added,
@@ -392,6 +560,17 @@ class QuadraticModel:
                 self._l2,
                 self._n_free,
             )
+        else:
+            self._step = ColumnStep(
+                columns,
+                self._h,
+                np.isin(features, needed),
+                negligible,
+                self._l1,
+                self._l2,
+                self._n_free,
+            )
+            self._h = np.where(self._step.kept, self._h, 0.0)
 
     def covers(self, coordinates: Rows) -> bool:
         """Whether all of these coordinates may change."""
@@ -436,12 +615,17 @@ class QuadraticModel:
 
     def _gram(self) -> Floats:
         """Return H of the features, and of the intercept if there is one."""
-        h = self._curvature.diagonal() + self._added
-        gram = self._columns.gram(h)
+        gram = self._columns.gram(self._h)
         if not self._n_free:
             return gram
-        border = self._columns.adjoint(h)[:, np.newaxis]
-        return np.block([[gram, border], [border.T, np.array([[h.sum()]])]])
+        border = self._columns.adjoint(self._h)[:, np.newaxis]
+        return np.block([[gram, border], [border.T, np.array([[self._h.sum()]])]])
+
+    def change_of_dual(self, dscores: Floats) -> Floats:
+        """Return the change of the dual point that the model predicts for a step."""
+        if dscores.ndim == 1:
+            return self._h * dscores
+        return self._added * dscores + self._curvature.apply(dscores.copy())
 
     def minimize(
         self, w: Floats, gradient: Floats, tol: float, max_sweeps: int

@@ -15,23 +15,38 @@ def sweep_gram(
     tol: float,
     max_sweeps: int,
 ) -> tuple[float, int]: ...
-def sweep_columns(
+def scale_columns(
     indptr: NDArray[Any],
     indices: NDArray[Any],
     values: NDArray[Any],
     columns: Positions,
-    h: Floats,
-    product: Floats,
+    scales: Floats,
+    positions: NDArray[Any],
+    out_indptr: NDArray[Any],
+    out_indices: NDArray[Any],
+    out_values: Floats,
+    squares: Floats,
+) -> None: ...
+def sweep_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: Floats,
+    columns: Positions,
+    image: Floats,
     gradient: Floats,
-    diagonal: Floats,
+    squares: Floats,
     coef: Floats,
     l1: float,
     l2: float,
-    free_gradient: float,
-    free: Floats,
-    tol: float,
-    max_sweeps: int,
-) -> tuple[float, int]: ...
+) -> float: ...
+def add_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: Floats,
+    columns: Positions,
+    coef: Floats,
+    out: Floats,
+) -> None: ...
 def squares(
     indptr: NDArray[Any],
     indices: NDArray[Any],
@@ -57,6 +72,4 @@ def sweep_blocks(
     free_gradient: Floats,
     free_bounds: Floats,
     free: Floats,
-    tol: float,
-    max_sweeps: int,
-) -> tuple[float, int]: ...
+) -> float: ...

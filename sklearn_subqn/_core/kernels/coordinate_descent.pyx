@@ -40,6 +40,20 @@ cdef inline double _violation(double v, double slope, double l1) noexcept nogil:
     return slope if slope > 0.0 else 0.0
 
 
+cdef inline double _product(
+    const double* values, const integer* indices, Py_ssize_t size, const double[::1] x
+) noexcept nogil:
+    """Return the product of a sparse vector with x, in several partial sums."""
+    cdef double a = 0.0, b = 0.0
+    cdef Py_ssize_t i
+    for i in range(0, size - 1, 2):
+        a += values[i] * x[indices[i]]
+        b += values[i + 1] * x[indices[i + 1]]
+    if size % 2:
+        a += values[size - 1] * x[indices[size - 1]]
+    return a + b
+
+
 def sweep_gram(
     const double[:, ::1] gram,
     double[::1] gradient,
@@ -95,86 +109,123 @@ def sweep_gram(
     return worst, sweep
 
 
-def sweep_columns(
+def scale_columns(
     const integer[::1] indptr,
     const integer[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
-    const double[::1] h,
-    double[::1] product,
+    const double[::1] scales,
+    const integer[::1] positions,
+    integer[::1] out_indptr,
+    integer[::1] out_indices,
+    double[::1] out_values,
+    double[:, ::1] squares,
+):
+    """Write some columns of X (CSC) with their rows times ``scales``.
+
+    Row i becomes row ``positions[i]``, or is left out where that is negative. Arrays
+    ``out_indices`` and ``out_values`` have room for all entries of the columns.
+    ``squares`` of shape (2, m) receives the squared norms of what is written, and of
+    what is left out.
+    """
+    cdef Py_ssize_t m = columns.shape[0], c, j, i, end = 0
+    cdef double scaled, square, total
+    cdef bint kept
+    if out_indptr.shape[0] != m + 1 or squares.shape[0] != 2 or squares.shape[1] != m:
+        raise ValueError("columns and results differ in length.")
+    if indices.shape[0] != values.shape[0] or scales.shape[0] != positions.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    for c in range(m):
+        end += indptr[columns[c] + 1] - indptr[columns[c]]
+    if out_indices.shape[0] < end or out_values.shape[0] < end:
+        raise ValueError("there is no room for the columns.")
+    with nogil:
+        end = 0
+        out_indptr[0] = 0
+        for c in range(m):
+            j = columns[c]
+            square = total = 0.0
+            for i in range(indptr[j], indptr[j + 1]):
+                # Written in any case, since branches would take longer.
+                scaled = scales[indices[i]] * values[i]
+                out_indices[end] = positions[indices[i]]
+                out_values[end] = scaled
+                kept = positions[indices[i]] >= 0
+                end += kept
+                total += scaled * scaled
+                square += kept * (scaled * scaled)
+            out_indptr[c + 1] = <integer> end
+            squares[0, c] = square
+            squares[1, c] = total - square
+
+
+def sweep_columns(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const double[::1] values,
+    const Py_ssize_t[::1] columns,
+    double[::1] image,
     const double[::1] gradient,
-    const double[::1] diagonal,
+    const double[::1] squares,
     double[::1] coef,
     double l1,
     double l2,
-    double free_gradient,
-    double[::1] free,
-    double tol,
-    Py_ssize_t max_sweeps,
 ):
-    """Minimize a model with H = Xᵀ diag(h) X over some columns of X, in place.
+    """Minimize a model with H = AᵀA over some columns of A, one after the other.
 
-    X is given by columns (CSC), ``columns`` are those taking part, and ``gradient``,
-    ``diagonal`` and ``coef`` hold g, the diagonal of H and v for each of them.
-    ``product`` holds h X (v - w) of shape (n,) and is kept up to date; entries of h and
-    product that are zero stay so. ``free`` is empty, or holds the intercept, which is
-    minimized over once a sweep and whose gradient at w is ``free_gradient``. Sweeps
-    are chosen, and results returned, as by ``sweep_gram``.
+    A is given by columns (CSC), ``columns`` are those taking part, and ``gradient``,
+    ``squares`` and ``coef`` hold g, the diagonal of H and v for each of them. ``image``
+    holds A (v - w) and is kept up to date. Returns the largest violation on the way.
     """
-    cdef Py_ssize_t n = h.shape[0], m = columns.shape[0], i, j, k, sweep = 0
-    cdef double old, new, step, curvature, slope, violation, worst = 0.0, total = 0.0
-    cdef bint whole = True, has_free = free.shape[0] > 0
-    if product.shape[0] != n or gradient.shape[0] != m or diagonal.shape[0] != m:
-        raise ValueError("arrays of a model differ in length.")
+    cdef Py_ssize_t m = columns.shape[0], i, j, k, start, stop
+    cdef double old, step, curvature, slope, violation, worst = 0.0
+    if gradient.shape[0] != m or squares.shape[0] != m or coef.shape[0] != m:
+        raise ValueError("columns and coefficients differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    with nogil:
+        for k in range(m):
+            old = coef[k]
+            curvature = squares[k] + l2
+            if curvature <= 0.0:
+                continue
+            j = columns[k]
+            start, stop = indptr[j], indptr[j + 1]
+            slope = gradient[k] + l2 * old
+            if stop > start:
+                slope += _product(&values[start], &indices[start], stop - start, image)
+            violation = _violation(old, slope, l1)
+            if violation > worst:
+                worst = violation
+            if violation == 0.0:
+                continue
+            coef[k] = _minimizer(old, slope, curvature, l1)
+            step = coef[k] - old
+            if step != 0.0:
+                for i in range(start, stop):
+                    image[indices[i]] += step * values[i]
+    return worst
+
+
+def add_columns(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const double[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[::1] coef,
+    double[::1] out,
+):
+    """Add the product of some columns of a matrix (CSC) with ``coef`` to ``out``."""
+    cdef Py_ssize_t m = columns.shape[0], i, k
     if coef.shape[0] != m:
         raise ValueError("columns and coefficients differ in length.")
     if indices.shape[0] != values.shape[0]:
         raise ValueError("indices and values differ in length.")
     with nogil:
-        if has_free:
-            for i in range(n):
-                total += h[i]
-        while sweep < max_sweeps:
-            sweep += 1
-            worst = 0.0
-            if has_free and total > 0.0:
-                slope = free_gradient
-                for i in range(n):
-                    slope += product[i]
-                worst = fabs(slope)
-                step = -slope / total
-                free[0] += step
-                for i in range(n):
-                    product[i] += step * h[i]
-            for k in range(m):
-                old = coef[k]
-                if not whole and old == 0.0:
-                    continue
-                curvature = diagonal[k] + l2
-                if curvature <= 0.0:
-                    continue
-                j = columns[k]
-                slope = gradient[k] + l2 * old
-                for i in range(indptr[j], indptr[j + 1]):
-                    slope += values[i] * product[indices[i]]
-                violation = _violation(old, slope, l1)
-                if violation > worst:
-                    worst = violation
-                if violation == 0.0:
-                    continue
-                new = _minimizer(old, slope, curvature, l1)
-                step = new - old
-                if step != 0.0:
-                    coef[k] = new
-                    for i in range(indptr[j], indptr[j + 1]):
-                        product[indices[i]] += step * values[i] * h[indices[i]]
-            if worst <= tol:
-                if whole:
-                    break
-                whole = True
-            else:
-                whole = sweep % 10 == 0
-    return worst, sweep
+        for k in range(m):
+            if coef[k] != 0.0:
+                for i in range(indptr[columns[k]], indptr[columns[k] + 1]):
+                    out[indices[i]] += coef[k] * values[i]
 
 
 def squares(
@@ -223,22 +274,21 @@ def sweep_blocks(
     const double[::1] free_gradient,
     const double[::1] free_bounds,
     double[::1] free,
-    double tol,
-    Py_ssize_t max_sweeps,
 ):
     """Minimize a model of k scores per row over some columns of X, in place.
 
-    The matrix of row i is M_i = diag(a_i) - s_i p_i p_iᵀ. X and ``columns`` are as for
-    ``sweep_columns``; ``gradient``, ``bounds`` and ``coef`` have shape (m, k), where
-    ``bounds`` are diagonals of matrices above those of the columns. All classes of a
-    column take a step at once. ``product`` of shape (n, k) holds M_i times the change
-    of the scores and is kept up to date. ``free`` is empty, or holds k intercepts.
-    Sweeps are chosen, and results returned, as by ``sweep_gram``.
+    The matrix of row i is M_i = diag(a_i) - s_i p_i p_iᵀ. X is given by columns (CSC),
+    ``columns`` are those taking part. ``gradient``, ``bounds`` and ``coef`` of shape
+    (m, k) are theirs, where ``bounds`` are diagonals of matrices above those of the
+    columns. All classes of a column take a step at once. ``product`` of shape (n, k)
+    holds M_i times the change of the scores and is kept up to date. ``free`` is empty,
+    or holds k intercepts, whose gradient at w is ``free_gradient``. Returns the largest
+    violation on the way.
     """
     cdef Py_ssize_t n = product.shape[0], k = product.shape[1], m = columns.shape[0]
-    cdef Py_ssize_t i, j, c, l, row, sweep = 0
+    cdef Py_ssize_t i, j, c, l, row
     cdef double x, scaled, new, violation, worst = 0.0
-    cdef bint whole = True, moved, used
+    cdef bint moved
     cdef double* slopes
     cdef double* steps
     if a.shape[0] != n or p.shape[0] != n or s.shape[0] != n:
@@ -258,76 +308,61 @@ def sweep_blocks(
     slopes = <double*> allocate(2 * k * sizeof(double))
     steps = slopes + k
     with nogil:
-        while sweep < max_sweeps:
-            sweep += 1
-            worst = 0.0
-            if free.shape[0]:
+        if free.shape[0]:
+            for l in range(k):
+                slopes[l] = free_gradient[l]
+            for i in range(n):
                 for l in range(k):
-                    slopes[l] = free_gradient[l]
-                for i in range(n):
-                    for l in range(k):
-                        slopes[l] += product[i, l]
+                    slopes[l] += product[i, l]
+            for l in range(k):
+                if fabs(slopes[l]) > worst:
+                    worst = fabs(slopes[l])
+                steps[l] = 0.0
+                if free_bounds[l] > 0.0:
+                    steps[l] = -slopes[l] / free_bounds[l]
+                free[l] += steps[l]
+            for i in range(n):
+                scaled = 0.0
                 for l in range(k):
-                    if fabs(slopes[l]) > worst:
-                        worst = fabs(slopes[l])
-                    steps[l] = 0.0
-                    if free_bounds[l] > 0.0:
-                        steps[l] = -slopes[l] / free_bounds[l]
-                    free[l] += steps[l]
-                for i in range(n):
-                    scaled = 0.0
-                    for l in range(k):
-                        scaled += p[i, l] * steps[l]
-                    scaled *= s[i]
-                    for l in range(k):
-                        product[i, l] += a[i, l] * steps[l] - scaled * p[i, l]
-            for c in range(m):
-                if not whole:
-                    used = False
-                    for l in range(k):
-                        used = used or coef[c, l] != 0.0
-                    if not used:
-                        continue
-                j = columns[c]
+                    scaled += p[i, l] * steps[l]
+                scaled *= s[i]
                 for l in range(k):
-                    slopes[l] = gradient[c, l] + l2 * coef[c, l]
-                for i in range(indptr[j], indptr[j + 1]):
-                    row = indices[i]
-                    x = values[i]
-                    for l in range(k):
-                        slopes[l] += x * product[row, l]
-                moved = False
+                    product[i, l] += a[i, l] * steps[l] - scaled * p[i, l]
+        for c in range(m):
+            j = columns[c]
+            for l in range(k):
+                slopes[l] = gradient[c, l] + l2 * coef[c, l]
+            for i in range(indptr[j], indptr[j + 1]):
+                row = indices[i]
+                x = values[i]
                 for l in range(k):
-                    steps[l] = 0.0
-                    if bounds[c, l] + l2 <= 0.0:
-                        continue
-                    violation = _violation(coef[c, l], slopes[l], l1)
-                    if violation > worst:
-                        worst = violation
-                    if violation == 0.0:
-                        continue
-                    new = _minimizer(coef[c, l], slopes[l], bounds[c, l] + l2, l1)
-                    steps[l] = new - coef[c, l]
-                    coef[c, l] = new
-                    moved = moved or steps[l] != 0.0
-                if not moved:
+                    slopes[l] += x * product[row, l]
+            moved = False
+            for l in range(k):
+                steps[l] = 0.0
+                if bounds[c, l] + l2 <= 0.0:
                     continue
-                for i in range(indptr[j], indptr[j + 1]):
-                    row = indices[i]
-                    x = values[i]
-                    scaled = 0.0
-                    for l in range(k):
-                        scaled += p[row, l] * steps[l]
-                    scaled *= s[row]
-                    for l in range(k):
-                        product[row, l] += x * (
-                            a[row, l] * steps[l] - scaled * p[row, l]
-                        )
-            if worst <= tol:
-                if whole:
-                    break
-                whole = True
-            else:
-                whole = sweep % 10 == 0
+                violation = _violation(coef[c, l], slopes[l], l1)
+                if violation > worst:
+                    worst = violation
+                if violation == 0.0:
+                    continue
+                new = _minimizer(coef[c, l], slopes[l], bounds[c, l] + l2, l1)
+                steps[l] = new - coef[c, l]
+                coef[c, l] = new
+                moved = moved or steps[l] != 0.0
+            if not moved:
+                continue
+            for i in range(indptr[j], indptr[j + 1]):
+                row = indices[i]
+                x = values[i]
+                scaled = 0.0
+                for l in range(k):
+                    scaled += p[row, l] * steps[l]
+                scaled *= s[row]
+                for l in range(k):
+                    product[row, l] += x * (
+                        a[row, l] * steps[l] - scaled * p[row, l]
+                    )
         free_memory(slopes)
-    return worst, sweep
+    return worst

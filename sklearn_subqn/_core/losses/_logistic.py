@@ -10,8 +10,8 @@ import numpy as np
 from ._base import Curvature, Derivatives, DiagonalCurvature, Floats, Loss, Mask, Rows
 
 # Duals that leave the domain of the conjugate by this share of a weight do so by
-# rounding.
-_ROUNDING = 1e-15
+# rounding, and so do sums over classes by this share.
+_ROUNDING, _ROUNDING_OF_SUMS = 1e-15, 1e-13
 
 
 class Logistic(Loss):
@@ -115,7 +115,8 @@ class Softmax(Loss):
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         shifted = dual.copy()
         shifted[_own(targets)] += weights
-        return np.all(shifted >= -_ROUNDING * weights[:, np.newaxis], axis=1)
+        inside = np.all(shifted >= -_ROUNDING * weights[:, np.newaxis], axis=1)
+        return inside & (np.abs(dual.sum(axis=1)) <= _ROUNDING_OF_SUMS * weights)
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to those with too little.

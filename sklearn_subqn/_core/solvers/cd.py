@@ -9,24 +9,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, settle
+from ..line_search import backtrack, rounding_of, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
-from ..quadratic import QuadraticModel, damping, forms_matrix
+from ..quadratic import QuadraticModel, forms_matrix
 from .run import Iterate, Solver, Start
 from .sample import fractions, spread
 
 # The model is minimized until its violations are this share of those before: roughly
-# at first; a little better with a matrix from a sample, on which sweeps are cheap; and,
-# once predictions are good, until its dual point is so nearly feasible that the bound
-# lacks this share of the gap by it.
+# at first; a little better with a matrix from a sample, on which sweeps are cheap; and
+# down to the last one for a dual point, once predictions are good.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
-_MAX_ROUGH, _MAX_FINE = 10, 2000
+_MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
+
+# Scores move by about so much at most on account of their own row, at first: by more
+# with several of them, or each time that violations do not fall to ``_SLOW`` of the
+# least ones for the second time.
+_LONGEST, _LONGEST_SEVERAL = 6.0, 50.0
+_LONGER = 4.0
+
+# Rows with this share of all second derivatives may be left out of models by columns,
+# with a tenth of it each time that a step is shortened or violations do not fall to
+# ``_SLOW`` of the least ones for the second time.
+_NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
 # next by at most this factor of those that are used: by less with several scores per
@@ -91,10 +101,12 @@ def cd(objective: Objective, start: Start) -> Solver:
     at_zero = not start.w.any()
     point = settle(objective.origin() if at_zero else objective.at(start.w))
     bound, stated = -np.inf, False
-    good = False
+    good, error, step = False, np.inf, 1.0
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
+    longest = reach = _LONGEST if k == 1 else _LONGEST_SEVERAL
+    negligible = _NEGLIGIBLE
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
         bound = max(bound, point.lower_bound)
@@ -113,48 +125,69 @@ def cd(objective: Objective, start: Start) -> Solver:
             stride = largest_stride = max(1, stride // 2)
         n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
         least = min(least, worst)
+        if step < 1.0 or n_stuck > 1:
+            negligible *= 0.1
+        if step == 1.0 and n_stuck > 1:
+            reach *= _LONGER
         if n_stuck > _MAX_STUCK and not point.value < value:
             return "no_progress"
         value = min(value, point.value)
         before = worst
-        max_sweeps = _MAX_FINE if good or stride > 1 else _MAX_ROUGH
+        rough = _MAX_ROUGH if k == 1 else _MAX_ROUGH_SEVERAL
+        max_sweeps = _MAX_FINE if good or stride > 1 else rough
         if stride != model_stride:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
             basis = thinned(point, stride) if stride > 1 else point
-            model = QuadraticModel(basis, active, max_sweeps)
+            # The new one may have the room of the old one.
+            model = None
+            model = QuadraticModel(
+                basis, active, needed, max_sweeps, longest, negligible
+            )
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
         tol = share * worst
         if good and not model.accurate:
-            # A dual point off the constraints by so much costs this share of the gap.
+            # A dual point off the constraints by so much costs as much as the last
+            # prediction was off, which is more than the next one will be. With several
+            # scores per row, where sweeps are dear, a share of the gap will do.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
-            enough = _SHARE_OF_GAP * (point.value - bound) / max(size, 1.0)
+            cost = error if k == 1 else _SHARE_OF_GAP * (point.value - bound)
+            enough = cost / max(size, 1.0)
             tol = min(max(enough, tol), _ROUGH * worst)
         p = model.minimize(w, gradient, tol, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
-        step = backtrack(line, float(gradient @ p) + alpha * penalties)
+        decrease = float(gradient @ p) + alpha * penalties
+        step = backtrack(line, decrease)
         if step == 0.0:
             if stride == 1:
                 return "no_step"
             before, stated = 0.0, True
             continue
         new = settle(line.point(step))
+        if abs(decrease) <= rounding_of(point):
+            # It is the better one all the same, so its value is not taken for larger.
+            new.value = min(new.value, point.value)
         stated = False
         if step == 1.0 and stride == 1:
-            dual, error = predicted_dual(line, new)
+            dual, error = predicted_dual(line, new, model)
             if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
                 stated = predicted > bound
                 bound = max(bound, predicted)
+        # Damping vanishes with the steps, so that convergence stays quadratic.
+        moved = float(np.abs(line.dscores).max())
+        longest = reach * max(1.0, reach / moved) if moved > 0.0 else np.inf
         point = new
         if stated:
             yield Iterate(point, None, bound, "cd")
 
 
-def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
+def predicted_dual(
+    line: Line, new: Point, model: QuadraticModel
+) -> tuple[Floats, float]:
     """Return the dual point that the quadratic model predicts for the step 1.
 
     Rows whose prediction is infeasible have the gradient of the loss at ``new``.
@@ -167,8 +200,7 @@ def predicted_dual(line: Line, new: Point) -> tuple[Floats, float]:
         Fenchel and Young.
     """
     o, point = line.start.objective, line.start
-    dual = point.dual + damping(point) * line.dscores
-    dual += point.curvature.apply(line.dscores.copy())
+    dual = point.dual + model.change_of_dual(line.dscores)
     beyond = ~o.loss.feasible(dual, o.targets, o.weights)
     dual[beyond] = new.dual[beyond]
     if o.n_free:
@@ -247,13 +279,30 @@ def auto(objective: Objective, start: Start) -> Solver:
 
     With many more rows than features the optimum on an eighth of the rows is close to
     that on all, and found in an eighth of the time, itself from that on a smaller one.
+    Before, w = 0 is tried, which is optimal for large ``alpha``.
 
     Returns
     -------
     status : str
         As of ``cd``.
     """
+    if not _has_sample(objective, start.w):
+        return (yield from cd(objective, start))
+    origin = settle(objective.origin())
+    yield Iterate(origin, None, origin.lower_bound, "cd")
     return (yield from cd(objective, Start(_sample_solution(objective, start.w))))
+
+
+def _has_sample(objective: Objective, w: Floats) -> bool:
+    """Whether a sample of the rows is to be solved for first: not for w != 0."""
+    n, d = objective.design.n_rows, objective.design.n_features
+    return not w.any() and n >= _sample_stride(objective) * max(
+        _MIN_ROWS, _ROWS_PER_FEATURE * d
+    )
+
+
+def _sample_stride(objective: Objective) -> int:
+    return _STRIDE if objective.design.n_outputs is None else _STRIDE_SEVERAL
 
 
 def _sample_solution(objective: Objective, w: Floats) -> Floats:
@@ -262,11 +311,10 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     Its expected excess over the optimum on all rows is about half the number of
     parameters over that of rows: steps that gain less are in vain.
     """
-    n, d = objective.design.n_rows, objective.design.n_features
-    stride = _STRIDE if objective.design.n_outputs is None else _STRIDE_SEVERAL
-    if w.any() or n < stride * max(_MIN_ROWS, _ROWS_PER_FEATURE * d):
+    if not _has_sample(objective, w):
         return w
-    rows = spread(n, n // stride)
+    n = objective.design.n_rows
+    rows = spread(n, n // _sample_stride(objective))
     if not objective.weights[rows].any():
         return w
     sample = objective.sample(rows)
@@ -274,7 +322,7 @@ def _sample_solution(objective: Objective, w: Floats) -> Floats:
     for iterate in cd(sample, Start(_sample_solution(sample, w))):
         w, value = iterate.point.w, iterate.point.value
         excess = 0.5 * np.count_nonzero(w) / sample.design.n_rows
-        if before - value <= excess:
+        if min(before - value, value - iterate.lower_bound) <= excess:
             break
         before = value
     objective.design.count(sample.design, sample.passes)

@@ -199,7 +199,7 @@ def run(
             result = Result(iterate.point, -np.inf, -1, "running", history)
         result.n_iter += 1
         result.dual = iterate.dual
-        if value < result.point.value:
+        if value <= result.point.value:
             result.point = iterate.point
         result.lower_bound = max(result.lower_bound, iterate.lower_bound)
         if bundle is not None and iterate.cut is not None:
