@@ -179,7 +179,7 @@ def cd(objective: Objective, start: Start) -> Solver:
                 bound = max(bound, predicted)
         # Damping vanishes with the steps, so that convergence stays quadratic.
         moved = float(np.abs(line.dscores).max())
-        longest = reach * max(1.0, reach / moved) if moved > 0.0 else np.inf
+        longest = reach * max(1.0, _LONGEST / moved) if moved > 0.0 else np.inf
         point = new
         if stated:
             yield Iterate(point, None, bound, "cd")
