@@ -10,6 +10,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import Hinge, SquaredHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start, alm, newton
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 
@@ -109,7 +110,7 @@ def test_parameters_belong_to_the_dual(loss, proximity):
     design, alpha = objective.design, objective.alpha
     form = objective.loss.rowwise_dual(objective.targets)
     args = form, objective.weights, alpha
-    sweeps = design.row_sweeps(*args, None, proximity)
+    sweeps = row_sweeps(design, *args, None, proximity)
     center = np.zeros(design.n_params)
     scores = None
     for seed in range(3):
@@ -121,7 +122,7 @@ def test_parameters_belong_to_the_dual(loss, proximity):
         center = np.random.default_rng(seed).normal(size=design.n_params)
         sweeps.recenter(center)
         scores = design.forward(sweeps.w)
-    again = design.row_sweeps(*args, sweeps.dual, proximity)
+    again = row_sweeps(design, *args, sweeps.dual, proximity)
     again.recenter(center)
     assert_allclose(again.w, sweeps.w, rtol=1e-9, atol=1e-11)
 
@@ -131,7 +132,7 @@ def test_scores_tell_which_rows_rest():
     objective = problem("hinge", False)
     design, y = objective.design, objective.targets
     form = objective.loss.rowwise_dual(y)
-    sweeps = design.row_sweeps(form, objective.weights, objective.alpha)
+    sweeps = row_sweeps(design, form, objective.weights, objective.alpha)
     passes = design.passes
     sweeps.run(3.0 * y)
     assert design.passes == passes

@@ -66,7 +66,13 @@ RESERVED = {
         "_callbacks",
         "[a-z]*",
     ],
-    "scipy.sparse": ["_core.design", "_validation", "_estimator", "[a-z]*"],
+    "scipy.sparse": [
+        "_core.design",
+        "_core.row_sweeps",
+        "_validation",
+        "_estimator",
+        "[a-z]*",
+    ],
     "matplotlib": ["display"],
     "_core.losses": [
         "_core.online.losses",
@@ -75,7 +81,14 @@ RESERVED = {
         "_joint",
         "[a-z]*",
     ],
-    "_core.design": ["_core.objective", "_bundle", "_estimator", "_joint", "[a-z]*"],
+    "_core.design": [
+        "_core.objective",
+        "_core.row_sweeps",
+        "_bundle",
+        "_estimator",
+        "_joint",
+        "[a-z]*",
+    ],
     "_core.kernels": ["_core.*", "_core.*.*"],
     "_core.kernels.*": ["_core.*", "_core.*.*"],
 }

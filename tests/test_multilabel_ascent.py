@@ -13,6 +13,7 @@ from sklearn_subqn._core.kernels import multilabel_ascent
 from sklearn_subqn._core.losses import MultilabelHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 
@@ -86,7 +87,7 @@ def test_parameters_belong_to_the_dual(form, threshold, proximity):
     design, alpha = objective.design, objective.alpha
     loss = objective.loss.rowwise_dual(objective.targets)
     args = loss, objective.weights, alpha
-    sweeps = design.row_sweeps(*args, None, proximity)
+    sweeps = row_sweeps(design, *args, None, proximity)
     center = np.zeros(design.n_params)
     for seed in range(3):
         sweeps.run()
@@ -96,7 +97,7 @@ def test_parameters_belong_to_the_dual(form, threshold, proximity):
         assert_allclose(sweeps.w, w, rtol=1e-9, atol=1e-11)
         center = np.random.default_rng(seed).normal(size=design.n_params)
         sweeps.recenter(center)
-    again = design.row_sweeps(*args, sweeps.dual, proximity)
+    again = row_sweeps(design, *args, sweeps.dual, proximity)
     again.recenter(center)
     assert_allclose(again.w, sweeps.w, rtol=1e-9, atol=1e-11)
 

@@ -1,11 +1,11 @@
 """The linear map from parameters to scores and its adjoint.
 
-The only file that knows dense from sparse, intercept columns, row blocks and threads.
+The only file that knows intercept columns, row blocks and threads, and beside the sweeps
+over rows the only one that knows dense from sparse.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -13,32 +13,21 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, sparse
 
 from .kernels import (
-    ascent,
     coordinate_descent,
     gram,
-    multiclass_ascent,
-    multilabel_ascent,
 )
 from .losses._base import (
     Floats,
-    Intervals,
-    LabelSets,
     Mask,
     Rows,
-    RowwiseDual,
 )
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.
 _TEXT_SHARE = 0.01
-
-# Share of a constant column in the squared norm of rows with one. A larger one lets the
-# intercept follow each row, a smaller one keeps it too near to where it was.
-_INTERCEPT_SHARE = 0.1
 
 # A product with a subset of the rows first copies them; above this share of the rows
 # the product with all of them is cheaper.
@@ -64,18 +53,6 @@ _NORM_ROWS = 4096
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
-
-# Rounds of ascent on intervals are so many sweeps, the first one fewer: the gap shows
-# which rows rest.
-_FIRST_SWEEPS, _MORE_SWEEPS = 2, 5
-
-# The first round of ascent on simplices ends after about so many visits a row, later
-# ones after so many a row that they begin with, or after so many sweeps.
-_FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
-
-# A round begins with rows whose part of the gap is more than some share of the mean,
-# and goes on with those whose last visit gained more than some share of the mean.
-_GAP_SHARE, _GAIN_SHARE = 0.3, 0.2
 
 # Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
 # core's cache.
@@ -318,27 +295,12 @@ class Design:
     @cached_property
     def mean_square(self) -> float:
         """Mean squared norm of the rows; entries stored twice count by themselves."""
-        return float(_squared_norms(self._X).sum()) / max(self.n_rows, 1)
+        return float(squared_norms(self._X).sum()) / max(self.n_rows, 1)
 
-    def row_sweeps(
-        self,
-        loss: RowwiseDual,
-        weights: Floats,
-        alpha: float,
-        dual: Floats | None = None,
-        proximity: float = 0.0,
-    ) -> RowSweeps:
-        """Return sweeps of dual coordinate ascent, those of intervals on sparse data.
-
-        They begin at ``dual``, a subgradient of the risk, and without intercepts. They
-        can penalize the distance of the coefficients from a center, by
-        ``proximity / 2`` times its square.
-        """
-        if isinstance(loss, Intervals):
-            return IntervalSweeps(self, loss, weights, alpha, dual, proximity)
-        if isinstance(loss, LabelSets):
-            return LabelSweeps(self, loss, weights, alpha, dual, proximity)
-        return SimplexSweeps(self, loss, weights, alpha, dual, proximity)
+    @property
+    def matrix(self) -> Any:
+        """X as it is stored, of shape (n, d), for kernels that visit single rows."""
+        return self._X
 
     def columns(self, columns: Rows) -> Columns:
         """Return some of the columns of X."""
@@ -404,351 +366,6 @@ class Design:
 
     def _float64(self, block: Any) -> Any:
         return block.astype(np.float64) if self._promote else block
-
-
-class RowSweeps(ABC):
-    """Dual coordinate ascent over the rows, with an unpenalized intercept.
-
-    With the penalty proximity / 2 * ||w - c||² of the distance from a center c, the
-    parameters that the dual variables stand for are
-    w = (proximity * c - Xᵀu) / (alpha + proximity). The intercept is drawn to its
-    center by a penalty of its own, as a coefficient of a small constant column.
-
-    Attributes
-    ----------
-    w : ndarray of shape (q,)
-        The parameters that the dual variables stand for.
-    dual : ndarray of the shape of scores
-        The subgradient u of the risk that they stand for.
-    conjugate_point : ndarray of shape (d k,)
-        -Xᵀu / alpha without intercepts, up to rounding errors that add up.
-    """
-
-    _coef: Floats
-    _center: Floats
-    _proximity: float
-    _curvature: float
-
-    @abstractmethod
-    def run(self, scores: Floats | None = None) -> None:
-        """Make a round of sweeps; ``scores``, if known, tell where to begin."""
-
-    @abstractmethod
-    def recenter(self, w: Floats) -> None:
-        """Go on from the intercept at the end of ``w``, and penalize distances to w."""
-
-    @property
-    @abstractmethod
-    def w(self) -> Floats: ...
-
-    @property
-    @abstractmethod
-    def dual(self) -> Floats: ...
-
-    @property
-    def conjugate_point(self) -> Floats:
-        if not self._proximity:
-            return self._coef.ravel()
-        point = self._coef - self._center
-        point *= self._proximity / (self._curvature - self._proximity)
-        point += self._coef
-        return point.ravel()
-
-
-class IntervalSweeps(RowSweeps):
-    """Sweeps over dual variables in intervals, for sparse data.
-
-    Parameters
-    ----------
-    design : Design
-    loss : Intervals
-    weights : ndarray of shape (n,)
-    alpha : float
-    dual : ndarray of shape (n,) or None
-    proximity : float
-    """
-
-    def __init__(
-        self,
-        design: Design,
-        loss: Intervals,
-        weights: Floats,
-        alpha: float,
-        dual: Floats | None,
-        proximity: float = 0.0,
-    ) -> None:
-        self._design = design
-        self._loss = loss
-        self._weights = weights
-        self._proximity = proximity
-        self._curvature = alpha + proximity
-        self._steps = weights / self._curvature
-        self._squares = _squared_norms(design._X)
-        self._intercept_step = 0.0
-        if design.fit_intercept:
-            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
-        self._order = np.arange(len(weights), dtype=design._X.indptr.dtype)
-        self._seed = 1
-        self._n_sweeps = _FIRST_SWEEPS
-        self._v = np.zeros_like(weights)
-        self._coef = np.zeros(design.n_features)
-        self._center = np.zeros(design.n_features)
-        self._intercept = 0.0
-        if dual is not None:
-            np.divide(-dual, weights, out=self._v, where=weights > 0.0)
-            w = design.adjoint(self._steps * self._v)
-            self._coef = np.ascontiguousarray(design.split(w)[0])
-
-    def run(self, scores: Floats | None = None) -> None:
-        """Make some sweeps, each of two passes over the rows it visits.
-
-        The first one visits all rows but those that ``scores`` show to rest at an end
-        of their interval, the others those that did not in the sweep before.
-        """
-        X = self._design._X
-        n = len(self._order)
-        resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
-        n_active = n - int(np.count_nonzero(resting))
-        # As in memory, where what follows is near.
-        self._order[:n_active] = np.flatnonzero(~resting)
-        self._order[n_active:] = np.flatnonzero(resting)
-        n_sweeps = self._n_sweeps
-        self._n_sweeps = _MORE_SWEEPS
-        for _ in range(n_sweeps):
-            self._design.passes += 2.0 * n_active / max(n, 1)
-            self._seed += 1
-            self._intercept, n_active = ascent.sweep(
-                X.data,
-                X.indices,
-                X.indptr,
-                *self._loss,
-                self._steps,
-                self._squares,
-                self._intercept,
-                self._intercept_step,
-                _hash(self._seed),
-                n_active,
-                self._order,
-                self._v,
-                self._coef,
-            )
-
-    def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
-        """Mark dual variables at an end of their interval that would go beyond it."""
-        targets, low, high, ridge = self._loss
-        slope = targets - scores - ridge * self._v
-        at_low, at_high = self._v <= low, self._v >= high
-        return (at_low & (slope < 0.0)) | (at_high & (slope > 0.0))
-
-    def recenter(self, w: Floats) -> None:
-        """Penalize distances to w; the intercept moves on by the sum of the dual."""
-        center, intercept = self._design.split(w)
-        excess = float(self._steps @ self._v)
-        self._intercept = float(intercept) + self._intercept_step * excess
-        if self._proximity:
-            self._coef += self._proximity / self._curvature * (center - self._center)
-            self._center = center
-
-    @property
-    def w(self) -> Floats:
-        """The parameters."""
-        if not self._design.fit_intercept:
-            return self._coef.copy()
-        return np.append(self._coef, self._intercept)
-
-    @property
-    def dual(self) -> Floats:
-        """The subgradient, whose sum vanishes only in the limit."""
-        return -self._weights * self._v
-
-
-class JointSweeps(RowSweeps):
-    """Sweeps over dual variables of several scores, for sparse or dense data.
-
-    A round visits those rows again which gained much.
-
-    Parameters
-    ----------
-    design : Design
-    loss : Simplices or LabelSets
-    weights : ndarray of shape (n,)
-    alpha : float
-    dual : ndarray of shape (n, k) or None
-    proximity : float
-    """
-
-    #: The module of compiled sweeps.
-    _kernel: Any
-
-    def __init__(
-        self,
-        design: Design,
-        loss: Any,
-        weights: Floats,
-        alpha: float,
-        dual: Floats | None,
-        proximity: float = 0.0,
-    ) -> None:
-        self._design = design
-        self._loss = loss
-        self._weights = weights
-        self._proximity = proximity
-        self._curvature = alpha + proximity
-        self._steps = weights / self._curvature
-        k = design.n_outputs or 1
-        self._X = design._X
-        if sparse.issparse(self._X) and not self._X.has_canonical_format:
-            self._X = self._X.copy()
-            self._X.sum_duplicates()
-        self._squares = _squared_norms(self._X)
-        self._intercept_step = 0.0
-        if design.fit_intercept:
-            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
-        self._seed = 1
-        self._gains = np.zeros(len(weights))
-        self._shift = np.zeros(k)
-        self._coef = np.zeros((design.n_features, k))
-        self._center = np.zeros((design.n_features, k))
-        self._intercept = np.zeros(k)
-        if dual is not None:
-            w = design.adjoint(dual)
-            w /= -self._curvature
-            self._coef = np.ascontiguousarray(design.split(w)[0])
-        self._b = self._variables(dual)
-
-    @abstractmethod
-    def _variables(self, dual: Floats | None) -> Floats:
-        """Return the dual variables b, contiguous, of a dual or of none."""
-
-    def run(self, scores: Floats | None = None) -> None:
-        """Visit rows with much of the gap, and then again those which gain much."""
-        rows, visits = np.arange(len(self._gains)), _FIRST_VISITS
-        if scores is not None:
-            rows, visits = self._unsolved(scores), _MORE_VISITS
-        n_visits, enough = 0, visits * len(rows)
-        for _ in range(_MOST_SWEEPS_OF_ROUND):
-            self._sweep(rows)
-            n_visits += len(rows)
-            mean = self._gains[rows].mean()
-            rows = np.flatnonzero(self._gains > _GAIN_SHARE * mean)
-            if not len(rows) or n_visits >= enough:
-                break
-        self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
-
-    def _unsolved(self, scores: Floats) -> Rows:
-        """Return the rows whose part of the gap is large, or all without a gap."""
-        if self._design.fit_intercept:
-            scores = scores + self._shift
-        gaps = np.empty(len(self._gains))
-        self._kernel.gaps(scores, *self._loss, self._weights, self._b, gaps)
-        rows = np.flatnonzero(gaps > _GAP_SHARE * gaps.mean())
-        return rows if len(rows) else np.arange(len(gaps))
-
-    def _sweep(self, rows: Rows) -> None:
-        X = self._X
-        self._seed += 1
-        arguments = (
-            *self._loss,
-            self._steps,
-            self._squares,
-            self._intercept_step,
-            _hash(self._seed),
-            rows,
-            self._gains,
-            self._b,
-            self._coef,
-            self._intercept,
-        )
-        if sparse.issparse(X):
-            self._kernel.sweep_sparse(X.data, X.indices, X.indptr, *arguments)
-        else:
-            self._kernel.sweep_dense(X, *arguments)
-
-    def recenter(self, w: Floats) -> None:
-        """Penalize distances to w; intercepts move by what the dual lacks of zero."""
-        center, intercept = self._design.split(w)
-        self._shift = -self._intercept_step * self._excess
-        self._intercept = intercept + self._shift
-        if self._proximity:
-            share = self._proximity / self._curvature
-            self._coef += share * (center - self._center)
-            self._center = center
-
-    @property
-    @abstractmethod
-    def _excess(self) -> Floats:
-        """Sums of the columns of the dual over the curvature, of shape (k,)."""
-
-    @property
-    def w(self) -> Floats:
-        """The parameters."""
-        w = self._coef.ravel()
-        return np.append(w, self._intercept) if self._design.fit_intercept else w.copy()
-
-
-class SimplexSweeps(JointSweeps):
-    """Sweeps over dual variables in simplices, each of one row."""
-
-    _kernel = multiclass_ascent
-
-    def _variables(self, dual: Floats | None) -> Floats:
-        n = len(self._weights)
-        self._own = np.arange(n), self._loss.targets
-        b = np.zeros((n, len(self._loss.offsets)))
-        if dual is not None:
-            scale = self._weights[:, np.newaxis]
-            np.divide(dual, scale, out=b, where=scale > 0.0)
-        b[self._own] += 1.0
-        return b
-
-    @property
-    def _excess(self) -> Floats:
-        sums: Floats = self._steps @ self._b
-        return sums - np.bincount(self._loss.targets, self._steps, len(sums))
-
-    @property
-    def dual(self) -> Floats:
-        """The subgradient, whose columns' sums vanish only in the limit."""
-        dual = self._b.copy()
-        dual[self._own] -= 1.0
-        dual *= self._weights[:, np.newaxis]
-        return dual
-
-
-class LabelSweeps(JointSweeps):
-    """Sweeps over dual variables of relevant and irrelevant labels."""
-
-    _kernel = multilabel_ascent
-
-    def _variables(self, dual: Floats | None) -> Floats:
-        targets = self._loss.targets
-        b = np.zeros(targets.shape)
-        if dual is not None:
-            scale = self._weights[:, np.newaxis]
-            np.divide(dual[:, : b.shape[1]], scale, out=b, where=scale > 0.0)
-            np.negative(b, out=b, where=targets > 0)
-            np.maximum(b, 0.0, out=b)
-        return b
-
-    @property
-    def _excess(self) -> Floats:
-        return self.dual.sum(axis=0) / self._curvature
-
-    @property
-    def dual(self) -> Floats:
-        """The subgradient, whose columns' sums vanish only in the limit."""
-        n, n_labels = self._b.shape
-        dual = np.zeros((n, self._design.n_outputs or n_labels))
-        labels = dual[:, :n_labels]
-        np.multiply(self._b, self._weights[:, np.newaxis], out=labels)
-        np.negative(labels, out=labels, where=self._loss.targets > 0)
-        if dual.shape[1] > n_labels:
-            dual[:, n_labels] = -labels.sum(axis=1)
-        return dual
-
-
-def _hash(seed: int) -> int:
-    return seed * 0x9E3779B97F4A7C15 % 2**64
 
 
 class Columns:
@@ -864,7 +481,7 @@ def _squared(rows: Any) -> Any:
     return rows.multiply(rows) if sparse.issparse(rows) else rows * rows
 
 
-def _squared_norms(X: Any) -> Floats:
+def squared_norms(X: Any) -> Floats:
     """Return those of the rows; a sparse X has no repeated entries."""
     if not sparse.issparse(X):
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)

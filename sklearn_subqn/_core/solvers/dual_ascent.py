@@ -20,6 +20,7 @@ import numpy as np
 from ..line_search import exact, settle
 from ..losses._base import Floats
 from ..objective import Line, Objective, Point
+from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
 
 # Changes of single rows add up to parameters with rounding errors; where the relative
@@ -70,7 +71,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     strength = curvature / wanted if wanted else 0.0
     proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
-    sweeps = design.row_sweeps(loss, weights, objective.alpha, start.dual, proximity)
+    sweeps = row_sweeps(design, loss, weights, objective.alpha, start.dual, proximity)
     sweeps.recenter(point.w)
     momentum = _Momentum(share)
     best, last, bound = point, point.w, -np.inf
