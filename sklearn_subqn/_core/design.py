@@ -1,7 +1,7 @@
 """The linear map from parameters to scores and its adjoint.
 
-The only file that knows intercept columns, row blocks and threads, and beside the sweeps
-over rows the only one that knows dense from sparse.
+The only file that knows intercept columns, row blocks and threads, and, beside the
+sweeps over rows, the only one that knows dense from sparse.
 """
 
 from __future__ import annotations
