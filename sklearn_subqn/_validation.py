@@ -264,8 +264,12 @@ _FAULTS: dict[str, Callable[[Any], str | None]] = {
 
 def check_range(X: Any) -> None:
     """Raise ValueError if products of values of X can overflow."""
-    values = X.data if sparse.issparse(X) else X
-    if values.size and max(float(values.max()), -float(values.min())) > _LARGEST_VALUE:
+    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
+    # The sum of squares takes one reading, and tells enough unless it is large itself.
+    with np.errstate(over="ignore"):
+        if float(values @ values) <= _LARGEST_VALUE:
+            return
+    if max(float(values.max()), -float(values.min())) > _LARGEST_VALUE:
         raise ValueError(
             f"X contains values beyond {_LARGEST_VALUE:g} in magnitude, whose products "
             "overflow. Scale the features, for example by "

@@ -40,8 +40,9 @@ _NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
 # next by at most this factor of those that are used: by less with several scores per
-# row, where matrices of them are dear.
-_SMALL_SET = 200
+# row, where matrices of them are dear. Of so few it holds those whose gradient is
+# within ``_FAR`` times the largest violation of the threshold.
+_SMALL_SET, _FAR = 200, 2.0
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
@@ -256,15 +257,15 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     """Return the coordinates that the next model may change, in ascending order.
 
     Those in use, and others whose gradient is within ``worst`` of the threshold, or
-    beyond it; of these the nearest where they are many.
+    beyond it, or a little farther off where there are few; of these the nearest where
+    they are many.
     """
     n = objective.regularizer.n_penalized
-    if n <= _SMALL_SET:
-        return np.arange(n)
     l1, _ = objective.penalties
     used = point.w[:n] != 0.0
     size = np.abs(point.risk_gradient[:n])
-    candidates = np.flatnonzero(~used & (size > l1 - worst))
+    distance = worst if n > _SMALL_SET else _FAR * worst
+    candidates = np.flatnonzero(~used & (size > l1 - distance))
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
     limit = max(_SMALL_SET, int(growth * np.count_nonzero(used)))
