@@ -268,7 +268,9 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     candidates = np.flatnonzero(~used & (size > l1 - distance))
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
-    limit = max(_SMALL_SET, int(growth * np.count_nonzero(used)))
+    # A model needs hardly more nonzero coordinates than there are scores.
+    n_used = min(int(np.count_nonzero(used)), point.scores.size)
+    limit = max(_SMALL_SET, int(growth * n_used))
     if len(candidates) > limit:
         largest = np.argpartition(-size[candidates], limit)[:limit]
         candidates = candidates[largest]
