@@ -328,9 +328,9 @@ def render(results: dict[str, Any]) -> str:
         "\n\nMeans over the five folds. LETOR@k is NDCG by LETOR's script, 0 for "
         "queries of fewer than k rows; NDCG@k is the usual one. Seconds of one thread "
         "for eleven strengths and five folds; LightGBM is a model of trees. "
-        "Published: LETOR 4.0's own baselines with linear scores, three digits as in "
-        "Liu (2011), Learning to Rank for Information Retrieval, Table 11.10; they "
-        "were not run here.\n\n"
+        "Published: LETOR 4.0's own baselines with linear scores, to three digits, of "
+        "Liu (2011), Learning to Rank for Information Retrieval, Table 11.10, cited "
+        "without the table at hand; they were not run here.\n\n"
     )
     data = dict.fromkeys(r["data"] for r in results["rows"] if r["part"] == "roc")
     header = ["ROC area, test", "positive", *roc_models(1)]
