@@ -77,8 +77,27 @@ class RowSweeps(ABC):
 
     _coef: Floats
     _center: Floats
-    _proximity: float
-    _curvature: float
+
+    def __init__(
+        self,
+        design: Design,
+        loss: Any,
+        weights: Floats,
+        alpha: float,
+        proximity: float,
+    ) -> None:
+        self._design = design
+        self._loss = loss
+        self._weights = weights
+        self._proximity = proximity
+        self._curvature = alpha + proximity
+        self._steps = weights / self._curvature
+        self._X = _canonical(design.matrix)
+        self._squares = squared_norms(self._X)
+        self._intercept_step = 0.0
+        if design.fit_intercept:
+            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
+        self._seed = 1
 
     @abstractmethod
     def run(self, scores: Floats | None = None) -> None:
@@ -119,6 +138,8 @@ class IntervalSweeps(RowSweeps):
     proximity : float
     """
 
+    _loss: Intervals
+
     def __init__(
         self,
         design: Design,
@@ -128,19 +149,8 @@ class IntervalSweeps(RowSweeps):
         dual: Floats | None,
         proximity: float = 0.0,
     ) -> None:
-        self._design = design
-        self._loss = loss
-        self._weights = weights
-        self._proximity = proximity
-        self._curvature = alpha + proximity
-        self._steps = weights / self._curvature
-        self._X = _canonical(design.matrix)
-        self._squares = squared_norms(self._X)
-        self._intercept_step = 0.0
-        if design.fit_intercept:
-            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
+        super().__init__(design, loss, weights, alpha, proximity)
         self._order = np.arange(len(weights), dtype=self._X.indptr.dtype)
-        self._seed = 1
         self._n_sweeps = _FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
@@ -241,19 +251,8 @@ class JointSweeps(RowSweeps):
         dual: Floats | None,
         proximity: float = 0.0,
     ) -> None:
-        self._design = design
-        self._loss = loss
-        self._weights = weights
-        self._proximity = proximity
-        self._curvature = alpha + proximity
-        self._steps = weights / self._curvature
+        super().__init__(design, loss, weights, alpha, proximity)
         k = design.n_outputs or 1
-        self._X = _canonical(design.matrix)
-        self._squares = squared_norms(self._X)
-        self._intercept_step = 0.0
-        if design.fit_intercept:
-            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
-        self._seed = 1
         self._gains = np.zeros(len(weights))
         self._shift = np.zeros(k)
         self._coef = np.zeros((design.n_features, k))
