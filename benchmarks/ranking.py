@@ -56,6 +56,12 @@ LOSSES: dict[str, dict[str, Any]] = {
     "ndcg-assignment": {},
 }
 METHODS = ["LinearSVC on pairs", *LOSSES, "LightGBM"]
+
+# Published figures of linear rankers by LETOR's script: NDCG@1, 3, 5 and 10.
+PUBLISHED = {
+    "MDPRank": ("0.3827", "0.4420", "0.4881", "0.2327"),
+    "PPG": ("0.3877", "0.4511", "0.4910", "0.2455"),
+}
 ROC = ("covtype:4", "covtype:5", "rcv1_topics:1", "rcv1_topics:6")
 
 
@@ -313,11 +319,21 @@ def render(results: dict[str, Any]) -> str:
         ]
         for row in rows
     ]
+    table += [
+        [f"{method}, published", *values, *("–" for _ in ranks), "–", "–"]
+        for method, values in PUBLISHED.items()
+    ]
     text = common.markdown_table(header, table)
     text += (
         "\n\nMeans over the five folds. LETOR@k is NDCG by LETOR's script, 0 for "
         "queries of fewer than k rows; NDCG@k is the usual one. Seconds of one thread "
-        "for eleven strengths and five folds; LightGBM is a model of trees.\n\n"
+        "for eleven strengths and five folds; LightGBM is a model of trees. "
+        "Published: policies with linear scores on LETOR 4.0, MDPRank (Wei et al. "
+        "2017, Reinforcement learning to rank with Markov decision process, SIGIR) and "
+        "PPG (Xu et al. 2020, Reinforcement learning to rank with pairwise policy "
+        "gradient, SIGIR), as the README files of the reimplementations in "
+        "github.com/roshan1999/Information-Retrieval (MDPRank/LiteVersion, "
+        "PPGRank/PPGRank_single) give the papers' results; they were not run here.\n\n"
     )
     data = dict.fromkeys(r["data"] for r in results["rows"] if r["part"] == "roc")
     header = ["ROC area, test", "positive", *roc_models(1)]
