@@ -48,6 +48,9 @@ _SPECTRUM_ROWS = 2000
 # this share of the features, elsewhere by BLAS.
 _PAIRS_SHARE = 0.3
 
+# So many stored entries, about, tell in which columns they are.
+_COUNTED = 100_000
+
 # Squared norms are computed for so many sparse rows at once.
 _NORM_ROWS = 4096
 
@@ -324,6 +327,15 @@ class Design:
         columns.sum_duplicates()
         return columns
 
+    @cached_property
+    def _column_shares(self) -> Floats:
+        """Shares of the stored entries in the columns, of a sparse X about those."""
+        if not sparse.issparse(self._X):
+            return np.full(self.n_features, 1.0 / max(self.n_features, 1))
+        step = -(-self._size // _COUNTED)
+        counts = np.bincount(self._X.indices[::step], minlength=self.n_features)
+        return counts / max(counts.sum(), 1)
+
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
         """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
         coef, intercept = w[: self.n_coef], w[self.n_coef :]
@@ -382,17 +394,14 @@ class Columns:
     sparse : bool
         Whether X is sparse.
     row_size : float
-        Mean number of stored entries in a row.
+        Mean number of stored entries in a row, of a sparse X about that.
     """
 
     def __init__(self, design: Design, columns: Rows) -> None:
         self._design = design
         self._columns = columns
         self.sparse = sparse.issparse(design._X)
-        stored = design.n_rows * len(columns)
-        if self.sparse:
-            stored = int(np.diff(design._by_columns.indptr)[columns].sum())
-        self.row_size = stored / max(design.n_rows, 1)
+        self.row_size = float(design._column_shares[columns].sum()) * design.row_size
 
     @cached_property
     def block(self) -> Any:
@@ -440,6 +449,8 @@ class Columns:
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""
+        if self.sparse:
+            return self._design._adjoint(dual)[self._columns]
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 
     @property
