@@ -281,6 +281,6 @@ class LossProblems:
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return what a callback needs of an estimator as fitted so far."""
-        self.starts[index] = self.starts[index]._replace(w=w)
+        self.starts[index] = self.starts[index]._replace(w=w, scores=None)
         coef, intercept = self.coefficients()
         return {"coef_": coef, "intercept_": intercept}

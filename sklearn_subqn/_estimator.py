@@ -93,6 +93,7 @@ class Solution:
     n_iter: int
     history: History
     dual: Floats | None
+    scores: Floats
 
     @property
     def relative_gap(self) -> float:
@@ -102,7 +103,7 @@ class Solution:
     @property
     def start(self) -> Start:
         """Where a fit of a similar problem may start."""
-        return Start(self.w, self.dual)
+        return Start(self.w, self.dual, self.scores)
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
@@ -251,7 +252,8 @@ def solve(
                 report=report,
             )
             stored = result.point.w.astype(dtype).astype(np.float64)
-            value = objective.at(stored).value
+            point = objective.at(stored)
+            value = point.value
     except FloatingPointError as error:
         raise ValueError(
             f"Fitting {label} broke down numerically ({error}). Values of X or of "
@@ -268,7 +270,9 @@ def solve(
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
     if result.gap > tol * abs(result.point.value) and result.status != "callback":
         _warn(label, result, gap, value, tol, max_iter)
-    return Solution(stored, value, gap, result.n_iter, result.history, result.dual)
+    return Solution(
+        stored, value, gap, result.n_iter, result.history, result.dual, point.scores
+    )
 
 
 def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -139,7 +139,7 @@ class LogisticProblem:
 
     def _fitted(self, w: npt.NDArray[np.float64]) -> dict[str, Any]:
         """Return what a callback needs of an estimator as fitted so far."""
-        self.starts = [self.starts[0]._replace(w=w)]
+        self.starts = [self.starts[0]._replace(w=w, scores=None)]
         coef, intercept = self.coefficients()
         return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
 

@@ -136,7 +136,7 @@ class BinaryProblems:
 
     def _fitted(self, index: int, w: npt.NDArray[np.float64]) -> dict[str, Any]:
         """Return what a callback needs of an estimator as fitted so far."""
-        self.starts[index] = self.starts[index]._replace(w=w)
+        self.starts[index] = self.starts[index]._replace(w=w, scores=None)
         coef, intercept = self.coefficients()
         return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
 

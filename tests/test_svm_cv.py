@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_subqn import SubLBFGSLinearSVC, SubLBFGSLinearSVCCV
+from sklearn_subqn._callbacks import FitTask
 
 ALPHAS = [1.0, 1e-1, 1e-2, 1e-3]
 
@@ -288,6 +289,23 @@ def test_path_begins_anew_at_every_fit():
     search.fit(X, y)
     assert_array_equal(search.coef_, coef)
     assert_array_equal(search.gaps_path_, gaps)
+
+
+def test_a_path_goes_on_from_known_scores():
+    X = sparse.random_array((300, 2000), density=0.005, rng=0, format="csr")
+    y = np.random.default_rng(1).integers(0, 2, 300)
+    weights = np.full(300, 1.0 / 300)
+    model = SubLBFGSLinearSVC(fit_intercept=False)
+    problems = model._problems(X, y, weights, np.unique(y), 1)
+    problems.solve(1e-2, FitTask.silent())
+    (start,) = problems.starts
+    assert_array_equal(start.scores, X @ start.w)
+    (solution,) = problems.solve(1e-3, FitTask.silent())
+    assert solution.history.passes[0] == 0.0
+    problems.starts = [start._replace(scores=None)]
+    (without,) = problems.solve(1e-3, FitTask.silent())
+    assert without.history.passes[0] == 1.0
+    assert_array_equal(solution.w, without.w)
 
 
 @pytest.mark.parametrize("refit", [True, False])

@@ -51,9 +51,6 @@ _PAIRS_SHARE = 0.3
 # So many stored entries, about, tell in which columns they are.
 _COUNTED = 100_000
 
-# Squared norms are computed for so many sparse rows at once.
-_NORM_ROWS = 4096
-
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
 _DENSE_BYTES = 1 << 24
 
@@ -296,14 +293,30 @@ class Design:
         return np.maximum(values, 0.0) / len(X), vectors
 
     @cached_property
-    def mean_square(self) -> float:
-        """Mean squared norm of the rows; entries stored twice count by themselves."""
-        return float(squared_norms(self._X).sum()) / max(self.n_rows, 1)
+    def matrix(self) -> Any:
+        """X of shape (n, d), each entry stored once, for kernels that visit rows."""
+        if not sparse.issparse(self._X) or self._X.has_canonical_format:
+            return self._X
+        X = self._X.copy()
+        X.sum_duplicates()
+        return X
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Squared norms of the rows, of shape (n,)."""
+        X = self.matrix
+        if not sparse.issparse(X):
+            return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        # Rows are the columns of the transpose.
+        rows, squares = np.arange(self.n_rows), np.empty((self.n_rows, 1))
+        ones = np.ones((self.n_features, 1))
+        coordinate_descent.squares(X.indptr, X.indices, X.data, rows, ones, squares)
+        return squares[:, 0]
 
     @property
-    def matrix(self) -> Any:
-        """X as it is stored, of shape (n, d), for kernels that visit single rows."""
-        return self._X
+    def mean_square(self) -> float:
+        """Mean squared norm of the rows."""
+        return float(self.squares.sum()) / max(self.n_rows, 1)
 
     def columns(self, columns: Rows) -> Columns:
         """Return some of the columns of X."""
@@ -490,21 +503,6 @@ def _dense(rows: Any) -> Floats:
 
 def _squared(rows: Any) -> Any:
     return rows.multiply(rows) if sparse.issparse(rows) else rows * rows
-
-
-def squared_norms(X: Any) -> Floats:
-    """Return those of the rows; a sparse X has no repeated entries."""
-    if not sparse.issparse(X):
-        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    norms = np.empty(X.shape[0])
-    ones = np.ones(X.shape[1])
-    # In blocks, since squares of all entries would take nearly as much memory as X.
-    for start in range(0, X.shape[0], _NORM_ROWS):
-        block = _row_view(X, start, min(start + _NORM_ROWS, X.shape[0]))
-        squares = np.square(block.data, dtype=np.float64)
-        rows = (squares, block.indices, block.indptr)
-        norms[start : start + _NORM_ROWS] = sparse.csr_array(rows, block.shape) @ ones
-    return norms
 
 
 def _index_arrays(X: Any) -> tuple[Any, Any]:

@@ -145,9 +145,9 @@ class Objective:
         """Return the point w = 0, at no cost."""
         return Point(self, np.zeros(self.n_params), self.design.zero_scores())
 
-    def at(self, w: Floats) -> Point:
-        """Return the point w, at the cost of one product with X."""
-        return Point(self, w, self.design.forward(w))
+    def at(self, w: Floats, scores: Floats | None = None) -> Point:
+        """Return the point w; unless ``scores`` are known it costs a product with X."""
+        return Point(self, w, self.design.forward(w) if scores is None else scores)
 
     def cut(self, dual: Floats) -> Cut:
         """Return the cut of a dual point, at the cost of a product with X."""

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .design import Design, squared_norms
+from .design import Design
 from .kernels import ascent, multiclass_ascent, multilabel_ascent
 from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
 
@@ -92,8 +92,8 @@ class RowSweeps(ABC):
         self._proximity = proximity
         self._curvature = alpha + proximity
         self._steps = weights / self._curvature
-        self._X = _canonical(design.matrix)
-        self._squares = squared_norms(self._X)
+        self._X = design.matrix
+        self._squares = design.squares
         self._intercept_step = 0.0
         if design.fit_intercept:
             self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
@@ -397,12 +397,3 @@ class LabelSweeps(JointSweeps):
 
 def _hash(seed: int) -> int:
     return seed * 0x9E3779B97F4A7C15 % 2**64
-
-
-def _canonical(X: Any) -> Any:
-    """Return X with each entry stored once: else norms of rows are wrong."""
-    if not sparse.issparse(X) or X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X

@@ -162,7 +162,7 @@ def _auto(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
-    return alm(objective, objective.at(start.w), dual=start.dual)
+    return alm(objective, objective.at(start.w, start.scores), dual=start.dual)
 
 
 def _newton(objective: Objective, start: Start, options: Options) -> Solver:

@@ -83,7 +83,11 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     if smooth:
         return (yield from newton(objective, start.w))
     if start.dual is not None:
-        return (yield from alm(objective, objective.at(start.w), dual=start.dual))
+        return (
+            yield from alm(
+                objective, objective.at(start.w, start.scores), dual=start.dual
+            )
+        )
     sampled = None
     if not start.w.any() and not (several and by_rows and _rows_are_apart(objective)):
         sampled = sample_solution(objective, partial(auto, memory=memory))
@@ -97,7 +101,7 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
     if several:
         if by_rows:
             return (yield from _ascent(objective, start))
-        return (yield from alm(objective, objective.at(start.w)))
+        return (yield from alm(objective, objective.at(start.w, start.scores)))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)

@@ -68,10 +68,13 @@ class Start(NamedTuple):
         Parameters.
     dual : ndarray or None
         A dual point of a similar problem, of the shape of the scores.
+    scores : ndarray or None
+        Those at w, where they are known.
     """
 
     w: Floats
     dual: Floats | None = None
+    scores: Floats | None = None
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.
