@@ -108,14 +108,16 @@ class Design:
         self.n_params = self.n_coef + (n_outputs or 1) * fit_intercept
         self.passes = 0.0
         self._parent = parent
-        self._X = _compact_csr(X) if sparse.issparse(X) else X
+        # Rows of compact arrays are compact.
+        compact = not sparse.issparse(X) or parent is not None
+        self._X = X if compact else _compact_csr(X)
         self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
         self._promote = self._X.dtype != np.float64
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
-        bounds = np.linspace(0, self.n_rows, n_parts + 1).astype(int)
-        self._parts = [list(self._blocks(int(a), int(b))) for a, b in pairwise(bounds)]
+        bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
+        self._parts = [list(self._blocks(a, b)) for a, b in pairwise(bounds)]
 
     @property
     def row_size(self) -> float:
@@ -164,11 +166,27 @@ class Design:
             nonzero = nonzero.any(axis=1)
         if np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows:
             rows = np.flatnonzero(nonzero)
+            if sparse.issparse(self._X) and dual.ndim == 1 and len(self._parts) == 1:
+                return self._add_rows(rows, dual[rows])
             subset = self.rows(rows)
-            self.passes += subset._size / self._size
+            self.count(subset)
             return subset._adjoint(dual[rows])
         self.passes += 1.0
         return self._adjoint(dual)
+
+    def _add_rows(self, rows: Rows, dual: Floats) -> Floats:
+        """Return the product with entries u of some rows of a sparse X."""
+        X = self._X
+        sizes = X.indptr[rows + 1] - X.indptr[rows]
+        self.passes += int(sizes.sum()) / self._size
+        v = np.zeros(self.n_params)
+        # Rows are the columns of the transpose.
+        coordinate_descent.add_columns(
+            X.indptr, X.indices, X.data, rows, dual, v[: self.n_features]
+        )
+        if self.fit_intercept:
+            v[self.n_features] = dual.sum()
+        return v
 
     def rows(self, rows: Rows) -> Design:
         """Return the design of some of the rows; its passes are counted by itself."""

@@ -42,7 +42,7 @@ def sweep_columns(
 def add_columns(
     indptr: NDArray[Any],
     indices: NDArray[Any],
-    values: Floats,
+    values: NDArray[Any],
     columns: Positions,
     coef: Floats,
     out: Floats,

@@ -210,7 +210,7 @@ def sweep_columns(
 def add_columns(
     const integer[::1] indptr,
     const integer[::1] indices,
-    const double[::1] values,
+    const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[::1] coef,
     double[::1] out,
