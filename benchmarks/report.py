@@ -16,6 +16,7 @@ import multilabel
 import online
 import online_quadratics
 import online_res
+import random_subgradients
 import ranking
 import regression
 import svm_memory
@@ -34,12 +35,14 @@ TITLES = {
     multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
     joint_scaling: "Joint losses: growth of the line search, memory of a large fit",
     l1_logistic: "L1-regularized logistic regression",
+    random_subgradients: "Random subgradients in OWL-QN (Yu 2009, section 4.1.4)",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
     online: "Online learning without tuning",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
     online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
 }
 FIGURES = {
+    random_subgradients: "Excess of J by iterations",
     bundle: "Gap of BMRM against iterations",
     leukemia: "Objective against iterations",
     online: "Objective and test error by passes and seconds",
