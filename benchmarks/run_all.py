@@ -16,6 +16,9 @@ SCRIPTS = [
     ["svm_peers.py", "--fresh", "--search"],
     ["svm_memory.py", "--fresh"],
     ["ranking.py"],
+    ["bundle.py", "--fresh"],
+    ["l1_logistic.py", "--fresh"],
+    ["random_subgradients.py"],
     ["kernels.py"],
     ["multiclass.py"],
     ["multilabel.py"],
@@ -24,6 +27,7 @@ SCRIPTS = [
 ]
 # These generate what they need.
 WITHOUT_DATA = [
+    ["regression.py", "--fresh"],
     ["joint_scaling.py"],
     ["online_quadratics.py", "--fresh"],
     ["online_res.py"],
