@@ -6,19 +6,27 @@ b_i with the curvature a = steps_i ||x_i||² in every direction, so that with th
 z it is largest at the projection of b_i + (offsets[y] + z) / a onto the simplex.
 """
 
-from libc.stdlib cimport free
-
 from .rows cimport (
-    add_dense_row,
-    add_sparse_row,
-    allocate,
+    check_rows,
     index,
-    move_along_dense_row,
-    move_along_sparse_row,
     real,
-    shuffle,
     simplex_shift,
+    sweep_dense_rows,
+    sweep_sparse_rows,
 )
+
+
+cdef struct Dual:
+    # Arrays as of ``sweep_sparse``, and the number of labels.
+    const Py_ssize_t* targets
+    const double* offsets
+    const double* steps
+    const double* squares
+    double intercept_step
+    Py_ssize_t k
+    double* b
+    double* intercept
+    double* gains
 
 
 def sweep_sparse(
@@ -63,44 +71,17 @@ def sweep_sparse(
     intercept : ndarray of shape (k,)
         The last three are changed in place.
     """
-    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, c, start, size, n_entries
-    cdef const real* entries = &data[0] if data.shape[0] else NULL
-    cdef const index* features = &indices[0] if indices.shape[0] else NULL
-    cdef double* z
-    cdef double* change
-    cdef Py_ssize_t* labels
-    _check(n, k, targets, offsets, steps, squares, order, gains, w, intercept)
-    if indptr.shape[0] != n + 1:
-        raise ValueError(f"an array has {indptr.shape[0] - 1} instead of {n} rows")
-    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
-        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
-    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
-    change = z + k
-    labels = <Py_ssize_t*> (z + 4 * k)
-    with nogil:
-        shuffle(order, seed)
-        for p in range(order.shape[0]):
-            i = order[p]
-            gains[i] = 0.0
-            if steps[i] == 0.0:
-                continue
-            for c in range(k):
-                z[c] = intercept[c]
-            start = indptr[i]
-            n_entries = indptr[i + 1] - start
-            add_sparse_row(
-                entries + start, features + start, n_entries, &w[0, 0], k, z
-            )
-            size = _maximize(
-                z, &offsets[targets[i], 0], steps[i], squares[i], intercept_step,
-                k, &b[i, 0], &intercept[0], change, labels, &gains[i],
-            )
-            if size:
-                move_along_sparse_row(
-                    entries + start, features + start, n_entries, change, labels,
-                    size, k, &w[0, 0],
-                )
-        free(z)
+    cdef Dual dual
+    _check(targets, offsets, steps, squares, order, gains, b, w, intercept)
+    if order.shape[0]:
+        dual = Dual(
+            &targets[0], &offsets[0, 0], &steps[0], &squares[0], intercept_step,
+            b.shape[1], &b[0, 0], &intercept[0], &gains[0],
+        )
+        sweep_sparse_rows(
+            _maximize, &dual, data, indices, indptr, steps, seed, order, gains, w,
+            intercept,
+        )
 
 
 def sweep_dense(
@@ -118,37 +99,16 @@ def sweep_dense(
     double[::1] intercept,
 ):
     """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
-    cdef Py_ssize_t n = b.shape[0], k = b.shape[1], p, i, c, size, d = X.shape[1]
-    cdef double* z
-    cdef double* change
-    cdef Py_ssize_t* labels
-    _check(n, k, targets, offsets, steps, squares, order, gains, w, intercept)
-    if X.shape[0] != n:
-        raise ValueError(f"an array has {X.shape[0]} instead of {n} rows")
-    if X.shape[1] != w.shape[0]:
-        raise ValueError(f"parameters of {w.shape[0]} instead of {X.shape[1]} features")
-    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
-    change = z + k
-    labels = <Py_ssize_t*> (z + 4 * k)
-    with nogil:
-        shuffle(order, seed)
-        for p in range(order.shape[0]):
-            i = order[p]
-            gains[i] = 0.0
-            if steps[i] == 0.0:
-                continue
-            for c in range(k):
-                z[c] = intercept[c]
-            add_dense_row(&X[i, 0], X.strides[1], d, &w[0, 0], k, z)
-            size = _maximize(
-                z, &offsets[targets[i], 0], steps[i], squares[i], intercept_step,
-                k, &b[i, 0], &intercept[0], change, labels, &gains[i],
-            )
-            if size:
-                move_along_dense_row(
-                    &X[i, 0], X.strides[1], d, change, labels, size, k, &w[0, 0]
-                )
-        free(z)
+    cdef Dual dual
+    _check(targets, offsets, steps, squares, order, gains, b, w, intercept)
+    if order.shape[0]:
+        dual = Dual(
+            &targets[0], &offsets[0, 0], &steps[0], &squares[0], intercept_step,
+            b.shape[1], &b[0, 0], &intercept[0], &gains[0],
+        )
+        sweep_dense_rows(
+            _maximize, &dual, X, steps, seed, order, gains, w, intercept
+        )
 
 
 def gaps(
@@ -184,28 +144,16 @@ def gaps(
             out[i] = weights[i] * (largest - mean)
 
 
-cdef inline Py_ssize_t _maximize(
-    const double* z,
-    const double* offsets,
-    double step,
-    double square,
-    double intercept_step,
-    Py_ssize_t k,
-    double* b,
-    double* intercept,
-    double* change,
-    Py_ssize_t* labels,
-    double* gain,
+cdef Py_ssize_t _maximize(
+    void* dual, Py_ssize_t i, const double* z, double* change, Py_ssize_t* labels
 ) noexcept nogil:
-    """Project b; return how many entries changed, write which and step times by what.
-
-    Adds what the dual gains.
-
-    ``change`` has room for 3 k numbers.
-    """
-    cdef Py_ssize_t c, size = 0
-    cdef double a = step * (square + intercept_step), scale, shift, largest, new
-    cdef double moved
+    """Project b_i; return how many entries changed, write which and step times by what."""
+    cdef const Dual* self = <const Dual*> dual
+    cdef Py_ssize_t k = self.k, c, size = 0
+    cdef const double* offsets = self.offsets + k * self.targets[i]
+    cdef double* b = self.b + k * i
+    cdef double step = self.steps[i], scale, shift, largest, new, moved
+    cdef double a = step * (self.squares[i] + self.intercept_step)
     cdef double* t = change + k
     # Without curvature the maximum is at a vertex.
     scale = min(1.0 / a, 1e100)
@@ -221,42 +169,37 @@ cdef inline Py_ssize_t _maximize(
         new = t[c] - shift if t[c] > shift else 0.0
         if new != b[c]:
             moved = new - b[c]
-            gain[0] += step * moved * (offsets[c] + z[c] - largest - 0.5 * a * moved)
+            self.gains[i] += step * moved * (
+                offsets[c] + z[c] - largest - 0.5 * a * moved
+            )
             change[size] = step * moved
             labels[size] = c
-            intercept[c] -= intercept_step * change[size]
+            self.intercept[c] -= self.intercept_step * change[size]
             b[c] = new
             size += 1
     return size
 
 
 cdef int _check(
-    Py_ssize_t n,
-    Py_ssize_t k,
     const Py_ssize_t[::1] targets,
     const double[:, ::1] offsets,
     const double[::1] steps,
     const double[::1] squares,
     const Py_ssize_t[::1] order,
     const double[::1] gains,
+    const double[:, ::1] b,
     const double[:, ::1] w,
     const double[::1] intercept,
 ) except -1:
-    cdef Py_ssize_t i
-    for length in (
-        targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
-    ):
-        if length != n:
-            raise ValueError(f"an array has {length} instead of {n} rows")
+    cdef Py_ssize_t k = b.shape[1]
+    lengths = targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
+    check_rows(b.shape[0], lengths, order)
     for length in (
         offsets.shape[0], offsets.shape[1], w.shape[1], intercept.shape[0]
     ):
         if length != k:
             raise ValueError(f"an array has {length} instead of {k} labels")
     _check_targets(targets, k)
-    for i in range(order.shape[0]):
-        if not 0 <= order[i] < n:
-            raise ValueError(f"row {order[i]} is none of {n}.")
     return 0
 
 

@@ -10,19 +10,22 @@ b_i + m / a, with the violations m of ``multilabel``. With one the last entry co
 kinds of labels, and the maximum is found by one root.
 """
 
-from libc.stdlib cimport free
-
 from .labels cimport coupled_shifts
-from .rows cimport (
-    add_dense_row,
-    add_sparse_row,
-    allocate,
-    index,
-    move_along_dense_row,
-    move_along_sparse_row,
-    real,
-    shuffle,
-)
+from .rows cimport check_rows, index, real, sweep_dense_rows, sweep_sparse_rows
+
+
+cdef struct Dual:
+    # Arrays as of ``sweep_sparse``, and the numbers of labels and of scores.
+    const unsigned char* targets
+    const double* costs
+    const double* steps
+    const double* squares
+    double intercept_step
+    Py_ssize_t l
+    Py_ssize_t k
+    double* b
+    double* intercept
+    double* gains
 
 
 def sweep_sparse(
@@ -57,44 +60,17 @@ def sweep_sparse(
     intercept : ndarray of shape (k,)
         The last three are changed in place.
     """
-    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, c, start, size, n_entries
-    cdef const real* entries = &data[0] if data.shape[0] else NULL
-    cdef const index* features = &indices[0] if indices.shape[0] else NULL
-    cdef double* z
-    cdef double* change
-    cdef Py_ssize_t* labels
-    _check(n, k, targets, costs, steps, squares, order, gains, b, intercept)
-    if indptr.shape[0] != n + 1:
-        raise ValueError(f"an array has {indptr.shape[0] - 1} instead of {n} rows")
-    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
-        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
-    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
-    change = z + k
-    labels = <Py_ssize_t*> (z + 4 * k)
-    with nogil:
-        shuffle(order, seed)
-        for p in range(order.shape[0]):
-            i = order[p]
-            gains[i] = 0.0
-            if steps[i] == 0.0:
-                continue
-            for c in range(k):
-                z[c] = intercept[c]
-            start = indptr[i]
-            n_entries = indptr[i + 1] - start
-            add_sparse_row(
-                entries + start, features + start, n_entries, &w[0, 0], k, z
-            )
-            size = _maximize(
-                z, &targets[i, 0], costs, steps[i], squares[i], intercept_step, k,
-                &b[i, 0], &intercept[0], change, labels, &gains[i],
-            )
-            if size:
-                move_along_sparse_row(
-                    entries + start, features + start, n_entries, change, labels,
-                    size, k, &w[0, 0],
-                )
-        free(z)
+    cdef Dual dual
+    _check(w.shape[1], targets, costs, steps, squares, order, gains, b, intercept)
+    if order.shape[0]:
+        dual = Dual(
+            &targets[0, 0], &costs[0, 0], &steps[0], &squares[0], intercept_step,
+            costs.shape[1], w.shape[1], &b[0, 0], &intercept[0], &gains[0],
+        )
+        sweep_sparse_rows(
+            _maximize, &dual, data, indices, indptr, steps, seed, order, gains, w,
+            intercept,
+        )
 
 
 def sweep_dense(
@@ -112,37 +88,16 @@ def sweep_dense(
     double[::1] intercept,
 ):
     """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
-    cdef Py_ssize_t n = b.shape[0], k = w.shape[1], p, i, c, size, d = X.shape[1]
-    cdef double* z
-    cdef double* change
-    cdef Py_ssize_t* labels
-    _check(n, k, targets, costs, steps, squares, order, gains, b, intercept)
-    if X.shape[0] != n:
-        raise ValueError(f"an array has {X.shape[0]} instead of {n} rows")
-    if X.shape[1] != w.shape[0]:
-        raise ValueError(f"parameters of {w.shape[0]} instead of {X.shape[1]} features")
-    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
-    change = z + k
-    labels = <Py_ssize_t*> (z + 4 * k)
-    with nogil:
-        shuffle(order, seed)
-        for p in range(order.shape[0]):
-            i = order[p]
-            gains[i] = 0.0
-            if steps[i] == 0.0:
-                continue
-            for c in range(k):
-                z[c] = intercept[c]
-            add_dense_row(&X[i, 0], X.strides[1], d, &w[0, 0], k, z)
-            size = _maximize(
-                z, &targets[i, 0], costs, steps[i], squares[i], intercept_step, k,
-                &b[i, 0], &intercept[0], change, labels, &gains[i],
-            )
-            if size:
-                move_along_dense_row(
-                    &X[i, 0], X.strides[1], d, change, labels, size, k, &w[0, 0]
-                )
-        free(z)
+    cdef Dual dual
+    _check(w.shape[1], targets, costs, steps, squares, order, gains, b, intercept)
+    if order.shape[0]:
+        dual = Dual(
+            &targets[0, 0], &costs[0, 0], &steps[0], &squares[0], intercept_step,
+            costs.shape[1], w.shape[1], &b[0, 0], &intercept[0], &gains[0],
+        )
+        sweep_dense_rows(
+            _maximize, &dual, X, steps, seed, order, gains, w, intercept
+        )
 
 
 def gaps(
@@ -186,30 +141,20 @@ def gaps(
             out[i] = weights[i] * (total - mean)
 
 
-cdef inline Py_ssize_t _maximize(
-    const double* z,
-    const unsigned char* relevant,
-    const double[:, ::1] costs,
-    double step,
-    double square,
-    double intercept_step,
-    Py_ssize_t k,
-    double* b,
-    double* intercept,
-    double* change,
-    Py_ssize_t* labels,
-    double* gain,
+cdef Py_ssize_t _maximize(
+    void* dual, Py_ssize_t i, const double* z, double* change, Py_ssize_t* labels
 ) noexcept nogil:
-    """Maximize over b; return how many scores change, write which and step times by what.
-
-    Adds what the dual gains. ``change`` has room for 3 k numbers.
-    """
-    cdef Py_ssize_t j, l = costs.shape[1], size = 0
-    cdef bint threshold = k > l
-    cdef double a = step * (square + intercept_step), scale, m, new, moved
+    """Maximize over b_i; return how many scores change, write which and by what."""
+    cdef const Dual* self = <const Dual*> dual
+    cdef Py_ssize_t l = self.l, j, size = 0
+    cdef const unsigned char* relevant = self.targets + l * i
+    cdef double* b = self.b + l * i
+    cdef bint threshold = self.k > l
+    cdef double step = self.steps[i], scale, m, new, moved
+    cdef double a = step * (self.squares[i] + self.intercept_step)
     cdef double reference = z[l] if threshold else 0.0
     cdef double excess = 0.0, last = 0.0
-    cdef double* t = change + k
+    cdef double* t = change + self.k
     cdef double top[2]
     cdef double worst[2]
     cdef double lift[2]
@@ -220,7 +165,7 @@ cdef inline Py_ssize_t _maximize(
     worst[0] = worst[1] = top[0] = top[1] = -1e300
     for j in range(l):
         m = z[j] - reference
-        m = costs[1, j] - m if relevant[j] else costs[0, j] + m
+        m = self.costs[l + j] - m if relevant[j] else self.costs[j] + m
         change[j] = m
         worst[relevant[j]] = max(worst[relevant[j]], m)
         excess += -b[j] if relevant[j] else b[j]
@@ -230,7 +175,9 @@ cdef inline Py_ssize_t _maximize(
         top[relevant[j]] = max(top[relevant[j]], t[j])
     for kind in range(2):
         lift[kind] = scale * worst[kind] if worst[kind] > -1e299 else 0.0
-    coupled_shifts(t, relevant, l, top, lift, threshold, excess, t + k, shifts)
+    coupled_shifts(
+        t, relevant, l, top, lift, threshold, excess, t + self.k, shifts
+    )
     # The entries of ``change`` are written after those of m are read.
     for j in range(l):
         m = change[j]
@@ -238,26 +185,25 @@ cdef inline Py_ssize_t _maximize(
         new = new if new > 0.0 else 0.0
         if new != b[j]:
             moved = new - b[j]
-            gain[0] += step * moved * (m - 0.5 * a * moved)
+            self.gains[i] += step * moved * (m - 0.5 * a * moved)
             if relevant[j]:
                 moved = -moved
             last -= moved
             change[size] = step * moved
             labels[size] = j
-            intercept[j] -= intercept_step * change[size]
+            self.intercept[j] -= self.intercept_step * change[size]
             b[j] = new
             size += 1
     if threshold and size:
-        gain[0] -= 0.5 * step * a * last * last
+        self.gains[i] -= 0.5 * step * a * last * last
         change[size] = step * last
         labels[size] = l
-        intercept[l] -= intercept_step * change[size]
+        self.intercept[l] -= self.intercept_step * change[size]
         size += 1
     return size
 
 
 cdef int _check(
-    Py_ssize_t n,
     Py_ssize_t k,
     const unsigned char[:, ::1] targets,
     const double[:, ::1] costs,
@@ -268,12 +214,9 @@ cdef int _check(
     const double[:, ::1] b,
     const double[::1] intercept,
 ) except -1:
-    cdef Py_ssize_t i, l = targets.shape[1]
-    for length in (
-        targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
-    ):
-        if length != n:
-            raise ValueError(f"an array has {length} instead of {n} rows")
+    cdef Py_ssize_t l = targets.shape[1]
+    lengths = targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
+    check_rows(b.shape[0], lengths, order)
     if costs.shape[0] != 2:
         raise ValueError(f"costs have {costs.shape[0]} instead of 2 rows")
     for length in (costs.shape[1], b.shape[1]):
@@ -282,9 +225,6 @@ cdef int _check(
     if not l <= k <= l + 1 or intercept.shape[0] != k:
         raise ValueError(f"{k} and {intercept.shape[0]} scores a row for {l} labels.")
     _check_targets(targets)
-    for i in range(order.shape[0]):
-        if not 0 <= order[i] < n:
-            raise ValueError(f"row {order[i]} is none of {n}.")
     return 0
 
 

@@ -1,6 +1,7 @@
-"""What kernels share: room to work in, products with rows, maxima of lines of a row."""
+"""What kernels share: room to work in, products with rows, sweeps over them, maxima of
+lines of a row."""
 
-from libc.stdlib cimport malloc
+from libc.stdlib cimport free, malloc
 
 ctypedef fused real:
     float
@@ -238,3 +239,118 @@ cdef inline void move_along_dense_row(
         for c in range(n_labels):
             w[labels[c]] -= factor * change[c]
         w += k
+
+
+# Maximizes the dual over the variables of row i, whose scores are z. Returns how many
+# columns of the parameters change, and writes which, and minus what times the row.
+ctypedef Py_ssize_t (*Maximizer)(
+    void* dual, Py_ssize_t i, const double* z, double* change, Py_ssize_t* labels
+) noexcept nogil
+
+
+cdef inline int sweep_sparse_rows(
+    Maximizer maximize,
+    void* dual,
+    const real[::1] data,
+    const index[::1] indices,
+    const index[::1] indptr,
+    const double[::1] steps,
+    unsigned long long seed,
+    Py_ssize_t[::1] order,
+    double[::1] gains,
+    double[:, ::1] w,
+    const double[::1] intercept,
+) except -1:
+    """Maximize over the dual variables of some rows of a CSR matrix, and move w along.
+
+    ``change`` of the maximizer has room for 3 k numbers.
+    """
+    cdef Py_ssize_t n = steps.shape[0], k = w.shape[1], p, i, c, start, size, n_entries
+    cdef double* z
+    cdef double* change
+    cdef Py_ssize_t* labels
+    if indptr.shape[0] != n + 1:
+        raise ValueError(f"an array has {indptr.shape[0] - 1} instead of {n} rows")
+    if indices.shape[0] < indptr[n] or data.shape[0] < indptr[n]:
+        raise ValueError(f"indptr ends at {indptr[n]}, behind the end of the data")
+    cdef const real* entries = &data[0] if data.shape[0] else NULL
+    cdef const index* features = &indices[0] if indices.shape[0] else NULL
+    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    change = z + k
+    labels = <Py_ssize_t*> (z + 4 * k)
+    with nogil:
+        shuffle(order, seed)
+        for p in range(order.shape[0]):
+            i = order[p]
+            gains[i] = 0.0
+            if steps[i] == 0.0:
+                continue
+            for c in range(k):
+                z[c] = intercept[c]
+            start = indptr[i]
+            n_entries = indptr[i + 1] - start
+            add_sparse_row(
+                entries + start, features + start, n_entries, &w[0, 0], k, z
+            )
+            size = maximize(dual, i, z, change, labels)
+            if size:
+                move_along_sparse_row(
+                    entries + start, features + start, n_entries, change, labels,
+                    size, k, &w[0, 0],
+                )
+        free(z)
+    return 0
+
+
+cdef inline int sweep_dense_rows(
+    Maximizer maximize,
+    void* dual,
+    const real[:, :] X,
+    const double[::1] steps,
+    unsigned long long seed,
+    Py_ssize_t[::1] order,
+    double[::1] gains,
+    double[:, ::1] w,
+    const double[::1] intercept,
+) except -1:
+    """Do what ``sweep_sparse_rows`` does, for X of shape (n, d)."""
+    cdef Py_ssize_t n = steps.shape[0], k = w.shape[1], p, i, c, size, d = X.shape[1]
+    cdef double* z
+    cdef double* change
+    cdef Py_ssize_t* labels
+    if X.shape[0] != n:
+        raise ValueError(f"an array has {X.shape[0]} instead of {n} rows")
+    if X.shape[1] != w.shape[0]:
+        raise ValueError(f"parameters of {w.shape[0]} instead of {X.shape[1]} features")
+    z = <double*> allocate(k * (4 * sizeof(double) + sizeof(Py_ssize_t)))
+    change = z + k
+    labels = <Py_ssize_t*> (z + 4 * k)
+    with nogil:
+        shuffle(order, seed)
+        for p in range(order.shape[0]):
+            i = order[p]
+            gains[i] = 0.0
+            if steps[i] == 0.0:
+                continue
+            for c in range(k):
+                z[c] = intercept[c]
+            add_dense_row(&X[i, 0], X.strides[1], d, &w[0, 0], k, z)
+            size = maximize(dual, i, z, change, labels)
+            if size:
+                move_along_dense_row(
+                    &X[i, 0], X.strides[1], d, change, labels, size, k, &w[0, 0]
+                )
+        free(z)
+    return 0
+
+
+cdef inline int check_rows(Py_ssize_t n, lengths, const Py_ssize_t[::1] order) except -1:
+    """Raise unless lengths are n and rows to visit are some of so many."""
+    cdef Py_ssize_t p
+    for length in lengths:
+        if length != n:
+            raise ValueError(f"an array has {length} instead of {n} rows")
+    for p in range(order.shape[0]):
+        if not 0 <= order[p] < n:
+            raise ValueError(f"row {order[p]} is none of {n}.")
+    return 0
