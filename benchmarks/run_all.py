@@ -14,6 +14,7 @@ SCRIPTS = [
     ["reference_optima.py"],
     ["svm_passes.py", "--fresh"],
     ["svm_peers.py", "--fresh", "--search"],
+    ["svm_path.py", "--fresh"],
     ["svm_memory.py", "--fresh"],
     ["ranking.py"],
     ["bundle.py", "--fresh"],
