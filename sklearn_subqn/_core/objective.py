@@ -146,8 +146,10 @@ class Objective:
         return Point(self, np.zeros(self.n_params), self.design.zero_scores())
 
     def at(self, w: Floats, scores: Floats | None = None) -> Point:
-        """Return the point w; unless ``scores`` are known it costs a product with X."""
-        return Point(self, w, self.design.forward(w) if scores is None else scores)
+        """Return the point w, for a product with X unless w = 0 or scores are known."""
+        if scores is None:
+            scores = self.design.forward(w) if w.any() else self.design.zero_scores()
+        return Point(self, w, scores)
 
     def cut(self, dual: Floats) -> Cut:
         """Return the cut of a dual point, at the cost of a product with X."""

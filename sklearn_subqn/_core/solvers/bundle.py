@@ -55,7 +55,7 @@ def bmrm(
         "no_progress": the model no longer rises; what is left of the gap is rounding.
     """
     model = cut_model(objective, size=size, patience=patience)
-    point = settle(objective.at(w) if w.any() else objective.origin())
+    point = settle(objective.at(w))
     yield Iterate(point, phase="bmrm", dual=point.dual)
     best, n_stuck = point.value, 0
     while n_stuck < _MAX_STUCK:
@@ -98,7 +98,7 @@ def ls_bmrm(
         "no_progress": the model no longer rises; what is left of the gap is rounding.
     """
     model = cut_model(objective, size=size, patience=patience)
-    best = settle(objective.at(w) if w.any() else objective.origin())
+    best = settle(objective.at(w))
     yield Iterate(best, phase="ls-bmrm", dual=best.dual)
     model.add(best.cut)
     n_stuck, highest = 0, 2.0 * abs(best.value)

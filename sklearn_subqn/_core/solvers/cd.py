@@ -99,10 +99,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
     k = objective.design.n_outputs or 1
-    at_zero = not start.w.any()
-    point = settle(
-        objective.origin() if at_zero else objective.at(start.w, start.scores)
-    )
+    point = settle(objective.at(start.w, start.scores))
     bound, stated = -np.inf, False
     good, error, step = False, np.inf, 1.0
     model_stride = 1
