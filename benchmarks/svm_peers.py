@@ -323,11 +323,13 @@ def median(cell: dict[str, Any] | None, target: float) -> float | None:
 
 def render(results: dict[str, Any]) -> str:
     """Return the Markdown tables of the results."""
-    parts = [
-        "Median seconds to relative gaps 1e-2 / 1e-3 / 1e-4; – not within the limit. "
-        "*proven*: until the fit itself proves the gap."
-    ]
     rows = results["rows"]
+    limits = sorted(row["limit"] for row in rows)
+    ends = " to ".join(dict.fromkeys(f"{limit:g}" for limit in (limits[0], limits[-1])))
+    parts = [
+        "Median seconds to relative gaps 1e-2 / 1e-3 / 1e-4; – not within the limit of "
+        f"{ends} s. *proven*: until the fit itself proves the gap."
+    ]
     for loss, intercept in sorted({(r["loss"], r["intercept"]) for r in rows}):
         group = [r for r in rows if (r["loss"], r["intercept"]) == (loss, intercept)]
         title = f"{loss.replace('_', ' ')}, {'with' if intercept else 'no'} intercept"
@@ -431,7 +433,8 @@ def main() -> None:
                 )
                 entries = our_entries(bench, solvers, args.threads) + entries
                 table = time_all(bench, entries, args.repeats)
-                results.add(problem.key, **problem._asdict(), table=table)
+                facts = {**problem._asdict(), "limit": args.limit}
+                results.add(problem.key, **facts, table=table)
                 for solver, cells in table.items():
                     print(f"  {solver:30s} {_cell(cells)}")
                 print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
