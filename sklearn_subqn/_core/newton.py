@@ -12,20 +12,20 @@ from .losses._base import Floats
 from .objective import Hessian, Objective, Point
 
 # The matrix is factorized where it is not much larger than what conjugate gradients
-# would have to read of a row again and again: products of matrices run at the speed of
-# BLAS, products with sparse rows at that of memory.
-_MATRIX_SHARE = 1500.0
+# would have to read of a row again and again, more often for more accuracy: products of
+# matrices run at the speed of BLAS, products with sparse rows at that of memory.
+_MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
 # Eigenvectors of so many features, at most, precondition problems of several scores.
 _MAX_SPECTRUM = 1000
 
 
-def is_factorized(objective: Objective) -> bool:
-    """Whether Newton directions are found by factorizing the matrix."""
+def is_factorized(objective: Objective, rtol: float) -> bool:
+    """Whether directions of such accuracy are found by factorizing the matrix."""
     q = objective.n_params
     row_size = objective.design.row_size * (objective.design.n_outputs or 1)
-    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE * row_size
+    return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
 
 
 def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
@@ -40,7 +40,7 @@ def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
         where the matrix is not factorized.
     """
     hessian = point.hessian
-    if is_factorized(point.objective):
+    if is_factorized(point.objective, rtol):
         return _cholesky(hessian, -point.gradient)
     design = point.objective.design
     solve = None
