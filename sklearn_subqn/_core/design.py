@@ -15,15 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .kernels import (
-    coordinate_descent,
-    gram,
-)
-from .losses._base import (
-    Floats,
-    Mask,
-    Rows,
-)
+from .kernels import coordinate_descent, gram
+from .losses._base import Floats, Mask, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.

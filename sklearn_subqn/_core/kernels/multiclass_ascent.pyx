@@ -71,17 +71,12 @@ def sweep_sparse(
     intercept : ndarray of shape (k,)
         The last three are changed in place.
     """
-    cdef Dual dual
-    _check(targets, offsets, steps, squares, order, gains, b, w, intercept)
-    if order.shape[0]:
-        dual = Dual(
-            &targets[0], &offsets[0, 0], &steps[0], &squares[0], intercept_step,
-            b.shape[1], &b[0, 0], &intercept[0], &gains[0],
-        )
-        sweep_sparse_rows(
-            _maximize, &dual, data, indices, indptr, steps, seed, order, gains, w,
-            intercept,
-        )
+    cdef Dual dual = _dual(
+        targets, offsets, steps, squares, intercept_step, order, gains, b, w, intercept
+    )
+    sweep_sparse_rows(
+        _maximize, &dual, data, indices, indptr, steps, seed, order, gains, w, intercept
+    )
 
 
 def sweep_dense(
@@ -99,16 +94,10 @@ def sweep_dense(
     double[::1] intercept,
 ):
     """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
-    cdef Dual dual
-    _check(targets, offsets, steps, squares, order, gains, b, w, intercept)
-    if order.shape[0]:
-        dual = Dual(
-            &targets[0], &offsets[0, 0], &steps[0], &squares[0], intercept_step,
-            b.shape[1], &b[0, 0], &intercept[0], &gains[0],
-        )
-        sweep_dense_rows(
-            _maximize, &dual, X, steps, seed, order, gains, w, intercept
-        )
+    cdef Dual dual = _dual(
+        targets, offsets, steps, squares, intercept_step, order, gains, b, w, intercept
+    )
+    sweep_dense_rows(_maximize, &dual, X, steps, seed, order, gains, w, intercept)
 
 
 def gaps(
@@ -180,18 +169,21 @@ cdef Py_ssize_t _maximize(
     return size
 
 
-cdef int _check(
+cdef Dual _dual(
     const Py_ssize_t[::1] targets,
     const double[:, ::1] offsets,
     const double[::1] steps,
     const double[::1] squares,
+    double intercept_step,
     const Py_ssize_t[::1] order,
-    const double[::1] gains,
-    const double[:, ::1] b,
+    double[::1] gains,
+    double[:, ::1] b,
     const double[:, ::1] w,
-    const double[::1] intercept,
-) except -1:
+    double[::1] intercept,
+) except *:
+    """Return the arrays, checked; with no rows to visit their addresses stay unset."""
     cdef Py_ssize_t k = b.shape[1]
+    cdef Dual dual
     lengths = targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
     check_rows(b.shape[0], lengths, order)
     for length in (
@@ -200,7 +192,12 @@ cdef int _check(
         if length != k:
             raise ValueError(f"an array has {length} instead of {k} labels")
     _check_targets(targets, k)
-    return 0
+    if order.shape[0]:
+        dual = Dual(
+            &targets[0], &offsets[0, 0], &steps[0], &squares[0], intercept_step,
+            k, &b[0, 0], &intercept[0], &gains[0],
+        )
+    return dual
 
 
 cdef int _check_targets(const Py_ssize_t[::1] targets, Py_ssize_t k) except -1:

@@ -60,17 +60,12 @@ def sweep_sparse(
     intercept : ndarray of shape (k,)
         The last three are changed in place.
     """
-    cdef Dual dual
-    _check(w.shape[1], targets, costs, steps, squares, order, gains, b, intercept)
-    if order.shape[0]:
-        dual = Dual(
-            &targets[0, 0], &costs[0, 0], &steps[0], &squares[0], intercept_step,
-            costs.shape[1], w.shape[1], &b[0, 0], &intercept[0], &gains[0],
-        )
-        sweep_sparse_rows(
-            _maximize, &dual, data, indices, indptr, steps, seed, order, gains, w,
-            intercept,
-        )
+    cdef Dual dual = _dual(
+        targets, costs, steps, squares, intercept_step, order, gains, b, w, intercept
+    )
+    sweep_sparse_rows(
+        _maximize, &dual, data, indices, indptr, steps, seed, order, gains, w, intercept
+    )
 
 
 def sweep_dense(
@@ -88,16 +83,10 @@ def sweep_dense(
     double[::1] intercept,
 ):
     """Do what ``sweep_sparse`` does, for X of shape (n, d)."""
-    cdef Dual dual
-    _check(w.shape[1], targets, costs, steps, squares, order, gains, b, intercept)
-    if order.shape[0]:
-        dual = Dual(
-            &targets[0, 0], &costs[0, 0], &steps[0], &squares[0], intercept_step,
-            costs.shape[1], w.shape[1], &b[0, 0], &intercept[0], &gains[0],
-        )
-        sweep_dense_rows(
-            _maximize, &dual, X, steps, seed, order, gains, w, intercept
-        )
+    cdef Dual dual = _dual(
+        targets, costs, steps, squares, intercept_step, order, gains, b, w, intercept
+    )
+    sweep_dense_rows(_maximize, &dual, X, steps, seed, order, gains, w, intercept)
 
 
 def gaps(
@@ -203,18 +192,21 @@ cdef Py_ssize_t _maximize(
     return size
 
 
-cdef int _check(
-    Py_ssize_t k,
+cdef Dual _dual(
     const unsigned char[:, ::1] targets,
     const double[:, ::1] costs,
     const double[::1] steps,
     const double[::1] squares,
+    double intercept_step,
     const Py_ssize_t[::1] order,
-    const double[::1] gains,
-    const double[:, ::1] b,
-    const double[::1] intercept,
-) except -1:
-    cdef Py_ssize_t l = targets.shape[1]
+    double[::1] gains,
+    double[:, ::1] b,
+    const double[:, ::1] w,
+    double[::1] intercept,
+) except *:
+    """Return the arrays, checked; with no rows to visit their addresses stay unset."""
+    cdef Py_ssize_t l = targets.shape[1], k = w.shape[1]
+    cdef Dual dual
     lengths = targets.shape[0], steps.shape[0], squares.shape[0], gains.shape[0]
     check_rows(b.shape[0], lengths, order)
     if costs.shape[0] != 2:
@@ -225,7 +217,12 @@ cdef int _check(
     if not l <= k <= l + 1 or intercept.shape[0] != k:
         raise ValueError(f"{k} and {intercept.shape[0]} scores a row for {l} labels.")
     _check_targets(targets)
-    return 0
+    if order.shape[0]:
+        dual = Dual(
+            &targets[0, 0], &costs[0, 0], &steps[0], &squares[0], intercept_step,
+            l, k, &b[0, 0], &intercept[0], &gains[0],
+        )
+    return dual
 
 
 cdef int _check_targets(const unsigned char[:, ::1] targets) except -1:
