@@ -131,11 +131,14 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             y,
             accept_sparse="csr",
             dtype=DTYPES,
+            # Done by ``check_range``, with one reading for both.
+            ensure_all_finite=False,
             reset=reset,
             **({"multi_output": True} if several else {}),
             **({"y_numeric": True} if numeric else {}),
         )
-        check_range(validated[0] if isinstance(validated, tuple) else validated)
+        X = validated[0] if isinstance(validated, tuple) else validated
+        check_range(X, type(self).__name__)
         return validated
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:

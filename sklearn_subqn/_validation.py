@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.class_weight import compute_class_weight
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -262,13 +262,21 @@ _FAULTS: dict[str, Callable[[Any], str | None]] = {
 }
 
 
-def check_range(X: Any) -> None:
-    """Raise ValueError if products of values of X can overflow."""
+def check_range(X: Any, estimator_name: str) -> None:
+    """Raise ValueError if X is not finite, or if products of its values can overflow.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of floats
+    estimator_name : str
+        For scikit-learn's advice on missing values.
+    """
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
     # The sum of squares takes one reading, and tells enough unless it is large itself.
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         if float(values @ values) <= _LARGEST_VALUE:
             return
+    assert_all_finite(X, estimator_name=estimator_name, input_name="X")
     if max(float(values.max()), -float(values.min())) > _LARGEST_VALUE:
         raise ValueError(
             f"X contains values beyond {_LARGEST_VALUE:g} in magnitude, whose products "

@@ -39,7 +39,9 @@ _ROOT_CURVATURE, _MOST_CURVATURE_SEVERAL = 1.3, 10.0
 def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
     """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
 
-    With the proximal term they are minimizers on lines through those of the ascent.
+    With the proximal term, and for losses with kinks, they are minimizers on lines
+    through those of the ascent: there the dual is close to its optimum long before the
+    parameters that it stands for are.
 
     An unpenalized intercept makes the dual variables sum to zero, which no change of a
     single row maintains. It is found by the proximal point method instead: each round
@@ -104,11 +106,12 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         if proximity:
             sweeps.recenter(w + momentum.next() * (w - last))
             last = w
-            best = point = _better(best, point)
         else:
             sweeps.recenter(w)
-            if point.value < best.value:
-                best = point
+        if proximity or not objective.loss.smooth:
+            best = point = _better(best, point)
+        elif point.value < best.value:
+            best = point
         yield Iterate(point, None, bound, "dual ascent", dual)
         gap = max(best.value - bound, 0.0)
         if not gap < _SHRINKING * gaps[0]:
@@ -138,13 +141,21 @@ class _Momentum:
 
 
 def _better(best: Point, point: Point) -> Point:
-    """Return the minimizer on the line from one point through the other.
+    """Return the minimizer on the line from one point through the other, and scaled.
 
-    The scores of both are known, so that it needs no product with X.
+    Momentum carries parameters too far or not far enough as a whole, so that scaling
+    gains much. All scores are known; it needs no product with X.
     """
-    line = Line(best, point.w - best.w, point.scores - best.scores)
+    best = _minimizer(best, point.w - best.w, point.scores - best.scores)
+    longer = _minimizer(best, best.w, best.scores)
+    return longer if longer is not best else _minimizer(best, -best.w, -best.scores)
+
+
+def _minimizer(point: Point, p: Floats, dscores: Floats) -> Point:
+    """Return the minimizer on a half-line, the point itself if nothing is gained."""
+    line = Line(point, p, dscores)
     step = exact(line)
-    return line.point(step) if 0.0 < step < np.inf else best
+    return line.point(step) if 0.0 < step < np.inf else point
 
 
 def _balanced(dual: Floats) -> Floats:
