@@ -2,7 +2,7 @@
 
 # Rows are shuffled in runs of so many: what follows in memory is fetched sooner.
 cdef enum:
-    RUN = 8
+    RUN = 32
 
 ctypedef fused real:
     float
