@@ -21,7 +21,7 @@ from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
 from sklearn_subqn._core import design as design_module
 from sklearn_subqn._core import quadratic
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.kernels import coordinate_descent
+from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.losses import Logistic, Softmax
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
@@ -227,7 +227,7 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     scaled = np.empty(m + 1, index), np.empty(len(arrays[1]), index)
     scaled += (np.empty(len(arrays[1])),)
     squares = np.empty((2, m))
-    coordinate_descent.scale_columns(
+    products.scale_columns(
         *arrays, np.arange(m), np.sqrt(h), positions, *scaled, squares
     )
     A = np.sqrt(h[kept])[:, None] * X[kept]
@@ -244,8 +244,12 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     assert_allclose(image, A @ (v - w), atol=1e-6)
     out = np.ones(len(A))
     which = np.array([3, 1, 6])
-    coordinate_descent.add_columns(*scaled, which, w[which], out)
+    products.add_columns(*scaled, which, w[which], out)
     assert_allclose(out, 1.0 + A[:, which] @ w[which], atol=1e-6)
+    rows, scores = sparse.csr_array(X), np.full(len(X), np.nan)
+    arrays = rows.indptr.astype(index), rows.indices.astype(index), rows.data
+    products.multiply(*arrays, w, scores)
+    assert_allclose(scores, X.astype(float) @ w, rtol=1e-12)
     return v, worst
 
 
@@ -297,7 +301,7 @@ def test_block_kernel_minimizes_the_model(dtype, index, fit_intercept):
         columns.data,
         which,
     )
-    coordinate_descent.squares(*arrays, diagonal, squares)
+    products.squares(*arrays, diagonal, squares)
     assert_allclose(squares, (A * A).T @ diagonal, rtol=1e-6)
     for _ in range(3000):
         worst = coordinate_descent.sweep_blocks(
@@ -489,7 +493,9 @@ def test_kernels_refuse_arrays_of_different_lengths():
     arrays = columns.indptr, columns.indices, columns.data, np.arange(3)
     wide, out = np.zeros((3, 2)), np.zeros((2, 2))
     with pytest.raises(ValueError, match="differ in length"):
-        coordinate_descent.squares(*arrays, wide, out)
+        products.squares(*arrays, wide, out)
+    with pytest.raises(ValueError, match="differ in length"):
+        products.multiply(*arrays[:3], long, short)
     none = np.empty(0)
     good = [wide, long, wide, wide.copy(), wide, wide, wide.copy()]
     for j, bad in ((0, out), (1, short), (2, square), (4, out), (5, square), (6, out)):

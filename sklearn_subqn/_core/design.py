@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from .kernels import coordinate_descent, gram
+from .kernels import gram, products
 from .losses._base import Floats, Mask, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
@@ -106,6 +106,7 @@ class Design:
         self._X = X if compact else _compact_csr(X)
         self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
         self._promote = self._X.dtype != np.float64
+        self._is_narrow = self._promote and sparse.issparse(self._X)
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
@@ -142,7 +143,11 @@ class Design:
 
         def multiply(part: list[tuple[int, int, Any]]) -> None:
             for start, stop, block in part:
-                scores[start:stop] = self._float64(block) @ coef
+                if self._is_narrow and coef.ndim == 1:
+                    arrays = block.indptr, block.indices, block.data
+                    products.multiply(*arrays, coef, scores[start:stop])
+                else:
+                    scores[start:stop] = self._float64(block) @ coef
 
         self._each(multiply)
         if self.fit_intercept:
@@ -174,7 +179,7 @@ class Design:
         self.passes += int(sizes.sum()) / self._size
         v = np.zeros(self.n_params)
         # Rows are the columns of the transpose.
-        coordinate_descent.add_columns(
+        products.add_columns(
             X.indptr, X.indices, X.data, rows, dual, v[: self.n_features]
         )
         if self.fit_intercept:
@@ -321,7 +326,7 @@ class Design:
         # Rows are the columns of the transpose.
         rows, squares = np.arange(self.n_rows), np.empty((self.n_rows, 1))
         ones = np.ones((self.n_features, 1))
-        coordinate_descent.squares(X.indptr, X.indices, X.data, rows, ones, squares)
+        products.squares(X.indptr, X.indices, X.data, rows, ones, squares)
         return squares[:, 0]
 
     @property
@@ -375,7 +380,13 @@ class Design:
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
-                product += self._float64(block).T @ dual[start:stop]
+                if self._is_narrow and dual.ndim == 1:
+                    # Rows are the columns of the transpose.
+                    arrays = block.indptr, block.indices, block.data
+                    rows = np.arange(stop - start)
+                    products.add_columns(*arrays, rows, dual[start:stop], product)
+                else:
+                    product += self._float64(block).T @ dual[start:stop]
             return product
 
         v = np.empty(self.n_params)
@@ -466,7 +477,7 @@ class Columns:
         own = np.empty(len(self.positions) + 1, indptr.dtype)
         scaled = own, np.empty(size, indices.dtype), np.empty(size)
         squares = np.empty((2, len(self.positions)))
-        coordinate_descent.scale_columns(
+        products.scale_columns(
             indptr, indices, data, self.positions, scales, rows, *scaled, squares
         )
         return scaled, (squares[0], squares[1])

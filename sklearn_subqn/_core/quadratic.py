@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg
 
-from .kernels import coordinate_descent
+from .kernels import coordinate_descent, products
 from .losses._base import Curvature, Floats, Mask, Rows
 from .objective import Objective, Point
 
@@ -292,7 +292,7 @@ class ColumnStep:
     def _forward(self, step: Floats, face: Rows) -> Floats:
         """Return the product of A with a step of some coordinates and the free ones."""
         z = np.zeros((len(self._roots), 1))
-        coordinate_descent.add_columns(
+        products.add_columns(
             *self._arrays, face, np.ascontiguousarray(step[: len(face), 0]), z[:, 0]
         )
         if self._n_free:
@@ -340,9 +340,7 @@ class BlockStep:
         self._free_bounds = diagonal.sum(axis=0)
         self._bounds = np.empty((len(columns.positions), diagonal.shape[1]))
         self._arrays = columns.arrays
-        coordinate_descent.squares(
-            *self._arrays, columns.positions, diagonal, self._bounds
-        )
+        products.squares(*self._arrays, columns.positions, diagonal, self._bounds)
         free = np.repeat(self._free_bounds[np.newaxis], n_free, axis=0)
         self._diagonals = 0.5 * np.concatenate([self._bounds, free])
 

@@ -15,18 +15,6 @@ def sweep_gram(
     tol: float,
     max_sweeps: int,
 ) -> tuple[float, int]: ...
-def scale_columns(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    columns: Positions,
-    scales: Floats,
-    positions: NDArray[Any],
-    out_indptr: NDArray[Any],
-    out_indices: NDArray[Any],
-    out_values: Floats,
-    squares: Floats,
-) -> None: ...
 def sweep_columns(
     indptr: NDArray[Any],
     indices: NDArray[Any],
@@ -39,22 +27,6 @@ def sweep_columns(
     l1: float,
     l2: float,
 ) -> float: ...
-def add_columns(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    columns: Positions,
-    coef: Floats,
-    out: Floats,
-) -> None: ...
-def squares(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    columns: Positions,
-    weights: Floats,
-    out: Floats,
-) -> None: ...
 def sweep_blocks(
     indptr: NDArray[Any],
     indices: NDArray[Any],

@@ -1,0 +1,43 @@
+from typing import Any
+
+from numpy import float64, intp
+from numpy.typing import NDArray
+
+Floats = NDArray[float64]
+Positions = NDArray[intp]
+
+def multiply(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    coef: Floats,
+    out: Floats,
+) -> None: ...
+def add_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    coef: Floats,
+    out: Floats,
+) -> None: ...
+def squares(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    weights: Floats,
+    out: Floats,
+) -> None: ...
+def scale_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    scales: Floats,
+    positions: NDArray[Any],
+    out_indptr: NDArray[Any],
+    out_indices: NDArray[Any],
+    out_values: Floats,
+    squares: Floats,
+) -> None: ...

@@ -1,0 +1,132 @@
+"""Products of sparse matrices with vectors and diagonal ones, in double precision.
+
+SciPy's copy a float32 matrix to float64 for each of them.
+"""
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused integer:
+    int
+    long long
+
+
+def multiply(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const double[::1] coef,
+    double[::1] out,
+):
+    """Write the product of a matrix (CSR) with ``coef`` to ``out``."""
+    cdef Py_ssize_t n = out.shape[0], i, j
+    cdef double product
+    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError("arrays of a matrix and its product differ in length.")
+    with nogil:
+        for i in range(n):
+            product = 0.0
+            for j in range(indptr[i], indptr[i + 1]):
+                product += values[j] * coef[indices[j]]
+            out[i] = product
+
+
+def add_columns(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[::1] coef,
+    double[::1] out,
+):
+    """Add the product of some columns of a matrix (CSC) with ``coef`` to ``out``."""
+    cdef Py_ssize_t m = columns.shape[0], i, k
+    if coef.shape[0] != m:
+        raise ValueError("columns and coefficients differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    with nogil:
+        for k in range(m):
+            if coef[k] != 0.0:
+                for i in range(indptr[columns[k]], indptr[columns[k] + 1]):
+                    out[indices[i]] += coef[k] * values[i]
+
+
+def squares(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[:, ::1] weights,
+    double[:, ::1] out,
+):
+    """Write the diagonals of Xᵀ diag(h) X over some columns of X (CSC).
+
+    ``weights`` of shape (n, k) holds vectors h, ``out`` of shape (m, k) the diagonals.
+    """
+    cdef Py_ssize_t m = columns.shape[0], k = weights.shape[1], i, j, c, l
+    cdef double square
+    if out.shape[0] != m or out.shape[1] != k:
+        raise ValueError("arrays of a model differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    with nogil:
+        for c in range(m):
+            j = columns[c]
+            for l in range(k):
+                out[c, l] = 0.0
+            for i in range(indptr[j], indptr[j + 1]):
+                square = <double> values[i] * values[i]
+                for l in range(k):
+                    out[c, l] += square * weights[indices[i], l]
+
+
+def scale_columns(
+    const integer[::1] indptr,
+    const integer[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[::1] scales,
+    const integer[::1] positions,
+    integer[::1] out_indptr,
+    integer[::1] out_indices,
+    double[::1] out_values,
+    double[:, ::1] squares,
+):
+    """Write some columns of X (CSC) with their rows times ``scales``.
+
+    Row i becomes row ``positions[i]``, or is left out where that is negative. Arrays
+    ``out_indices`` and ``out_values`` have room for all entries of the columns.
+    ``squares`` of shape (2, m) receives the squared norms of what is written, and of
+    what is left out.
+    """
+    cdef Py_ssize_t m = columns.shape[0], c, j, i, end = 0
+    cdef double scaled, square, total
+    cdef bint kept
+    if out_indptr.shape[0] != m + 1 or squares.shape[0] != 2 or squares.shape[1] != m:
+        raise ValueError("columns and results differ in length.")
+    if indices.shape[0] != values.shape[0] or scales.shape[0] != positions.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    for c in range(m):
+        end += indptr[columns[c] + 1] - indptr[columns[c]]
+    if out_indices.shape[0] < end or out_values.shape[0] < end:
+        raise ValueError("there is no room for the columns.")
+    with nogil:
+        end = 0
+        out_indptr[0] = 0
+        for c in range(m):
+            j = columns[c]
+            square = total = 0.0
+            for i in range(indptr[j], indptr[j + 1]):
+                # Written in any case, since branches would take longer.
+                scaled = scales[indices[i]] * values[i]
+                out_indices[end] = positions[indices[i]]
+                out_values[end] = scaled
+                kept = positions[indices[i]] >= 0
+                end += kept
+                total += scaled * scaled
+                square += kept * (scaled * scaled)
+            out_indptr[c + 1] = <integer> end
+            squares[0, c] = square
+            squares[1, c] = total - square
