@@ -6,7 +6,7 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import joblib
@@ -241,14 +241,15 @@ def solve(
     if isinstance(objective.regularizer, L2) and not solvers[solver].proves:
         bundle = CutBundle(objective, _bundle_size(objective))
     passes = objective.passes
+    aim = min(tol, exact) if small and solver == "auto" else tol
     try:
         with (
             _ONE_BLAS_THREAD,
             np.errstate(over="raise", invalid="raise", divide="raise"),
         ):
             result = run(
-                solvers[solver].start(objective, start, options),
-                tol=min(tol, exact) if small and solver == "auto" else tol,
+                solvers[solver].start(objective, start, replace(options, tol=aim)),
+                tol=aim,
                 max_iter=max_iter,
                 bundle=bundle,
                 passes=lambda: objective.passes - passes,

@@ -483,6 +483,43 @@ def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
     assert_allclose(steps[0], steps[1], atol=1e-6)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_dual_points_of_models_are_extrapolated(fit_intercept, monkeypatch):
+    """They are feasible to the tolerance when the minimizer is much farther off."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 30)) + 3.0 * rng.normal(size=(80, 1))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    y = (X[:, 0] - X[:, 1] + rng.normal(size=80) > 0.0).astype(int)
+    objective = problem(sparse.csr_array(X), y, alpha=1e-3, fit_intercept=fit_intercept)
+    point = settle(objective.origin())
+    monkeypatch.setattr(quadratic, "_MAX_GRAM", 0)
+    tol, features = 1e-6, np.arange(30)
+    seen = []
+    sweep = quadratic.ColumnStep._sweep
+
+    def counted(*arguments):
+        seen.append(1)
+        return sweep(*arguments)
+
+    monkeypatch.setattr(quadratic.ColumnStep, "_sweep", counted)
+    n_sweeps, off, steps = [], [], []
+    for wants_dual in (False, True):
+        seen.clear()
+        model = quadratic.QuadraticModel(
+            point, features, features, 5000, 6.0, 0.0, wants_dual
+        )
+        p = model.minimize(point.w, point.risk_gradient, tol, 5000)
+        dual = point.dual + model.change_of_dual(objective.design.forward(p))
+        normal = objective.design.adjoint(dual)
+        off.append(np.abs(normal[:30]).max() - objective.alpha)
+        off[-1] = max(off[-1], np.abs(normal[30:]).max(initial=0.0))
+        n_sweeps.append(len(seen))
+        steps.append(p)
+    assert n_sweeps[1] < n_sweeps[0]
+    assert off[1] <= 1.0001 * tol
+    assert_allclose(steps[1], steps[0], atol=0.05 * np.abs(steps[0]).max())
+
+
 def test_kernels_refuse_arrays_of_different_lengths():
     square, short, long = np.eye(3), np.zeros(2), np.zeros(3)
     with pytest.raises(ValueError, match="differ in length"):

@@ -6,11 +6,13 @@ gradient g and the Hessian H of the risk, over some coordinates of v; the others
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from .kernels import coordinate_descent, products
 from .losses._base import Curvature, Floats, Mask, Rows
@@ -33,6 +35,10 @@ _SWEEPS = 30
 
 # Sweeps over columns, so many altogether, are extrapolated after each of these.
 _EXTRAPOLATED, _MAX_SWEEPS = 15, 300
+
+# For a dual point the slopes of every so many sweeps are kept, so many of the last ones,
+# once violations are at most so many times too large.
+_INTERVAL, _KEPT, _NEAR = 5, 8, 50.0
 
 # With several scores per row they alternate in rounds with conjugate gradients.
 _ROUND, _MAX_BLOCK_SWEEPS = 5, 50
@@ -148,6 +154,11 @@ class ColumnStep:
     Sweeps over all coordinates find those that are not zero. Sweeps over these converge
     linearly, and are extrapolated every so often (Bertrand and Massias 2021).
 
+    Where a dual point is wanted, it is extrapolated too (Massias, Vaiter, Gramfort and
+    Salmon 2020), from slopes themselves: the affine combination of some last ones that
+    violates the conditions of optimality least. It often does so ten times less than
+    v does, and then v is good enough.
+
     With second derivatives h, H = AᵀA for the columns A of diag(√h) X. Rows with the
     smallest ones, which hardly matter, take no part.
 
@@ -161,6 +172,8 @@ class ColumnStep:
         part.
     negligible : float
         Share of the sum of h that such rows may have.
+    wants_dual : bool
+        Whether the tolerance is that of a dual point.
     l1, l2 : float
         Factors of the penalties.
     n_free : int
@@ -168,8 +181,9 @@ class ColumnStep:
 
     Attributes
     ----------
-    kept : ndarray of bool of shape (n,)
-        The rows that take part.
+    change_of_dual : ndarray of shape (n,)
+        H's part of the dual point: h times the change of the scores, or an
+        extrapolation of it.
     """
 
     _arrays: tuple[Any, Any, Any]
@@ -180,19 +194,22 @@ class ColumnStep:
         h: Floats,
         needed: Mask,
         negligible: float,
+        wants_dual: bool,
         l1: float,
         l2: float,
         n_free: int,
     ) -> None:
         self._l1, self._l2 = l1, l2
         self._n_free = n_free
+        self._wants_dual = wants_dual
         roots = np.sqrt(h)
-        self.kept = without_smallest(h, negligible)
-        self._arrays, (self._squares, lost) = columns.scaled(roots, self.kept)
+        self._kept = without_smallest(h, negligible)
+        self._arrays, (self._squares, lost) = columns.scaled(roots, self._kept)
         if np.any(lost[needed] > self._squares[needed]):
-            self.kept = np.ones_like(self.kept)
-            self._arrays, (self._squares, _) = columns.scaled(roots, self.kept)
-        self._roots = roots[self.kept]
+            self._kept = np.ones_like(self._kept)
+            self._arrays, (self._squares, _) = columns.scaled(roots, self._kept)
+        self._roots = roots[self._kept]
+        self.change_of_dual = np.zeros_like(h)
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -200,10 +217,12 @@ class ColumnStep:
         v, image = np.array(start, order="C"), np.zeros((len(self._roots), 1))
         m = len(v) - self._n_free
         left = min(limit, _MAX_SWEEPS)
+        last: deque[tuple[Floats, Floats]] = deque(maxlen=_KEPT)
         while True:
             violation = self._sweep(np.arange(m), gradient, v, image)
             left -= 1
             if violation <= tol or left <= 0:
+                self._keep(image)
                 return v
             face = np.flatnonzero(v[:m].any(axis=1))
             both = np.append(face, np.arange(m, len(v)))
@@ -212,10 +231,48 @@ class ColumnStep:
                 violation = self._sweep(face, gradient, v, image)
                 left -= 1
                 iterates.append(v[both])
+                near = self._wants_dual and violation <= _NEAR * tol
+                if near and left % _INTERVAL == 0:
+                    last.append((self._slopes(gradient, v, image), image.copy()))
+                    ahead, off = self._extrapolated(last, v)
+                    if off <= tol:
+                        self._keep(ahead)
+                        return v
             if len(iterates) > _EXTRAPOLATED:
                 step = extrapolation(iterates, len(face))
                 self._try(step, face, gradient, v, image)
                 self._go_on(v[both] - iterates[0], face, gradient, v, image)
+
+    def _keep(self, image: Floats) -> None:
+        """Write the change of the dual point that belongs to an image."""
+        self.change_of_dual[self._kept] = self._roots * image[:, 0]
+
+    def _slopes(self, gradient: Floats, v: Floats, image: Floats) -> Floats:
+        """Return the gradient of the model without the L1 penalty."""
+        slopes = gradient[:, 0].copy()
+        m = len(v) - self._n_free
+        indptr, indices, values = self._arrays
+        size, shape = indptr[-1], (len(image), m)
+        A = sparse.csc_array((values[:size], indices[:size], indptr), shape=shape)
+        slopes[:m] += A.T @ image[:, 0] + self._l2 * v[:m, 0]
+        slopes[m:] += self._roots @ image[:, 0]
+        return slopes
+
+    def _extrapolated(
+        self, last: Iterable[tuple[Floats, Floats]], v: Floats
+    ) -> tuple[Floats, float]:
+        """Return the best affine combination of images, and how far it is off.
+
+        That is how much the largest slope exceeds ``l1``, or that of an intercept zero.
+        """
+        slopes, images = map(np.array, zip(*last, strict=True))
+        m = len(v) - self._n_free
+        used = np.append(v[:m, 0] != 0.0, np.ones(self._n_free, dtype=bool))
+        signs = np.append(np.sign(v[:m, 0]), np.zeros(self._n_free))
+        shares = affine_shares(slopes[:, used] + self._l1 * signs[used])
+        combined = np.abs(shares @ slopes)
+        off = max(combined[:m].max() - self._l1, combined[m:].max(initial=0.0))
+        return np.tensordot(shares, images, axes=1), float(off)
 
     def _try(
         self, step: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
@@ -455,12 +512,17 @@ def extrapolation(iterates: list[Floats], n_penalized: int) -> Floats:
     Of their affine combinations it is the one with the least change (Anderson 1965).
     The first ``n_penalized`` entries do not change their signs, but vanish instead.
     """
-    changes = np.diff([v.ravel() for v in iterates], axis=0)
-    shares = linalg.lstsq(changes @ changes.T, np.ones(len(changes)))[0]
+    shares = affine_shares(np.diff([v.ravel() for v in iterates], axis=0))
     last, penalized = iterates[-1], slice(n_penalized)
-    ahead = np.tensordot(shares / shares.sum(), iterates[1:], axes=1)
+    ahead = np.tensordot(shares, iterates[1:], axes=1)
     ahead[penalized][ahead[penalized] * last[penalized] <= 0.0] = 0.0
     return np.asarray(ahead - last)
+
+
+def affine_shares(residuals: Floats) -> Floats:
+    """Return shares of the rows, of sum one, whose combination is the shortest."""
+    shares = linalg.lstsq(residuals @ residuals.T, np.ones(len(residuals)))[0]
+    return np.asarray(shares / shares.sum())
 
 
 def damping(point: Point, longest: float) -> Floats:
@@ -499,7 +561,7 @@ class QuadraticModel:
         About how many sweeps will be needed, which decides whether H is formed.
     longest : float
         As of ``damping``.
-    negligible : float
+    negligible, wants_dual : float, bool
         As of ``ColumnStep``.
 
     Attributes
@@ -518,6 +580,7 @@ class QuadraticModel:
         n_sweeps: int,
         longest: float,
         negligible: float,
+        wants_dual: bool = False,
     ) -> None:
         objective = point.objective
         self._design = objective.design
@@ -564,11 +627,11 @@ class QuadraticModel:
                 self._h,
                 np.isin(features, needed),
                 negligible,
+                wants_dual,
                 self._l1,
                 self._l2,
                 self._n_free,
             )
-            self._h = np.where(self._step.kept, self._h, 0.0)
 
     def covers(self, coordinates: Rows) -> bool:
         """Whether all of these coordinates may change."""
@@ -620,7 +683,12 @@ class QuadraticModel:
         return np.block([[gram, border], [border.T, np.array([[self._h.sum()]])]])
 
     def change_of_dual(self, dscores: Floats) -> Floats:
-        """Return the change of the dual point that the model predicts for a step."""
+        """Return the change of the dual point that the model predicts for a step.
+
+        That is the last one, where the model is given by columns.
+        """
+        if isinstance(self._step, ColumnStep):
+            return self._step.change_of_dual
         if dscores.ndim == 1:
             return self._h * dscores
         return self._added * dscores + self._curvature.apply(dscores.copy())

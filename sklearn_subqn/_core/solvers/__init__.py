@@ -75,12 +75,15 @@ class Options:
         Tolerance and limit of the search for a descent direction.
     bundle_size : int or None
         Number of cuts that bundle methods keep, None for no limit.
+    tol : float
+        Relative gap at which the run is to end.
     """
 
     memory: int = 15
     direction_tol: float = 1e-5
     direction_max_iter: int = 100
     bundle_size: int | None = None
+    tol: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -191,11 +194,11 @@ SOLVERS: dict[str, SolverSpec] = {
 
 
 def _l1_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    return cd_from_sample(objective, start)
+    return cd_from_sample(objective, start, options.tol)
 
 
 def _cd(objective: Objective, start: Start, options: Options) -> Solver:
-    return cd(objective, start)
+    return cd(objective, start, options.tol)
 
 
 def _owlqn(objective: Objective, start: Start, options: Options) -> Solver:

@@ -21,6 +21,7 @@ from .sample import fractions, spread
 # down to the last one for a dual point, once predictions are good.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
+_SHARE_OF_TOL = 0.8
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
 # The error of the prediction as a share of the gap, and of the objective, below which
@@ -69,7 +70,7 @@ _MIN_ROWS = 1000
 _ROWS_PER_FEATURE = 4
 
 
-def cd(objective: Objective, start: Start) -> Solver:
+def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     """Yield the iterates of the proximal Newton method.
 
     Parameters
@@ -79,6 +80,9 @@ def cd(objective: Objective, start: Start) -> Solver:
         ``ElasticNet``.
     start : Start
         Starting point.
+    tol : float
+        Relative gap at which the run is to end; dual points more accurate than that are
+        in vain.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def cd(objective: Objective, start: Start) -> Solver:
     k = objective.design.n_outputs or 1
     point = settle(objective.at(start.w, start.scores))
     bound, stated = -np.inf, False
-    good, error, step = False, np.inf, 1.0
+    good, error, ahead, step = False, np.inf, np.inf, 1.0
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
@@ -142,20 +146,27 @@ def cd(objective: Objective, start: Start) -> Solver:
             # The new one may have the room of the old one.
             model = None
             model = QuadraticModel(
-                basis, active, needed, max_sweeps, longest, negligible
+                basis,
+                active,
+                needed,
+                max_sweeps,
+                longest,
+                negligible,
+                # In the last iteration as it seems, the step itself matters less.
+                wants_dual=good and ahead <= tol * point.value,
             )
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
-        tol = share * worst
+        accuracy = share * worst
         if good and not model.accurate:
             # A dual point off the constraints by so much costs as much as the last
             # prediction was off, which is more than the next one will be. With several
             # scores per row, where sweeps are dear, a share of the gap will do.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
             cost = error if k == 1 else _SHARE_OF_GAP * (point.value - bound)
-            enough = cost / max(size, 1.0)
-            tol = min(max(enough, tol), _ROUGH * worst)
-        p = model.minimize(w, gradient, tol, max_sweeps)
+            cost = max(cost, _SHARE_OF_TOL * tol * point.value)
+            accuracy = min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
+        p = model.minimize(w, gradient, accuracy, max_sweeps)
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
         decrease = float(gradient @ p) + alpha * penalties
@@ -171,7 +182,10 @@ def cd(objective: Objective, start: Start) -> Solver:
             new.value = min(new.value, point.value)
         stated = False
         if step == 1.0 and stride == 1:
+            before_that = error
             dual, error = predicted_dual(line, new, model)
+            # Errors fall faster than by the same factor again.
+            ahead = error * min(1.0, error / before_that if before_that else 1.0)
             if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
@@ -276,7 +290,7 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     return np.sort(np.concatenate([np.flatnonzero(used), candidates]))
 
 
-def auto(objective: Objective, start: Start) -> Solver:
+def auto(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     """Yield the iterates of ``cd`` from the solution on a sample of the rows.
 
     With many more rows than features the optimum on an eighth of the rows is close to
@@ -289,10 +303,11 @@ def auto(objective: Objective, start: Start) -> Solver:
         As of ``cd``.
     """
     if not _has_sample(objective, start.w):
-        return (yield from cd(objective, start))
+        return (yield from cd(objective, start, tol))
     origin = settle(objective.origin())
     yield Iterate(origin, None, origin.lower_bound, "cd")
-    return (yield from cd(objective, Start(_sample_solution(objective, start.w))))
+    start = Start(_sample_solution(objective, start.w))
+    return (yield from cd(objective, start, tol))
 
 
 def _has_sample(objective: Objective, w: Floats) -> bool:
