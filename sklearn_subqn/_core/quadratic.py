@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from .kernels import coordinate_descent, products
 from .losses._base import Curvature, Floats, Mask, Rows
@@ -36,7 +36,7 @@ _SWEEPS = 30
 # Sweeps over columns, so many altogether, are extrapolated after each of these.
 _EXTRAPOLATED, _MAX_SWEEPS = 15, 300
 
-# For a dual point the slopes of every so many sweeps are kept, so many of the last ones,
+# For a dual point the slopes after every so many sweeps are kept, so many of the last,
 # once violations are at most so many times too large.
 _INTERVAL, _KEPT, _NEAR = 5, 8, 50.0
 
@@ -249,13 +249,13 @@ class ColumnStep:
 
     def _slopes(self, gradient: Floats, v: Floats, image: Floats) -> Floats:
         """Return the gradient of the model without the L1 penalty."""
-        slopes = gradient[:, 0].copy()
         m = len(v) - self._n_free
-        indptr, indices, values = self._arrays
-        size, shape = indptr[-1], (len(image), m)
-        A = sparse.csc_array((values[:size], indices[:size], indptr), shape=shape)
-        slopes[:m] += A.T @ image[:, 0] + self._l2 * v[:m, 0]
-        slopes[m:] += self._roots @ image[:, 0]
+        slopes = np.empty(len(v))
+        # Columns are the rows of the transpose.
+        products.multiply(*self._arrays, np.ascontiguousarray(image[:, 0]), slopes[:m])
+        slopes[:m] += self._l2 * v[:m, 0]
+        slopes[m:] = self._roots @ image[:, 0]
+        slopes += gradient[:, 0]
         return slopes
 
     def _extrapolated(
