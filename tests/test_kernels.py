@@ -180,16 +180,17 @@ def test_gram_of_rows_with_repeated_and_unsorted_indices():
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("intercept_step", [0.0, 1.3])
 def test_ascent(dtype, indices, ridge, intercept_step):
-    *arrays, X = csr(dtype=dtype, indices=indices)
+    n = 110
+    *arrays, X = csr(n, dtype=dtype, indices=indices)
     dense = X.toarray().astype(np.float64)
     rng = np.random.default_rng(3)
-    targets = rng.choice([-1.0, 1.0], 30)
+    targets = rng.choice([-1.0, 1.0], n)
     low, high = np.minimum(targets, 0.0), np.maximum(targets, 0.0)
-    steps = rng.random(30)
+    steps = rng.random(n)
     steps[5] = 0.0
     squares = (dense**2).sum(axis=1)
-    order, n_active = np.arange(30, dtype=indices), 30
-    v, w, intercept = np.zeros(30), np.zeros(7), 0.2
+    order, n_active = np.arange(n, dtype=indices), n
+    v, w, intercept = np.zeros(n), np.zeros(7), 0.2
     mine, mine_w, mine_b = v.copy(), w.copy(), intercept
     for seed in (1, 2, 3):
         visited = shuffled(order[:n_active], seed)
@@ -210,25 +211,25 @@ def test_ascent(dtype, indices, ridge, intercept_step):
             mine_b += change * intercept_step
         args = targets, low, high, ridge, steps, squares, intercept, intercept_step
         intercept, n_active = ascent.sweep(*arrays, *args, seed, n_active, order, v, w)
-        assert_array_equal(np.sort(order), np.arange(30))
+        assert_array_equal(np.sort(order), np.arange(n))
         assert set(order[:n_active]) == set(visited) - set(resting)
         assert_allclose(v, mine, rtol=1e-10, atol=1e-12)
         assert_allclose(w, mine_w, rtol=1e-10, atol=1e-12)
         assert intercept == pytest.approx(mine_b, rel=1e-10)
-    assert 0 < n_active < 30
+    assert 0 < n_active < n
 
 
 def shuffled(rows, seed):
     """Return the rows in the order in which a sweep visits them."""
-    n_runs, mask = len(rows) // 8, 2**64 - 1
-    runs = rows[: 8 * n_runs].reshape(n_runs, 8).copy()
+    n_runs, mask = len(rows) // 32, 2**64 - 1
+    runs = rows[: 32 * n_runs].reshape(n_runs, 32).copy()
     for k in range(n_runs - 1, 0, -1):
         seed ^= seed << 13 & mask
         seed ^= seed >> 7
         seed ^= seed << 17 & mask
         other = seed % (k + 1)
         runs[[k, other]] = runs[[other, k]]
-    return np.append(runs, rows[8 * n_runs :])
+    return np.append(runs, rows[32 * n_runs :])
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 7, 8, 13, 14])
