@@ -42,11 +42,11 @@ class Logistic(Loss):
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of beta, finite for beta in [0, 1]."""
-        positive = weights > 0.0
-        beta = -(dual * targets)[positive] / weights[positive]
+        beta = -(dual * targets)
+        np.divide(beta, weights, out=beta, where=weights > 0.0)
         # Duals of this class may leave the interval by rounding.
         np.clip(beta, 0.0, 1.0, out=beta)
-        return float(weights[positive] @ (_entropy(beta) + _entropy(1.0 - beta)))
+        return float(weights @ (_entropy(beta) + _entropy(1.0 - beta)))
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
