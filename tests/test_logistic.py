@@ -520,6 +520,13 @@ def test_dual_points_of_models_are_extrapolated(fit_intercept, monkeypatch):
     assert_allclose(steps[1], steps[0], atol=0.05 * np.abs(steps[0]).max())
 
 
+def test_shares_of_the_shortest_combination():
+    residuals = np.array([[1.0, 0.0], [0.0, 2.0]])
+    assert_allclose(quadratic.affine_shares(residuals), [0.8, 0.2])
+    assert_allclose(quadratic.affine_shares(np.array([[3.0], [1.0]])).sum(), 1.0)
+    assert_allclose(quadratic.affine_shares(np.zeros((4, 3))), 0.25)
+
+
 def test_kernels_refuse_arrays_of_different_lengths():
     square, short, long = np.eye(3), np.zeros(2), np.zeros(3)
     with pytest.raises(ValueError, match="differ in length"):

@@ -520,9 +520,14 @@ def extrapolation(iterates: list[Floats], n_penalized: int) -> Floats:
 
 
 def affine_shares(residuals: Floats) -> Floats:
-    """Return shares of the rows, of sum one, whose combination is the shortest."""
-    shares = linalg.lstsq(residuals @ residuals.T, np.ones(len(residuals)))[0]
-    return np.asarray(shares / shares.sum())
+    """Return shares of the rows, of sum one, whose combination is the shortest.
+
+    Where all of them are zero so is any combination.
+    """
+    ones = np.ones(len(residuals))
+    shares = linalg.lstsq(residuals @ residuals.T, ones)[0]
+    total = float(shares.sum())
+    return np.asarray(shares / total if total else ones / len(ones))
 
 
 def damping(point: Point, longest: float) -> Floats:
