@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
+from sklearn_subqn._core import column_step, quadratic
 from sklearn_subqn._core import design as design_module
-from sklearn_subqn._core import quadratic
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.losses import Logistic, Softmax
@@ -495,13 +495,13 @@ def test_dual_points_of_models_are_extrapolated(fit_intercept, monkeypatch):
     monkeypatch.setattr(quadratic, "_MAX_GRAM", 0)
     tol, features = 1e-6, np.arange(30)
     seen = []
-    sweep = quadratic.ColumnStep._sweep
+    sweep = column_step.ColumnStep._sweep
 
     def counted(*arguments):
         seen.append(1)
         return sweep(*arguments)
 
-    monkeypatch.setattr(quadratic.ColumnStep, "_sweep", counted)
+    monkeypatch.setattr(column_step.ColumnStep, "_sweep", counted)
     n_sweeps, off, steps = [], [], []
     for wants_dual in (False, True):
         seen.clear()
@@ -522,9 +522,9 @@ def test_dual_points_of_models_are_extrapolated(fit_intercept, monkeypatch):
 
 def test_shares_of_the_shortest_combination():
     residuals = np.array([[1.0, 0.0], [0.0, 2.0]])
-    assert_allclose(quadratic.affine_shares(residuals), [0.8, 0.2])
-    assert_allclose(quadratic.affine_shares(np.array([[3.0], [1.0]])).sum(), 1.0)
-    assert_allclose(quadratic.affine_shares(np.zeros((4, 3))), 0.25)
+    assert_allclose(column_step.affine_shares(residuals), [0.8, 0.2])
+    assert_allclose(column_step.affine_shares(np.array([[3.0], [1.0]])).sum(), 1.0)
+    assert_allclose(column_step.affine_shares(np.zeros((4, 3))), 0.25)
 
 
 def test_kernels_refuse_arrays_of_different_lengths():
