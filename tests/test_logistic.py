@@ -461,16 +461,19 @@ def test_columns_whose_rows_hardly_count_are_used_all_the_same(monkeypatch):
     assert np.any(by_columns.point.w[12:20] != 0.0)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
-    """Correlated columns, on which sweeps alone converge slowly."""
+def correlated_columns():
+    """A matrix, CSR, on which sweeps over columns converge slowly, and classes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 30)) + 3.0 * rng.normal(size=(80, 1))
     X[rng.random(X.shape) < 0.3] = 0.0
     y = (X[:, 0] - X[:, 1] + rng.normal(size=80) > 0.0).astype(int)
-    objective = problem(
-        sparse.csr_array(X), y, alpha=1e-3, l1_ratio=0.9, fit_intercept=fit_intercept
-    )
+    return sparse.csr_array(X), y
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
+    X, y = correlated_columns()
+    objective = problem(X, y, alpha=1e-3, l1_ratio=0.9, fit_intercept=fit_intercept)
     point = settle(objective.origin())
     steps = []
     for largest in (0, 1000):
@@ -486,11 +489,8 @@ def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_dual_points_of_models_are_extrapolated(fit_intercept, monkeypatch):
     """They are feasible to the tolerance when the minimizer is much farther off."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 30)) + 3.0 * rng.normal(size=(80, 1))
-    X[rng.random(X.shape) < 0.3] = 0.0
-    y = (X[:, 0] - X[:, 1] + rng.normal(size=80) > 0.0).astype(int)
-    objective = problem(sparse.csr_array(X), y, alpha=1e-3, fit_intercept=fit_intercept)
+    X, y = correlated_columns()
+    objective = problem(X, y, alpha=1e-3, fit_intercept=fit_intercept)
     point = settle(objective.origin())
     monkeypatch.setattr(quadratic, "_MAX_GRAM", 0)
     tol, features = 1e-6, np.arange(30)

@@ -1,16 +1,10 @@
 """Dual coordinate ascent over the rows of a sparse matrix."""
 
+from .rows cimport index, real
+
 # Rows are shuffled in runs of so many: what follows in memory is fetched sooner.
 cdef enum:
     RUN = 32
-
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused index:
-    int
-    long long
 
 
 def sweep(

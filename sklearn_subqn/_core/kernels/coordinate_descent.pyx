@@ -8,15 +8,7 @@ violation of a coordinate is the least absolute subgradient of the model in it.
 from libc.math cimport fabs
 from libc.stdlib cimport free as free_memory
 
-from .rows cimport allocate
-
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused integer:
-    int
-    long long
+from .rows cimport allocate, index, real
 
 
 cdef inline double _minimizer(
@@ -41,7 +33,7 @@ cdef inline double _violation(double v, double slope, double l1) noexcept nogil:
 
 
 cdef inline double _product(
-    const double* values, const integer* indices, Py_ssize_t size, const double[::1] x
+    const double* values, const index* indices, Py_ssize_t size, const double[::1] x
 ) noexcept nogil:
     """Return the product of a sparse vector with x, in several partial sums."""
     cdef double a = 0.0, b = 0.0
@@ -110,8 +102,8 @@ def sweep_gram(
 
 
 def sweep_columns(
-    const integer[::1] indptr,
-    const integer[::1] indices,
+    const index[::1] indptr,
+    const index[::1] indices,
     const double[::1] values,
     const Py_ssize_t[::1] columns,
     double[::1] image,
@@ -158,8 +150,8 @@ def sweep_columns(
 
 
 def sweep_blocks(
-    const integer[::1] indptr,
-    const integer[::1] indices,
+    const index[::1] indptr,
+    const index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[:, ::1] a,

@@ -2,15 +2,7 @@
 
 from libc.stdlib cimport free
 
-from .rows cimport allocate
-
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused index:
-    int
-    long long
+from .rows cimport allocate, index, real
 
 
 def add_half(

@@ -1,20 +1,14 @@
 """Products of sparse matrices with vectors and diagonal ones, in double precision.
 
-SciPy's copy a float32 matrix to float64 for each of them.
+Those of SciPy copy a float32 matrix to float64 each time.
 """
 
-ctypedef fused real:
-    float
-    double
-
-ctypedef fused integer:
-    int
-    long long
+from .rows cimport index, real
 
 
 def multiply(
-    const integer[::1] indptr,
-    const integer[::1] indices,
+    const index[::1] indptr,
+    const index[::1] indices,
     const real[::1] values,
     const double[::1] coef,
     double[::1] out,
@@ -33,8 +27,8 @@ def multiply(
 
 
 def add_columns(
-    const integer[::1] indptr,
-    const integer[::1] indices,
+    const index[::1] indptr,
+    const index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[::1] coef,
@@ -54,8 +48,8 @@ def add_columns(
 
 
 def squares(
-    const integer[::1] indptr,
-    const integer[::1] indices,
+    const index[::1] indptr,
+    const index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[:, ::1] weights,
@@ -83,14 +77,14 @@ def squares(
 
 
 def scale_columns(
-    const integer[::1] indptr,
-    const integer[::1] indices,
+    const index[::1] indptr,
+    const index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[::1] scales,
-    const integer[::1] positions,
-    integer[::1] out_indptr,
-    integer[::1] out_indices,
+    const index[::1] positions,
+    index[::1] out_indptr,
+    index[::1] out_indices,
     double[::1] out_values,
     double[:, ::1] squares,
 ):
@@ -127,6 +121,6 @@ def scale_columns(
                 end += kept
                 total += scaled * scaled
                 square += kept * (scaled * scaled)
-            out_indptr[c + 1] = <integer> end
+            out_indptr[c + 1] = <index> end
             squares[0, c] = square
             squares[1, c] = total - square
