@@ -18,7 +18,8 @@ from .sample import fractions, spread
 
 # The model is minimized until its violations are this share of those before: roughly
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and
-# down to the last one for a dual point, once predictions are good.
+# down to the last one for a dual point, once predictions are good. That may cost these
+# shares of the gap, with several scores per row, and of the gap at which the run ends.
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
 _SHARE_OF_TOL = 0.8
@@ -105,7 +106,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     k = objective.design.n_outputs or 1
     point = settle(objective.at(start.w, start.scores))
     bound, stated = -np.inf, False
-    good, error, ahead, step = False, np.inf, np.inf, 1.0
+    good, error, ahead, step = False, 0.0, np.inf, 1.0
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
@@ -161,7 +162,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         if good and not model.accurate:
             # A dual point off the constraints by so much costs as much as the last
             # prediction was off, which is more than the next one will be. With several
-            # scores per row, where sweeps are dear, a share of the gap will do.
+            # scores per row, where sweeps are dear, a share of the gap will do; and so
+            # will most of what the tolerance leaves.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
             cost = error if k == 1 else _SHARE_OF_GAP * (point.value - bound)
             cost = max(cost, _SHARE_OF_TOL * tol * point.value)
@@ -182,10 +184,10 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             new.value = min(new.value, point.value)
         stated = False
         if step == 1.0 and stride == 1:
-            before_that = error
+            last_error = error
             dual, error = predicted_dual(line, new, model)
-            # Errors fall faster than by the same factor again.
-            ahead = error * min(1.0, error / before_that if before_that else 1.0)
+            # The next one falls by at least the same factor, if there were two.
+            ahead = error * min(1.0, error / last_error if last_error else 1.0)
             if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
