@@ -256,7 +256,8 @@ def solve(
                 report=report,
             )
             stored = result.point.w.astype(dtype).astype(np.float64)
-            point = objective.at(stored)
+            same = np.array_equal(stored, result.point.w)
+            point = result.point.refreshed() if same else objective.at(stored)
             value = point.value
     except FloatingPointError as error:
         raise ValueError(

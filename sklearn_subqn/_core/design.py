@@ -114,6 +114,12 @@ class Design:
         self._parts = [list(self._blocks(a, b)) for a, b in pairwise(bounds)]
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the entries of X."""
+        dtype: np.dtype[Any] = self._X.dtype
+        return dtype
+
+    @property
     def row_size(self) -> float:
         """Mean number of stored entries in a row."""
         return self._size / max(self.n_rows, 1)
@@ -197,6 +203,30 @@ class Design:
             subset,
             fit_intercept=self.fit_intercept,
             n_outputs=self.n_outputs,
+            n_threads=self._n_threads,
+            pool=self._pool,
+            parent=self,
+        )
+
+    def rows_and(self, rows: Rows, further: Floats) -> Design:
+        """Return the design of some of the rows and further ones, rounded as X is.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        further : ndarray of shape (m, d)
+        """
+        dtype = self._X.dtype
+        if sparse.issparse(self._X):
+            parts = [self._X[rows], sparse.csr_array(further.astype(dtype))]
+            X = sparse.vstack(parts, format="csr")
+        else:
+            X = np.empty((len(rows) + len(further), self.n_features), dtype)
+            self._X.take(rows, axis=0, mode="clip", out=X[: len(rows)])
+            X[len(rows) :] = further
+        return Design(
+            X,
+            fit_intercept=self.fit_intercept,
             n_threads=self._n_threads,
             pool=self._pool,
             parent=self,

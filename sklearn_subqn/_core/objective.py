@@ -143,13 +143,14 @@ class Objective:
 
     def origin(self) -> Point:
         """Return the point w = 0, at no cost."""
-        return Point(self, np.zeros(self.n_params), self.design.zero_scores())
+        zero = self.design.zero_scores()
+        return Point(self, np.zeros(self.n_params), zero, exact=True)
 
     def at(self, w: Floats, scores: Floats | None = None) -> Point:
         """Return the point w, for a product with X unless w = 0 or scores are known."""
         if scores is None:
             scores = self.design.forward(w) if w.any() else self.design.zero_scores()
-        return Point(self, w, scores)
+        return Point(self, w, scores, exact=True)
 
     def cut(self, dual: Floats) -> Cut:
         """Return the cut of a dual point, at the cost of a product with X."""
@@ -196,6 +197,8 @@ class Point:
         The subgradient of the risk at ``scores`` to use; default the loss' own choice.
     origin : Point, optional
         A point near by, whose risk gradient may be updated to that of this one.
+    exact : bool
+        Whether the scores are a product with w, not updated along steps.
 
     Attributes
     ----------
@@ -221,10 +224,12 @@ class Point:
         scores: Floats,
         dual: Floats | None = None,
         origin: Point | None = None,
+        exact: bool = False,
     ) -> None:
         self.objective = objective
         self.w = w
         self.scores = scores
+        self._exact = exact
         if dual is not None:
             self.dual = dual
         self._origin = origin
@@ -324,16 +329,20 @@ class Point:
 
     def under(self, objective: Objective) -> Point:
         """Return the same w as a point of an objective with the same data."""
-        return Point(objective, self.w, self.scores, origin=self._evaluated())
+        origin = self._evaluated()
+        return Point(objective, self.w, self.scores, origin=origin, exact=self._exact)
 
     def refreshed(self) -> Point:
         """Return the same w with its scores computed anew, at the cost of a product.
 
         Scores that are updated along steps keep the rounding errors of the largest
-        scores on the way.
+        scores on the way. Those of a product already are kept.
         """
-        scores = self.objective.design.forward(self.w)
-        return Point(self.objective, self.w, scores, origin=self._evaluated())
+        if self._exact:
+            return self
+        o = self.objective
+        scores = o.design.forward(self.w)
+        return Point(o, self.w, scores, origin=self._evaluated(), exact=True)
 
     def _evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""

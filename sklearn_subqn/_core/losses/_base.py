@@ -305,7 +305,7 @@ class Loss(ABC):
         """Return such variables in the middle of their set, one row like another."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def unit(self, targets: Floats, weights: Floats) -> float:
+    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
         return 1.0
 

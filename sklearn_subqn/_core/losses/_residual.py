@@ -105,10 +105,14 @@ class ResidualLoss(Loss):
         """Return the smooth envelope around dual variables of shape (n,)."""
         return ResidualEnvelope(self, center, width)
 
-    def unit(self, targets: Floats, weights: Floats) -> float:
-        """Return the mean distance of the targets from their median."""
-        spread = float(weights @ np.abs(targets - np.median(targets)))
-        return max(spread, self.epsilon) or 1.0
+    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the mean distance of the residuals from their median.
+
+        Where they vanish, a small share of the targets takes its place.
+        """
+        r = targets - scores
+        spread = float(weights @ np.abs(r - np.median(r)))
+        return max(spread, 1e-6 * float(weights @ np.abs(targets)), self.epsilon) or 1.0
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -177,7 +181,7 @@ class Novelty(ResidualLoss):
     def __init__(self) -> None:
         super().__init__(0.0, 1.0)
 
-    def unit(self, targets: Floats, weights: Floats) -> float:
+    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         """Return the mean of rho."""
         return float(weights @ np.abs(targets)) or 1.0
 

@@ -161,7 +161,7 @@ def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _auto(objective: Objective, start: Start, options: Options) -> Solver:
-    return auto(objective, start, memory=min(options.memory, 10))
+    return auto(objective, start, memory=min(options.memory, 10), tol=options.tol)
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:

@@ -14,7 +14,7 @@ import numpy as np
 from ..line_search import minimize_smooth, settle
 from ..losses._base import Floats
 from ..newton import newton_direction
-from ..objective import Cut, Objective, Point
+from ..objective import Cut, Line, Objective, Point
 from .run import Iterate, Solver
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
@@ -72,7 +72,7 @@ def alm(
         dual = start.dual
     center = loss.dual_variables(dual, targets, weights)
     if width is None:
-        width = _first_width(objective) * loss.unit(targets, weights)
+        width = _first_width(objective) * loss.unit(start.scores, targets, weights)
     best, bound = start.value, -np.inf
     point = start
     largest = _size(point)
@@ -98,10 +98,8 @@ def alm(
                 break
             if n_inner >= max_inner:
                 break
-            p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
-            line = point.along(p)
-            step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
-            if not 0.0 < step < _LONGEST_STEP:
+            line, step = newton_step(point, cg_rtol, cg_max_iter)
+            if not step:
                 break
             point = settle(line.point(step))
             largest = max(largest, _size(point))
@@ -111,6 +109,20 @@ def alm(
             return "no_progress"
         center = loss.dual_variables(point.dual, targets, weights)
         width *= _change_of_width(n_inner)
+
+
+def newton_step(
+    point: Point, rtol: float = 0.3, max_iter: int = 30
+) -> tuple[Line, float]:
+    """Return the line in the Newton direction and the step on it, 0 if there is none.
+
+    The point is one of an objective with an envelope; accuracy and limit are those of
+    conjugate gradients.
+    """
+    p = newton_direction(point, rtol=rtol, max_iter=max_iter)
+    line = point.along(p)
+    step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
+    return line, step if 0.0 < step < _LONGEST_STEP else 0.0
 
 
 def _first_width(objective: Objective) -> float:

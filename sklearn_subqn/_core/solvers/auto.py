@@ -7,6 +7,7 @@ it comes what is fastest early:
 - Text-like data, sparse with nearly orthogonal rows: dual coordinate ascent, as long as
   it shrinks the gap fast.
 - Data so tall that a sample of the rows has nearly the same solution: that solution.
+  With one score per row, ``alm`` then takes the rows near a kink only.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
@@ -31,6 +32,7 @@ from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .dual_ascent import dual_ascent
+from .near_rows import near_rows
 from .newton import newton
 from .run import Iterate, Solver, Start
 from .sample import sample_solution
@@ -56,7 +58,9 @@ _LABELS_WIDTH = 10.0
 _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
 
 
-def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
+def auto(
+    objective: Objective, start: Start, *, memory: int = 10, tol: float = 0.0
+) -> Solver:
     """Yield the iterates of the methods that are fastest for the problem.
 
     A start with a dual point is close to the end already: ``alm`` goes on from there.
@@ -69,6 +73,8 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
         Starting point.
     memory : int
         Number of pairs that subLBFGS keeps.
+    tol : float
+        Relative gap at which the run is to end.
 
     Returns
     -------
@@ -95,9 +101,11 @@ def auto(objective: Objective, start: Start, *, memory: int = 10) -> Solver:
         yield Iterate(objective.origin(), phase="sample")
         point = objective.at(sampled)
         width = _SAMPLE_WIDTH_SEVERAL if several else _SAMPLE_WIDTH
-        width *= objective.loss.unit(objective.targets, objective.weights)
+        width *= objective.loss.unit(point.scores, objective.targets, objective.weights)
         dual = _soft_dual(point, width)
-        return (yield from alm(objective, point, dual=dual, width=width))
+        if several:
+            return (yield from alm(objective, point, dual=dual, width=width))
+        return (yield from near_rows(objective, point, dual=dual, tol=tol))
     if several:
         if by_rows:
             return (yield from _ascent(objective, start))

@@ -21,7 +21,7 @@ from .run import Solver, Start, run
 # rows does unless dual ascent is another good start.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
-_TOL, _TOL_SEVERAL = 1e-2, 1e-1
+_TOL, _TOL_SEVERAL = 3e-2, 1e-1
 
 # Limit on the iterations.
 _MAX_ITER = 100

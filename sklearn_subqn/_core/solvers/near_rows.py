@@ -1,0 +1,183 @@
+"""``alm`` on the rows near a kink, where the start is not far from the optimum.
+
+Most rows end on the side of their kink where they are from the start, and there the
+loss is linear. A first Newton step on all rows tells how far each score is going to
+move. Rows that stay on their side if it moves about so far are taken out: those of one
+slope give way to a single row, their mean, of their total weight. By convexity its loss
+is never above theirs; its dual variable, shared out among them, makes up a dual point
+of all rows of the same value. So what is proven for the few rows left holds for all.
+
+The solution is evaluated on all rows. Those that did cross join the others, and the
+rest is repeated from there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import settle
+from ..losses._base import Floats, Mask
+from ..objective import Cut, Objective, Point
+from .alm import alm, newton_step
+from .run import Iterate, Solver
+
+# A score is taken to move by this share of a whole first Newton step, and by so much
+# more in units of the loss.
+_REACH, _MARGIN = 0.5, 0.05
+
+# Not worth while with more than this share of the rows.
+_MOST = 0.3
+
+# Widths of envelopes in units of the loss: of the first step, and after it. The third
+# is the factor with which the width goes on where rows have joined.
+_FIRST_WIDTH, _WIDTH, _NARROWER = 0.2, 0.1, 0.3
+
+# The few rows are solved for to this share of the tolerance.
+_SHARE = 0.5
+
+
+def near_rows(
+    objective: Objective, start: Point, *, dual: Floats | None = None, tol: float = 0.0
+) -> Solver:
+    """Yield the iterates of ``alm`` on rows near a kink, then on all.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is piecewise linear, with one score per row, and has an envelope.
+    start : Point
+        Starting point.
+    dual : ndarray of shape (n,), optional
+        Dual point for the first center; default the subgradient of the loss at
+        ``start``.
+    tol : float
+        Relative gap at which the run is to end.
+
+    Returns
+    -------
+    status : str
+        That of ``alm``.
+    """
+    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    unit = loss.unit(start.scores, targets, weights)
+    if dual is None:
+        dual = start.dual
+    center = loss.dual_variables(dual, targets, weights)
+    smooth = objective.with_loss(loss.envelope(center, _FIRST_WIDTH * unit))
+    line, step = newton_step(settle(start.under(smooth)))
+    moved = settle(line.point(step))
+    point, dual = moved.under(objective), moved.dual
+    yield Iterate(point, phase="near rows", dual=dual)
+
+    reach = _REACH * np.abs(line.dscores) + _MARGIN * unit
+    lower = loss.subgradient(point.scores - reach, targets, weights)
+    near = lower != loss.subgradient(point.scores + reach, targets, weights)
+    width = _WIDTH * unit
+    while np.count_nonzero(near) <= _MOST * len(near):
+        few = _FewRows(objective, point, near)
+        best, floor = few.start, -np.inf
+        for inner in alm(few.objective, few.start, dual=few.collect(dual), width=width):
+            bound = few.lower_bound(inner)
+            few.count()
+            yield Iterate(point, None, bound, "near rows", dual)
+            best = min(best, inner.point, key=_value)
+            floor = max(floor, inner.lower_bound)
+            if best.value - floor <= _SHARE * tol * abs(best.value):
+                break
+        assert inner.dual is not None, "alm tells its dual points"
+        dual = few.share_out(inner.dual)
+        point = objective.at(best.w)
+        yield Iterate(point, None, bound, "near rows", dual)
+        crossed = ~near & (loss.subgradient(point.scores, targets, weights) != few.far)
+        if not crossed.any():
+            break
+        near |= crossed
+        width *= _NARROWER
+    return (yield from alm(objective, point, dual=dual, width=width))
+
+
+def _value(point: Point) -> float:
+    return point.value
+
+
+class _FewRows:
+    """The problem of near rows, and of one row for the far ones of each slope.
+
+    Parameters
+    ----------
+    objective : Objective
+    point : Point
+        Tells the slopes of the loss in far rows.
+    near : ndarray of bool, shape (n,)
+
+    Attributes
+    ----------
+    objective : Objective
+        Of near rows and then means of far ones. Their weights sum to less than one
+        where there are far rows without a slope, which are left out.
+    start : Point
+        The same parameters.
+    far : ndarray of shape (n,)
+        The dual point, zero in near rows.
+    """
+
+    def __init__(self, objective: Objective, point: Point, near: Mask) -> None:
+        o = objective
+        self._whole = o.design
+        self._rows = np.flatnonzero(near)
+        self.far = o.loss.subgradient(point.scores, o.targets, o.weights)
+        self.far[near] = 0.0
+        self._sides = []
+        sides, targets, weights = [], [], []
+        for rows in (np.flatnonzero(self.far < 0.0), np.flatnonzero(self.far > 0.0)):
+            if rows.size:
+                shares = np.zeros_like(self.far)
+                shares[rows] = o.weights[rows]
+                total = float(shares.sum())
+                shares /= total
+                self._sides.append((rows, float(self.far[rows].sum())))
+                sides.append(o.design.adjoint(shares)[: o.design.n_features])
+                targets.append(float(shares @ o.targets))
+                weights.append(total)
+        means = np.reshape(sides, (len(sides), o.design.n_features))
+        self._design = o.design.rows_and(self._rows, means)
+        self._rounding = means - means.astype(o.design.dtype)
+        self.objective = Objective(
+            self._design,
+            np.append(o.targets[self._rows], targets),
+            o.loss,
+            o.regularizer,
+            o.alpha,
+            np.append(o.weights[self._rows], weights),
+        )
+        self.start = self.objective.at(point.w)
+
+    def lower_bound(self, inner: Iterate) -> float:
+        """Return the bound that an iterate of ``alm`` proves for all rows."""
+        if not self._rounding.any():
+            return inner.lower_bound
+        o, dual = self.objective, inner.dual
+        assert dual is not None, "alm tells its dual points"
+        normal = self._design.adjoint(dual)
+        normal[: self._design.n_features] += dual[len(self._rows) :] @ self._rounding
+        offset = -o.loss.conjugate(dual, o.targets, o.weights)
+        return o.dual_value(Cut(normal, offset))
+
+    def collect(self, dual: Floats) -> Floats:
+        """Return the dual point of the few rows from one of all rows."""
+        sums = [float(dual[rows].sum()) for rows, _ in self._sides]
+        return np.append(dual[self._rows], sums)
+
+    def share_out(self, dual: Floats) -> Floats:
+        """Return the dual point of all rows of the same value."""
+        whole = self.far.copy()
+        whole[self._rows] = dual[: len(self._rows)]
+        sums = dual[len(self._rows) :]
+        for (rows, most), total in zip(self._sides, sums, strict=True):
+            whole[rows] *= total / most
+        return whole
+
+    def count(self) -> None:
+        """Count the products so far for all rows."""
+        self._whole.count(self._design, self._design.passes)
+        self._design.passes = 0.0

@@ -1,0 +1,146 @@
+"""Rows far from their kinks give way to few, and what is proven holds for all."""
+
+import numpy as np
+import pytest
+from _problems import EXPLORE, binary_objective, gaussian_data
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from sklearn_subqn._core.losses import Absolute, EpsilonInsensitive, Hinge, Quantile
+from sklearn_subqn._core.objective import Cut
+from sklearn_subqn._core.solvers import alm, run
+from sklearn_subqn._core.solvers.near_rows import _FewRows, near_rows
+from sklearn_subqn._core.solvers.sample import sample_solution
+
+LOSSES = [Hinge(), Absolute(), Quantile(0.8), EpsilonInsensitive(0.3)]
+each_loss = pytest.mark.parametrize(
+    "loss", LOSSES, ids=lambda loss: type(loss).__name__
+)
+
+
+def problem(loss, seed=0, n=40, d=3, *, csr=False, **options):
+    """An objective of the loss with weights, some of them zero."""
+    rng = np.random.default_rng(seed)
+    X, y = gaussian_data(rng, n, d)
+    if not isinstance(loss, Hinge):
+        y = X @ rng.normal(size=d) + rng.normal(size=n)
+    weights = rng.choice([0.0, 1.0, 2.5], size=n)
+    weights[0] = weights[-1] = 1.0
+    X = sparse.csr_array(X) if csr else X
+    options = {"alpha": 1e-2, "weights": weights, **options}
+    return binary_objective(X, y, loss=loss, **options)
+
+
+def random_near(rng, n):
+    return rng.random(n) < rng.choice([0.0, 0.3, 0.9])
+
+
+@each_loss
+@EXPLORE
+@given(seed=st.integers(0, 2**32 - 1), fit_intercept=st.booleans(), csr=st.booleans())
+def test_few_rows_bound_all_from_below(loss, seed, fit_intercept, csr):
+    o = problem(loss, seed, fit_intercept=fit_intercept, csr=csr)
+    rng = np.random.default_rng(seed)
+    point = o.at(rng.normal(size=o.n_params))
+    few = _FewRows(o, point, random_near(rng, len(o.weights)))
+    assert few.start.value == pytest.approx(point.value, rel=1e-12)
+    for scale in (0.1, 1.0, 10.0):
+        w = point.w + scale * rng.normal(size=o.n_params)
+        assert few.objective.at(w).value <= o.at(w).value * (1.0 + 1e-12)
+
+
+@each_loss
+@EXPLORE
+@given(seed=st.integers(0, 2**32 - 1), csr=st.booleans())
+def test_duals_of_few_rows_are_duals_of_all(loss, seed, csr):
+    o = problem(loss, seed, csr=csr)
+    rng = np.random.default_rng(seed)
+    point = o.at(rng.normal(size=o.n_params))
+    few = _FewRows(o, point, random_near(rng, len(o.weights)))
+    # Shares of a subgradient are feasible, since every interval holds zero.
+    part = few.objective
+    args = part.targets, part.weights
+    dual = loss.subgradient(rng.normal(size=len(part.weights)), *args)
+    dual *= rng.random(len(dual))
+    whole = few.share_out(dual)
+    variables = loss.dual_variables(whole, o.targets, o.weights)
+    u = -o.weights * variables * (o.targets if isinstance(loss, Hinge) else 1.0)
+    assert_allclose(u, whole, atol=1e-15)
+    assert_allclose(o.design.adjoint(whole), part.design.adjoint(dual), atol=1e-12)
+    conjugates = (
+        loss.conjugate(whole, o.targets, o.weights),
+        loss.conjugate(dual, *args),
+    )
+    assert conjugates[0] == pytest.approx(conjugates[1], rel=1e-12, abs=1e-14)
+    assert_allclose(few.collect(whole), dual, atol=1e-15)
+
+
+@each_loss
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("reach", [0.5, 0.0])
+def test_optimum_is_that_of_all_rows(loss, fit_intercept, reach, monkeypatch):
+    """However few rows it begins with: those that cross join them."""
+    monkeypatch.setattr("sklearn_subqn._core.solvers.near_rows._REACH", reach)
+    monkeypatch.setattr("sklearn_subqn._core.solvers.near_rows._MOST", 1.0)
+    o = problem(loss, n=400, d=5, alpha=1e-3, fit_intercept=fit_intercept)
+    reference = run(alm(o, o.origin()), tol=1e-9, max_iter=1000)
+    start = o.at(reference.point.w + 0.1)
+    result = run(near_rows(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
+    assert result.status == "converged"
+    assert result.lower_bound <= reference.point.value * (1.0 + 1e-12)
+    assert result.point.value >= reference.lower_bound * (1.0 - 1e-12)
+    assert result.gap <= 1e-6 * result.point.value
+
+
+def test_bounds_of_iterates_belong_to_their_duals():
+    o = problem(Hinge(), n=2000, d=5, alpha=1e-4)
+    point = o.at(0.1 * np.ones(o.n_params))
+    few = _FewRows(o, point, np.abs(1.0 - o.targets * point.scores) < 0.3)
+    for _, inner in zip(range(8), alm(few.objective, few.start), strict=False):
+        dual = few.share_out(inner.dual)
+        offset = -o.loss.conjugate(dual, o.targets, o.weights)
+        bound = o.dual_value(Cut(o.design.adjoint(dual), offset))
+        assert inner.lower_bound == pytest.approx(bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-6])
+def test_few_rows_save_products(alpha, fit_intercept):
+    rng = np.random.default_rng(0)
+    X, y = gaussian_data(rng, 20_000, 8, shift=0.4)
+
+    def passes(method):
+        o = binary_objective(X, y, alpha=alpha, fit_intercept=fit_intercept)
+        start = o.at(sample_solution(o, lambda o, start: alm(o, o.at(start.w))))
+        before = o.passes
+        assert run(method(o, start), tol=1e-6, max_iter=1000).status == "converged"
+        return o.passes - before
+
+    few = passes(lambda o, start: near_rows(o, start, tol=1e-6))
+    assert few < 0.8 * passes(alm)
+
+
+@pytest.mark.parametrize("csr", [False, True])
+def test_few_rows_of_float32_data_are_exact(csr):
+    rng = np.random.default_rng(0)
+    X, y = gaussian_data(rng, 300, 4)
+    X = X.astype(np.float32)
+    X = sparse.csr_array(X) if csr else X
+    o = binary_objective(X, y, alpha=1e-3)
+    result = run(near_rows(o, o.at(np.ones(5)), tol=1e-10), tol=1e-10, max_iter=1000)
+    double = binary_objective(X.astype(np.float64), y, alpha=1e-3)
+    reference = run(alm(double, double.origin()), tol=1e-11, max_iter=1000)
+    assert result.status == "converged"
+    assert result.point.value == pytest.approx(reference.point.value, rel=1e-9)
+
+
+def test_separable_rows():
+    """All rows end far from the kink, without a slope."""
+    X, y = gaussian_data(np.random.default_rng(0), 200, 3)
+    X[:, 0] = 100.0 * y
+    o = binary_objective(X, y, alpha=1e-2)
+    start = o.at(np.array([1.0, 0.0, 0.0, 0.0]))
+    result = run(near_rows(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
+    assert result.status == "converged"
