@@ -186,6 +186,40 @@ def test_subsets_share_the_threads():
     assert pool.n_parts == [3, 3, 3, 2]
 
 
+@pytest.mark.parametrize("copy", [False, True])
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_products_with_some_rows(container, n_threads, copy, monkeypatch):
+    # Blocks of a few rows.
+    monkeypatch.setattr(design_module, "_PROMOTED_BYTES", 300)
+    monkeypatch.setattr(design_module, "_BLOCK_BYTES", 300)
+    X, rows = sparse_data(), np.array([1, 2, 5, 7, 8, 13, 22])
+    design = Design(CONTAINERS[container](X), n_threads=n_threads)
+    subset = design.rows(rows, copy=copy)
+    whole = Design(X[rows])
+    rng = np.random.default_rng(5)
+    w, u = rng.normal(size=design.n_params), rng.random(len(rows))
+    assert_allclose(subset.forward(w), whole.forward(w), atol=1e-14)
+    assert_allclose(subset.adjoint(u), whole.adjoint(u), atol=1e-14)
+    assert_allclose(subset.gram(u), whole.gram(u), atol=1e-13)
+    assert_allclose(subset.squared_adjoint(u), whole.squared_adjoint(u), atol=1e-13)
+    none = design.rows(np.array([], dtype=int), copy=copy)
+    assert_array_equal(none.gram(np.empty(0)), np.zeros(2 * [design.n_params]))
+    assert_array_equal(none.adjoint(np.empty(0)), np.zeros(design.n_params))
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_some_rows_and_further_ones(container):
+    X, rows = sparse_data(), np.array([0, 3, 4])
+    further = np.random.default_rng(6).normal(size=(2, X.shape[1]))
+    X = CONTAINERS[container](X)
+    design = Design(X, fit_intercept=False).rows_and(rows, further)
+    assert design.dtype == X.dtype
+    products = design.forward(np.eye(X.shape[1])[0])
+    expected = np.append(sparse_data()[rows, 0], further[:, 0].astype(X.dtype))
+    assert_allclose(products, expected, atol=1e-14)
+
+
 def test_sums_of_float32_data_are_those_of_float64():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(5000, 20)).astype(np.float32)

@@ -105,21 +105,20 @@ def test_bounds_of_iterates_belong_to_their_duals():
         assert inner.lower_bound == pytest.approx(bound, rel=1e-9)
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("alpha", [1e-4, 1e-6])
-def test_few_rows_save_products(alpha, fit_intercept):
+def test_few_rows_save_products(alpha):
     rng = np.random.default_rng(0)
     X, y = gaussian_data(rng, 20_000, 8, shift=0.4)
 
     def passes(method):
-        o = binary_objective(X, y, alpha=alpha, fit_intercept=fit_intercept)
+        o = binary_objective(X, y, alpha=alpha)
         start = o.at(sample_solution(o, lambda o, start: alm(o, o.at(start.w))))
         before = o.passes
         assert run(method(o, start), tol=1e-6, max_iter=1000).status == "converged"
         return o.passes - before
 
     few = passes(lambda o, start: near_rows(o, start, tol=1e-6))
-    assert few < 0.8 * passes(alm)
+    assert few < 0.5 * passes(alm)
 
 
 @pytest.mark.parametrize("csr", [False, True])

@@ -22,8 +22,8 @@ from .losses._base import Floats, Mask, Rows
 # nothing beside a product, and rows are nearly orthogonal.
 _TEXT_SHARE = 0.01
 
-# A product with a subset of the rows first copies them; above this share of the rows
-# the product with all of them is cheaper.
+# A product with a subset of the rows copies them; above this share of the rows the
+# product with all of them is cheaper.
 _SUBSET_SHARE = 0.3
 
 # Rows of float32 data are promoted to float64 in blocks of about this many bytes, small
@@ -106,12 +106,14 @@ class Design:
         self._X = X if compact else _compact_csr(X)
         self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
         self._promote = self._X.dtype != np.float64
+        self._in_blocks = self._promote or isinstance(self._X, _SomeRows)
         self._is_narrow = self._promote and sparse.issparse(self._X)
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
         bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
-        self._parts = [list(self._blocks(a, b)) for a, b in pairwise(bounds)]
+        self._bounds = list(pairwise(bounds))
+        self._parts = [list(self._blocks(a, b)) for a, b in self._bounds]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -155,7 +157,7 @@ class Design:
                 else:
                     scores[start:stop] = self._float64(block) @ coef
 
-        self._each(multiply)
+        self._each(multiply, self._parts)
         if self.fit_intercept:
             scores += intercept
         return scores
@@ -172,7 +174,7 @@ class Design:
             rows = np.flatnonzero(nonzero)
             if sparse.issparse(self._X) and dual.ndim == 1 and len(self._parts) == 1:
                 return self._add_rows(rows, dual[rows])
-            subset = self.rows(rows)
+            subset = self.rows(rows, copy=False)
             self.count(subset)
             return subset._adjoint(dual[rows])
         self.passes += 1.0
@@ -192,13 +194,22 @@ class Design:
             v[self.n_features] = dual.sum()
         return v
 
-    def rows(self, rows: Rows) -> Design:
-        """Return the design of some of the rows; its passes are counted by itself."""
+    def rows(self, rows: Rows, *, copy: bool = True) -> Design:
+        """Return the design of some of the rows; its passes are counted by itself.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        copy : bool
+            Whether to copy rows of a dense X now, for several products, or block by
+            block in each product, which takes no memory.
+        """
         if sparse.issparse(self._X):
             subset = self._X[rows]
         else:
-            # Several times faster than indexing, which checks each index first.
-            subset = self._X.take(rows, axis=0, mode="clip")
+            subset = _SomeRows(self._X, rows)
+            if copy:
+                subset = subset.copy()
         return Design(
             subset,
             fit_intercept=self.fit_intercept,
@@ -246,13 +257,12 @@ class Design:
         by_pairs = self._is_sparser_than(_PAIRS_SHARE)
         add = self._add_by_pairs if by_pairs else self._add_by_blas
 
-        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+        def multiply(bounds: tuple[int, int]) -> Floats:
             total = np.zeros((q, q))
-            for start, stop, block in part:
-                add(total, block, weights[start:stop])
+            add(total, _row_view(self._X, *bounds), weights[slice(*bounds)])
             return total
 
-        half = sum(self._each(multiply))
+        half = sum(self._each(multiply, self._bounds))
         return half + half.T
 
     def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
@@ -317,7 +327,7 @@ class Design:
             return diagonal
 
         diagonal = np.zeros(self.n_params)
-        diagonal[: self.n_coef] = sum(self._each(multiply)).ravel()
+        diagonal[: self.n_coef] = sum(self._each(multiply, self._parts)).ravel()
         if self.fit_intercept:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
@@ -420,19 +430,20 @@ class Design:
             return product
 
         v = np.empty(self.n_params)
-        v[: self.n_coef] = sum(self._each(multiply)).ravel()
+        v[: self.n_coef] = sum(self._each(multiply, self._parts)).ravel()
         if self.fit_intercept:
             v[self.n_coef :] = dual.sum(axis=0)
         return v
 
-    def _each(self, function: Callable[[list[tuple[int, int, Any]]], Any]) -> list[Any]:
-        if self._pool is None or len(self._parts) == 1:
-            return [function(part) for part in self._parts]
-        return list(self._pool.map(function, self._parts))
+    def _each(self, function: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
+        """Return results of a function of each thread's part of the rows."""
+        if self._pool is None or len(parts) == 1:
+            return [function(part) for part in parts]
+        return list(self._pool.map(function, parts))
 
     def _blocks(self, start: int, stop: int) -> Iterable[tuple[int, int, Any]]:
         """Yield (first row, last row, view) for the products of one thread."""
-        if not self._promote:
+        if not self._in_blocks:
             yield start, stop, _row_view(self._X, start, stop)
             return
         row_size = max(1, self._size // max(1, self.n_rows))
@@ -442,7 +453,27 @@ class Design:
             yield a, b, _row_view(self._X, a, b)
 
     def _float64(self, block: Any) -> Any:
+        if isinstance(block, _SomeRows):
+            block = block.copy()
         return block.astype(np.float64) if self._promote else block
+
+
+class _SomeRows:
+    """Rows of a dense array X, to be copied when they are used."""
+
+    def __init__(self, X: Any, rows: Rows) -> None:
+        self._X = X
+        self._rows = rows
+        self.dtype = X.dtype
+        self.shape = len(rows), X.shape[1]
+        self.size = len(rows) * X.shape[1]
+
+    def __getitem__(self, part: slice) -> _SomeRows:
+        return _SomeRows(self._X, self._rows[part])
+
+    def copy(self) -> Any:
+        # Several times faster than indexing, which checks each index first.
+        return self._X.take(self._rows, axis=0, mode="clip")
 
 
 class Columns:
@@ -549,8 +580,11 @@ class Columns:
 
 
 def _dense(rows: Any) -> Floats:
-    dense = rows.toarray() if sparse.issparse(rows) else rows
-    return np.asarray(dense, dtype=np.float64)
+    if sparse.issparse(rows):
+        rows = rows.toarray()
+    elif isinstance(rows, _SomeRows):
+        rows = rows.copy()
+    return np.asarray(rows, dtype=np.float64)
 
 
 def _squared(rows: Any) -> Any:

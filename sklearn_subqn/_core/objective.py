@@ -548,27 +548,31 @@ class Hessian:
         o = point.objective
         curvature = point.curvature
         rows = curvature.rows()
+        self.n_rows = rows.size
         self._whole = o.design
         # A copy of most rows would gain nothing.
-        self._subset = o.design
+        self._rows = None
         if rows.size <= _COPY_SHARE * o.design.n_rows:
             curvature = curvature.take(rows)
-            self._subset = o.design.rows(rows)
-        self.n_rows = rows.size
+            self._rows = rows
         self._curvature = curvature
         self._penalty = o.alpha * o.regularizer.curvature(point.w)
+
+    @cached_property
+    def _subset(self) -> Design:
+        return self._whole if self._rows is None else self._whole.rows(self._rows)
 
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""
         subset = self._subset
         product = subset.adjoint(self._curvature.apply(subset.forward(v)))
-        self._count(2.0)
+        self._count(subset, 2.0)
         return self._penalty * v + product
 
     def diagonal(self) -> Floats:
         """Return the diagonal, of shape (q,)."""
         diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
-        self._count(1.0)
+        self._count(self._subset, 1.0)
         return self._penalty + diagonal
 
     def spectral_solve(self) -> Callable[[Floats], Floats]:
@@ -592,14 +596,17 @@ class Hessian:
 
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
-        if self._subset.n_outputs is None:
-            matrix = self._subset.gram(self._curvature.diagonal())
+        subset = self._whole
+        if self._rows is not None:
+            subset = subset.rows(self._rows, copy=False)
+        if subset.n_outputs is None:
+            matrix = subset.gram(self._curvature.diagonal())
         else:
-            matrix = self._subset.block_gram(self._curvature.add_gram)
-        self._count(1.0)
+            matrix = subset.block_gram(self._curvature.add_gram)
+        self._count(subset, 1.0)
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
 
-    def _count(self, products: float) -> None:
-        if self._subset is not self._whole:
-            self._whole.count(self._subset, products)
+    def _count(self, subset: Design, products: float) -> None:
+        if subset is not self._whole:
+            self._whole.count(subset, products)

@@ -60,18 +60,10 @@ def near_rows(
     """
     loss, targets, weights = objective.loss, objective.targets, objective.weights
     unit = loss.unit(start.scores, targets, weights)
-    if dual is None:
-        dual = start.dual
-    center = loss.dual_variables(dual, targets, weights)
-    smooth = objective.with_loss(loss.envelope(center, _FIRST_WIDTH * unit))
-    line, step = newton_step(settle(start.under(smooth)))
-    moved = settle(line.point(step))
-    point, dual = moved.under(objective), moved.dual
+    point, dual, near = _first_step(start, start.dual if dual is None else dual, unit)
+    # What is not used any more would only take memory.
+    del start
     yield Iterate(point, phase="near rows", dual=dual)
-
-    reach = _REACH * np.abs(line.dscores) + _MARGIN * unit
-    lower = loss.subgradient(point.scores - reach, targets, weights)
-    near = lower != loss.subgradient(point.scores + reach, targets, weights)
     width = _WIDTH * unit
     while np.count_nonzero(near) <= _MOST * len(near):
         few = _FewRows(objective, point, near)
@@ -94,6 +86,20 @@ def near_rows(
         near |= crossed
         width *= _NARROWER
     return (yield from alm(objective, point, dual=dual, width=width))
+
+
+def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats, Mask]:
+    """Return point and dual after a Newton step, and which rows are near a kink."""
+    o = start.objective
+    args = o.targets, o.weights
+    center = o.loss.dual_variables(dual, *args)
+    smooth = o.with_loss(o.loss.envelope(center, _FIRST_WIDTH * unit))
+    line, step = newton_step(settle(start.under(smooth)))
+    moved = settle(line.point(step))
+    reach = _REACH * np.abs(line.dscores) + _MARGIN * unit
+    lower = o.loss.subgradient(moved.scores - reach, *args)
+    near = lower != o.loss.subgradient(moved.scores + reach, *args)
+    return Point(o, moved.w, moved.scores), moved.dual, near
 
 
 def _value(point: Point) -> float:
