@@ -268,8 +268,8 @@ def our_entries(bench: Bench, solvers: list[str], threads: list[int]) -> list[En
         for n in threads if solver == "auto" else threads[:1]:
             name = f"ours {solver}" + (f", {n} threads" if n > 1 else "")
             for target in GAPS:
-                stop = {"solver": solver, "stop_at": (1.0 + target) * bench.best}
                 prove = {"solver": solver, "tol": target}
+                stop = {**prove, "stop_at": (1.0 + target) * bench.best}
                 entries.append(Entry(name, "ours", n, target, False, stop))
                 entries.append(Entry(f"{name}, proven", "ours", n, target, True, prove))
     return entries
