@@ -193,7 +193,7 @@ def test_ascent(dtype, indices, ridge, intercept_step):
     v, w, intercept = np.zeros(n), np.zeros(7), 0.2
     mine, mine_w, mine_b = v.copy(), w.copy(), intercept
     for seed in (1, 2, 3):
-        visited = shuffled(order[:n_active], seed)
+        visited = shuffled(order[:n_active], seed, 8 if intercept_step else 32)
         resting = []
         for i in visited:
             curvature = steps[i] * (squares[i] + intercept_step) + ridge
@@ -219,17 +219,17 @@ def test_ascent(dtype, indices, ridge, intercept_step):
     assert 0 < n_active < n
 
 
-def shuffled(rows, seed):
-    """Return the rows in the order in which a sweep visits them."""
-    n_runs, mask = len(rows) // 32, 2**64 - 1
-    runs = rows[: 32 * n_runs].reshape(n_runs, 32).copy()
+def shuffled(rows, seed, run):
+    """Return the rows, in runs of so many, in the order in which a sweep visits them."""
+    n_runs, mask = len(rows) // run, 2**64 - 1
+    runs = rows[: run * n_runs].reshape(n_runs, run).copy()
     for k in range(n_runs - 1, 0, -1):
         seed ^= seed << 13 & mask
         seed ^= seed >> 7
         seed ^= seed << 17 & mask
         other = seed % (k + 1)
         runs[[k, other]] = runs[[other, k]]
-    return np.append(runs, rows[32 * n_runs :])
+    return np.append(runs, rows[run * n_runs :])
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3, 4, 5, 7, 8, 13, 14])

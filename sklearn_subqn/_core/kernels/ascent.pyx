@@ -2,9 +2,11 @@
 
 from .rows cimport index, real
 
-# Rows are shuffled in runs of so many: what follows in memory is fetched sooner.
+# Rows are shuffled in runs of so many: what follows in memory is fetched sooner. An
+# intercept, which moves with each row, suffers from long runs of one class.
 cdef enum:
-    RUN = 32
+    LONG_RUN = 32
+    SHORT_RUN = 8
 
 
 def sweep(
@@ -58,6 +60,7 @@ def sweep(
         an end of their interval.
     """
     cdef Py_ssize_t n = v.shape[0], n_kept = 0, k, i, j, other
+    cdef Py_ssize_t run = SHORT_RUN if intercept_step > 0.0 else LONG_RUN
     cdef index swapped
     cdef double z, curvature, new, change
     for length in (
@@ -76,15 +79,15 @@ def sweep(
     if not 0 <= n_active <= n:
         raise ValueError(f"{n_active} of {n} rows cannot be active")
     with nogil:
-        for k in range(n_active // RUN - 1, 0, -1):
+        for k in range(n_active // run - 1, 0, -1):
             seed ^= seed << 13
             seed ^= seed >> 7
             seed ^= seed << 17
             other = <Py_ssize_t>(seed % <unsigned long long>(k + 1))
-            for j in range(RUN):
-                swapped = order[RUN * k + j]
-                order[RUN * k + j] = order[RUN * other + j]
-                order[RUN * other + j] = swapped
+            for j in range(run):
+                swapped = order[run * k + j]
+                order[run * k + j] = order[run * other + j]
+                order[run * other + j] = swapped
         for k in range(n_active):
             i = order[k]
             curvature = steps[i] * (squares[i] + intercept_step) + ridge
