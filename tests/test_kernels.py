@@ -220,7 +220,7 @@ def test_ascent(dtype, indices, ridge, intercept_step):
 
 
 def shuffled(rows, seed, run):
-    """Return the rows, in runs of so many, in the order in which a sweep visits them."""
+    """Return the rows, in runs of so many, in the order in which they are visited."""
     n_runs, mask = len(rows) // run, 2**64 - 1
     runs = rows[: run * n_runs].reshape(n_runs, run).copy()
     for k in range(n_runs - 1, 0, -1):
