@@ -25,6 +25,9 @@ _SHARE_OF_GAP = 0.05
 _SHARE_OF_TOL = 0.8
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
+# So many sweeps over columns do for the last model, as a rule.
+_LAST = 60
+
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
@@ -144,17 +147,18 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
             basis = thinned(point, stride) if stride > 1 else point
+            # In the last iteration as it seems, the step itself matters less.
+            last = good and ahead <= tol * point.value
             # The new one may have the room of the old one.
             model = None
             model = QuadraticModel(
                 basis,
                 active,
                 needed,
-                max_sweeps,
+                min(_LAST, max_sweeps) if last else max_sweeps,
                 longest,
                 negligible,
-                # In the last iteration as it seems, the step itself matters less.
-                wants_dual=good and ahead <= tol * point.value,
+                wants_dual=last,
             )
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
