@@ -21,11 +21,11 @@ from ..objective import Cut, Objective, Point
 from .alm import alm, newton_step
 from .run import Iterate, Solver
 
-# A score is taken to move by this share of a whole first Newton step, and by so much
-# more in units of the loss.
-_REACH, _MARGIN = 0.5, 0.05
-
-# Not worth while with more than this share of the rows.
+# A score is taken to move by a whole first Newton step and by so much more in units of
+# the loss, times the first of these shares for which rows are few enough: else they are
+# not worth while.
+_MARGIN = 0.1
+_SHARES_OF_REACH = (0.5, 0.35, 0.25)
 _MOST = 0.3
 
 # Widths of envelopes in units of the loss: of the first step, and after it. The third
@@ -96,9 +96,12 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
     smooth = o.with_loss(o.loss.envelope(center, _FIRST_WIDTH * unit))
     line, step = newton_step(settle(start.under(smooth)))
     moved = settle(line.point(step))
-    reach = _REACH * np.abs(line.dscores) + _MARGIN * unit
-    lower = o.loss.subgradient(moved.scores - reach, *args)
-    near = lower != o.loss.subgradient(moved.scores + reach, *args)
+    for share in _SHARES_OF_REACH:
+        reach = share * (np.abs(line.dscores) + _MARGIN * unit)
+        lower = o.loss.subgradient(moved.scores - reach, *args)
+        near = lower != o.loss.subgradient(moved.scores + reach, *args)
+        if np.count_nonzero(near) <= _MOST * len(near):
+            break
     return Point(o, moved.w, moved.scores), moved.dual, near
 
 
