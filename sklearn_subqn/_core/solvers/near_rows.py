@@ -137,7 +137,7 @@ class _FewRows:
         self.far = o.loss.subgradient(point.scores, o.targets, o.weights)
         self.far[near] = 0.0
         self._sides = []
-        sides, targets, weights = [], [], []
+        features, targets, weights = [], [], []
         for rows in (np.flatnonzero(self.far < 0.0), np.flatnonzero(self.far > 0.0)):
             if rows.size:
                 shares = np.zeros_like(self.far)
@@ -145,10 +145,10 @@ class _FewRows:
                 total = float(shares.sum())
                 shares /= total
                 self._sides.append((rows, float(self.far[rows].sum())))
-                sides.append(o.design.adjoint(shares)[: o.design.n_features])
+                features.append(o.design.adjoint(shares)[: o.design.n_features])
                 targets.append(float(shares @ o.targets))
                 weights.append(total)
-        means = np.reshape(sides, (len(sides), o.design.n_features))
+        means = np.reshape(features, (len(features), o.design.n_features))
         self._design = o.design.rows_and(self._rows, means)
         self._rounding = means - means.astype(o.design.dtype)
         self.objective = Objective(
