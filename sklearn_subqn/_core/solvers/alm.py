@@ -21,6 +21,9 @@ from .run import Iterate, Solver
 # below this share of the outer gap.
 _INNER_SHARE = 0.2
 
+# Accuracy of Newton directions by conjugate gradients, and limit on their iterations.
+_CG_ACCURACY, _CG_LIMIT = 0.3, 30
+
 # Newton steps are nearly right by themselves: the slope need only fall to this share.
 _STEP_ACCURACY = 0.1
 
@@ -39,8 +42,6 @@ def alm(
     dual: Floats | None = None,
     width: float | None = None,
     max_inner: int = 20,
-    cg_rtol: float = 0.3,
-    cg_max_iter: int = 30,
 ) -> Solver:
     """Yield the iterates of the proximal method of multipliers.
 
@@ -59,8 +60,6 @@ def alm(
         a smoother problem. For several scores per row it is 1 or 10.
     max_inner : int
         Limit on the Newton steps between two changes of center.
-    cg_rtol, cg_max_iter
-        Accuracy of Newton directions by conjugate gradients.
 
     Returns
     -------
@@ -98,7 +97,7 @@ def alm(
                 break
             if n_inner >= max_inner:
                 break
-            line, step = newton_step(point, cg_rtol, cg_max_iter)
+            line, step = newton_step(point)
             if not step:
                 break
             point = settle(line.point(step))
@@ -111,15 +110,12 @@ def alm(
         width *= _change_of_width(n_inner)
 
 
-def newton_step(
-    point: Point, rtol: float = 0.3, max_iter: int = 30
-) -> tuple[Line, float]:
+def newton_step(point: Point) -> tuple[Line, float]:
     """Return the line in the Newton direction and the step on it, 0 if there is none.
 
-    The point is one of an objective with an envelope; accuracy and limit are those of
-    conjugate gradients.
+    The point is one of an objective with an envelope.
     """
-    p = newton_direction(point, rtol=rtol, max_iter=max_iter)
+    p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=_CG_LIMIT)
     line = point.along(p)
     step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
     return line, step if 0.0 < step < _LONGEST_STEP else 0.0

@@ -61,8 +61,6 @@ def near_rows(
     loss, targets, weights = objective.loss, objective.targets, objective.weights
     unit = loss.unit(start.scores, targets, weights)
     point, dual, near = _first_step(start, start.dual if dual is None else dual, unit)
-    # What is not used any more would only take memory.
-    del start
     yield Iterate(point, phase="near rows", dual=dual)
     width = _WIDTH * unit
     while np.count_nonzero(near) <= _MOST * len(near):
