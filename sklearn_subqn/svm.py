@@ -187,9 +187,10 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
         - "auto": for the hinge a start by the shape of the data (dual coordinate ascent
           where less than 1 % of the entries are stored, else a sample of the rows where
-          there are at least 1024 for each feature, else "sublbfgs" while its progress
-          is fast), then "alm", on tall data with the rows near the kink; for the
-          squared hinge "newton-cg", after dual coordinate ascent on such sparse data.
+          there are at least 1024 for each feature, else none where there are at most 4,
+          else "sublbfgs" while its progress is fast), then "alm", on tall data with the
+          rows near the kink; for the squared hinge "newton-cg", after dual coordinate
+          ascent on such sparse data.
           Problems small enough for it to take milliseconds are solved to nearly machine
           precision, whatever ``tol`` is.
         - "sublbfgs": limited-memory subgradient BFGS.
@@ -267,7 +268,9 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     Fitting takes memory beyond X for about 20 vectors of n_samples and
     2 * (memory + 5) vectors of n_features numbers, for the lower bound up to 40 more
     vectors of n_features numbers, as far as they fit in half the size of X, and with
-    "alm" for a copy of the rows near the margin, at most 0.6 times X.
+    "alm" for a copy of the rows near the margin, at most 0.6 times X. With fewer rows
+    than features "alm" and "newton-cg" keep the products of rows with each other, where
+    they take no more memory than X.
 
     References
     ----------

@@ -281,6 +281,31 @@ def test_rows(container):
     assert subset.n_rows == 4
 
 
+@pytest.mark.parametrize("n", [5, 23])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_products_of_rows_with_each_other(container, n, monkeypatch):
+    monkeypatch.setattr("sklearn_subqn._core.design._DENSE_BYTES", 64)
+    X = sparse_data(n=n)
+    design = Design(CONTAINERS[container](X))
+    rows = np.array([4, 0, 3])
+    expected = X[rows] @ X[rows].T
+    for _ in range(2):
+        assert_allclose(design.row_gram(rows), expected, atol=1e-14)
+
+
+def test_products_of_all_rows_are_kept_where_rows_are_few():
+    X = sparse_data(n=5)
+    few, many = Design(X), Design(np.vstack([X] * 10))
+    rows = np.arange(3)
+    few.row_gram(rows)[:] = np.nan
+    few.row_gram(rows)
+    assert few.passes == 1.0
+    assert np.all(np.isfinite(few.row_gram(rows)))
+    many.row_gram(rows)
+    many.row_gram(rows)
+    assert many.passes == pytest.approx(2.0 * 3 / 50)
+
+
 def test_data_is_not_copied():
     X = np.ones((50, 3))
     design = Design(X)

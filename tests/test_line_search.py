@@ -19,6 +19,7 @@ from sklearn_subqn._core.line_search import (
     exact,
     minimize_piecewise,
     minimize_smooth,
+    scaled,
     settle,
     wolfe,
 )
@@ -394,3 +395,27 @@ def test_bisect_without_descent_or_minimizer():
     assert bisect(line) == 0.0
     line = absolute(2.0**40).at(np.zeros(1)).along(np.ones(1))
     assert bisect(line, max_doublings=30) == np.inf
+
+
+# Multiples of the parameters
+
+
+@each_loss
+@EXPLORE
+@given(problem=binary_problems(), seed=st.integers(0, 99), size=st.floats(-6.0, 6.0))
+def test_scaled_points_are_the_best_multiples(loss, problem, seed, size):
+    X, y, weights, alpha = problem
+    objective = binary_objective(X, y, loss=loss, weights=weights, alpha=alpha)
+    w = 10.0**size * np.random.default_rng(seed).normal(size=objective.n_params)
+    point = objective.at(w)
+    best = scaled(point)
+    assert best.value <= point.value
+    assert best.value == pytest.approx(objective.at(best.w).value, rel=1e-9)
+    for factor in np.geomspace(1e-3, 1e3, 61):
+        assert best.value <= objective.at(factor * point.w).value * (1.0 + 1e-12)
+
+
+def test_no_multiple_of_zero_is_better():
+    X, y = gaussian_data(np.random.default_rng(0), 9, 3)
+    origin = binary_objective(X, y).origin()
+    assert scaled(origin) is origin

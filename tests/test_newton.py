@@ -158,6 +158,74 @@ def test_directions_without_rows_of_curvature(factorized, fit_intercept, monkeyp
     assert_allclose(p, expected, atol=1e-14)
 
 
+def wide_point(convert=np.asarray, share=1.0, n=12, d=30, scale=1.0, **options):
+    """A point of a problem with fewer rows of curvature than features."""
+    rng = np.random.default_rng(4)
+    X = scale * rng.integers(-8, 9, size=(n, d)) / 4.0
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    objective = binary_objective(
+        convert(X), y, loss=SquaredHinge(), weights=rng.random(n), alpha=0.3, **options
+    )
+    point = objective.at(rng.normal(size=objective.n_params))
+    rows = rng.random(n) < share
+    point.scores = np.where(rows, 0.5 * y, 9.0 * y)
+    return point, rows
+
+
+@pytest.mark.parametrize("share", SHARES.values(), ids=SHARES)
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kept", [True, False])
+def test_directions_by_rows_solve_the_newton_system(
+    share, container, fit_intercept, kept, monkeypatch
+):
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
+    monkeypatch.setattr(newton_module, "_cholesky", refuse_features(30))
+    n = 12 if kept else 25
+    point, rows = wide_point(
+        CONTAINERS[container], share, n=n, fit_intercept=fit_intercept
+    )
+    assert rows.sum() < 30
+    matrix = dense_hessian(point, rows)
+    if not rows.any() and fit_intercept:
+        matrix[-1, -1] = 1.0
+    expected = np.linalg.solve(matrix, -point.gradient)
+    p = newton_direction(point, rtol=0.1, max_iter=0)
+    assert_allclose(p, expected, rtol=1e-10, atol=1e-12)
+
+
+def refuse_features(n_features):
+    cholesky = newton_module._cholesky
+
+    def smaller(matrix, rhs):
+        assert len(matrix) < n_features
+        return cholesky(matrix, rhs)
+
+    return smaller
+
+
+def test_directions_by_rows_survive_repeated_rows_of_any_size(monkeypatch):
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
+    for scale in (1e-9, 1e9):
+        point, _ = wide_point(lambda X: np.repeat(X[:4], 3, axis=0), scale=scale)
+        p = newton_direction(point, rtol=0.1, max_iter=0)
+        assert np.all(np.isfinite(p))
+        assert point.gradient @ p < 0.0
+
+
+def test_penalties_that_differ_need_the_system_of_the_features(monkeypatch):
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
+    point, rows = wide_point()
+    assert point.hessian.penalty == 0.3
+    factors = np.append(np.arange(1.0, 31.0), 0.0)
+    regularizer = point.objective.regularizer
+    monkeypatch.setattr(regularizer, "curvature", lambda w: factors)
+    assert np.isnan(point.hessian.penalty)
+    matrix = dense_hessian(point, rows) + 0.3 * np.diag(np.maximum(factors - 1.0, 0.0))
+    expected = np.linalg.solve(matrix, -point.gradient)
+    assert_allclose(newton_direction(point, rtol=0.1, max_iter=0), expected, rtol=1e-9)
+
+
 @EXPLORE
 @given(
     share=st.sampled_from([0.0, 0.2, 1.0]),

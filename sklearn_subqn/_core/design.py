@@ -265,6 +265,23 @@ class Design:
         half = sum(self._each(multiply, self._bounds))
         return half + half.T
 
+    def row_gram(self, rows: Rows) -> Floats:
+        """Return the products of some rows of X with each other, intercepts aside.
+
+        Where those of all rows take no more memory than X, they are made at first and
+        kept. Counts as one pass over the rows, when they are made.
+        """
+        if 8 * self.n_rows**2 <= self.nbytes:
+            return self._row_gram[np.ix_(rows, rows)]
+        subset = self.rows(rows)
+        self.count(subset)
+        return _products_of_rows(subset._X)
+
+    @cached_property
+    def _row_gram(self) -> Floats:
+        self.passes += 1.0
+        return _products_of_rows(self._X)
+
     def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
         """Add half of the products of the columns, by row pairs of stored entries."""
         position = np.arange(self.n_features, dtype=block.indices.dtype)
@@ -585,6 +602,21 @@ def _dense(rows: Any) -> Floats:
     elif isinstance(rows, _SomeRows):
         rows = rows.copy()
     return np.asarray(rows, dtype=np.float64)
+
+
+def _products_of_rows(X: Any) -> Floats:
+    """Return X Xᵀ in float64, of a dense X by blocks of columns where it is not."""
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        return np.asarray((X @ X.T).toarray())
+    if X.dtype == np.float64:
+        return np.asarray(X @ X.T)
+    total = np.zeros((len(X), len(X)))
+    width = max(1, _DENSE_BYTES // 8 // max(len(X), 1))
+    for start in range(0, X.shape[1], width):
+        block = X[:, start : start + width].astype(np.float64)
+        total += block @ block.T
+    return total
 
 
 def _squared(rows: Any) -> Any:

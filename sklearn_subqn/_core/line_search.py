@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .kernels import piecewise
-from .losses._base import Derivatives, PiecewiseQuadratic
+from .losses._base import Derivatives, Floats, PiecewiseQuadratic
 from .objective import Line, Point
 
 # A slope this small against that at the start is zero.
@@ -54,6 +54,22 @@ def exact(line: Line) -> float:
     if line.smooth:
         return minimize_smooth(line.derivatives)
     return minimize_piecewise(line.restriction)
+
+
+def minimizer(point: Point, p: Floats, dscores: Floats) -> Point:
+    """Return the minimizer on a half-line, the point itself if nothing is gained.
+
+    All scores are known; it needs no product with X.
+    """
+    line = Line(point, p, dscores)
+    step = exact(line)
+    return line.point(step) if 0.0 < step < np.inf else point
+
+
+def scaled(point: Point) -> Point:
+    """Return the best positive multiple of the parameters, or nearly."""
+    longer = minimizer(point, point.w, point.scores)
+    return longer if longer is not point else minimizer(point, -point.w, -point.scores)
 
 
 class Trial(NamedTuple):

@@ -17,13 +17,22 @@ from .objective import Hessian, Objective, Point
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
+# With so few parameters their own system, which takes features of very different scales
+# better, is no dearer than one of rows.
+_FEW_PARAMS = 200
+
 # Eigenvectors of so many features, at most, precondition problems of several scores.
 _MAX_SPECTRUM = 1000
 
 
-def is_factorized(objective: Objective, rtol: float) -> bool:
-    """Whether directions of such accuracy are found by factorizing the matrix."""
-    q = objective.n_params
+def is_factorized(
+    objective: Objective, rtol: float, n_unknowns: int | None = None
+) -> bool:
+    """Whether directions of such accuracy are found by factorizing a matrix.
+
+    That of all parameters is the default.
+    """
+    q = objective.n_params if n_unknowns is None else n_unknowns
     row_size = objective.design.row_size * (objective.design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
 
@@ -39,10 +48,17 @@ def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
         Tolerance on the residual and limit on the iterations of conjugate gradients,
         where the matrix is not factorized.
     """
-    hessian = point.hessian
-    if is_factorized(point.objective, rtol):
-        return _cholesky(hessian, -point.gradient)
-    design = point.objective.design
+    hessian, objective = point.hessian, point.objective
+    design = objective.design
+    if (
+        design.n_outputs is None
+        and max(hessian.n_rows, _FEW_PARAMS) < objective.n_params
+        and is_factorized(objective, rtol, hessian.n_rows)
+        and hessian.penalty > 0.0
+    ):
+        return _by_rows(hessian, -point.gradient)
+    if is_factorized(objective, rtol):
+        return _cholesky(hessian.matrix(), -point.gradient)
     solve = None
     if design.n_outputs is not None and design.n_features <= _MAX_SPECTRUM:
         solve = hessian.spectral_solve()
@@ -51,8 +67,35 @@ def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
     )
 
 
-def _cholesky(hessian: Hessian, rhs: Floats) -> Floats:
-    matrix = hessian.matrix()
+def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
+    """Solve H p = rhs with as many unknowns as there are rows of curvature.
+
+    With t = D (A w + b) for p = (w, b), rows A and their curvatures D,
+    H p = (alpha w + Aᵀ t, sum t). Eliminating w leaves a system of t and b (the
+    identity of Woodbury 1950), and s = t / √D one without eigenvalues below one.
+    """
+    alpha, n_free = hessian.penalty, hessian.n_free
+    n_coef = len(rhs) - n_free
+    p = rhs / alpha
+    p[n_coef:] = 0.0
+    if not hessian.n_rows:
+        p[n_coef:] = rhs[n_coef:]
+        return p
+    curvatures, system = hessian.row_system()
+    roots = np.sqrt(curvatures)
+    system *= roots[:, np.newaxis] / alpha
+    system *= roots
+    system[np.diag_indices_from(system)] += 1.0
+    s, ones = _cholesky(system, np.stack([roots * hessian.forward(p), roots], 1)).T
+    if n_free:
+        p[n_coef] = (rhs[n_coef] - roots @ s) / (roots @ ones)
+        s = s + p[n_coef] * ones
+    p[:n_coef] -= hessian.adjoint(roots * s)[:n_coef] / alpha
+    return p
+
+
+def _cholesky(matrix: Floats, rhs: Floats) -> Floats:
+    """Solve a system with a matrix that is positive definite but for rounding."""
     # Without rows of curvature a free parameter has a zero row; and far below the
     # largest entry, rounding may make the matrix indefinite.
     diagonal = np.einsum("ii->i", matrix)
@@ -65,7 +108,7 @@ def _cholesky(hessian: Hessian, rhs: Floats) -> Floats:
         except linalg.LinAlgError:
             shift = 10.0 * shift or 1e-15 * float(diagonal.max())
             diagonal += shift
-    return rhs / diagonal
+    return (rhs.T / diagonal).T
 
 
 def conjugate_gradients(

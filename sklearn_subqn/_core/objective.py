@@ -115,6 +115,17 @@ class Objective:
             self.weights,
         )
 
+    def with_alpha(self, alpha: float) -> Objective:
+        """Return the objective of another penalty on the same data."""
+        return Objective(
+            self.design,
+            self.targets,
+            self.loss,
+            self.regularizer,
+            alpha,
+            self.weights,
+        )
+
     @property
     def elastic_net(self) -> ElasticNet:
         """The regularizer, for methods that need an ``ElasticNet``."""
@@ -540,8 +551,8 @@ class Hessian:
 
     Attributes
     ----------
-    n_rows : int
-        Number of those rows.
+    n_rows, n_free : int
+        Numbers of those rows, and of intercepts.
     """
 
     def __init__(self, point: Point) -> None:
@@ -549,6 +560,7 @@ class Hessian:
         curvature = point.curvature
         rows = curvature.rows()
         self.n_rows = rows.size
+        self.n_free = o.n_free
         self._whole = o.design
         # A copy of most rows would gain nothing.
         self._rows = None
@@ -606,6 +618,35 @@ class Hessian:
         self._count(subset, 1.0)
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
+
+    @property
+    def penalty(self) -> float:
+        """The one of all entries of w but intercepts, not a number if they differ."""
+        penalty = self._penalty[: self._whole.n_coef]
+        alike = penalty.size and penalty.min() == penalty.max()
+        return float(penalty[0]) if alike else np.nan
+
+    @cached_property
+    def _own(self) -> Rows:
+        """Which rows of the subset have curvature."""
+        return np.flatnonzero(self._curvature.diagonal())
+
+    def row_system(self) -> tuple[Floats, Floats]:
+        """Return D and A Aᵀ for the rows A of curvature D, with one score each."""
+        rows = self._own if self._rows is None else self._rows[self._own]
+        return self._curvature.diagonal()[self._own], self._whole.row_gram(rows)
+
+    def forward(self, v: Floats) -> Floats:
+        """Return the scores of these rows for v of shape (q,)."""
+        self._count(self._subset, 1.0)
+        return self._subset.forward(v)[self._own]
+
+    def adjoint(self, t: Floats) -> Floats:
+        """Return the products of the columns with a number for each of these rows."""
+        dual = self._subset.zero_scores()
+        dual[self._own] = t
+        self._count(self._subset, 1.0)
+        return self._subset.adjoint(dual)
 
     def _count(self, subset: Design, products: float) -> None:
         if subset is not self._whole:

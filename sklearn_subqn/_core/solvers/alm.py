@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_smooth, settle
+from ..line_search import minimize_smooth, scaled, settle
 from ..losses._base import Floats
 from ..newton import newton_direction
 from ..objective import Cut, Line, Objective, Point
+from .newton import SHORT
 from .run import Iterate, Solver
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
@@ -30,6 +31,9 @@ _STEP_ACCURACY = 0.1
 # Newton steps are right up to a factor; where a step so much longer seems better, slope
 # and curvature are rounding.
 _LONGEST_STEP = 1e8
+
+# Data with up to so many rows for each feature are wide: rows can be separated, nearly.
+_WIDE = 4
 
 # Scores that once were so many times larger are computed anew at a change of center.
 _DRIFT = 1e3
@@ -73,25 +77,33 @@ def alm(
     if width is None:
         width = _first_width(objective) * loss.unit(start.scores, targets, weights)
     best, bound = start.value, -np.inf
+    # Where rows can be separated the objective is small, and rests on the last few
+    # violations: too long a w is better by far than one a little too short.
+    wide = is_wide(objective)
     point = start
     largest = _size(point)
-    n_stuck = 0
+    n_stuck, settling = 0, True
     while True:
         if largest > _DRIFT * max(1.0, _size(point)):
             point = point.refreshed()
             largest = _size(point)
         smooth = objective.with_loss(loss.envelope(center, width))
-        point = settle(point.under(smooth))
+        point = point.under(smooth)
         n_inner = 0
         before = best - bound
         while True:
-            dual = point.dual
-            cut = Cut(point.risk_gradient, -loss.conjugate(dual, targets, weights))
+            level = settle(point)
+            if settling:
+                point = level
+            dual = level.dual
+            cut = Cut(level.risk_gradient, -loss.conjugate(dual, targets, weights))
             lower = objective.dual_value(cut)
-            primal = Point(objective, point.w, point.scores)
+            primal = Point(objective, level.w, level.scores)
+            if wide:
+                primal = scaled(primal)
             best, bound = min(best, primal.value), max(bound, lower)
             yield Iterate(primal, None, lower, "alm", dual)
-            g = point.gradient
+            g = level.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             if n_inner and square <= _INNER_SHARE * (best - bound):
                 break
@@ -100,14 +112,21 @@ def alm(
             line, step = newton_step(point)
             if not step:
                 break
-            point = settle(line.point(step))
+            settling = settling and step > SHORT
+            point = line.point(step)
             largest = max(largest, _size(point))
             n_inner += 1
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
             return "no_progress"
-        center = loss.dual_variables(point.dual, targets, weights)
+        center = loss.dual_variables(level.dual, targets, weights)
         width *= _change_of_width(n_inner)
+
+
+def is_wide(objective: Objective) -> bool:
+    """Whether there is one score per row, and not many more rows than features."""
+    design = objective.design
+    return design.n_outputs is None and design.n_rows <= _WIDE * design.n_features
 
 
 def newton_step(point: Point) -> tuple[Line, float]:

@@ -8,6 +8,8 @@ it comes what is fastest early:
   it shrinks the gap fast.
 - Data so tall that a sample of the rows has nearly the same solution: that solution.
   With one score per row, ``alm`` then takes the rows near a kink only.
+- Wide data, with at most a few rows for each feature: nothing. ``alm`` begins with an
+  envelope so wide that rows hold each other little.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
@@ -17,7 +19,8 @@ it comes what is fastest early:
   for other losses ``alm`` at once, or from the solution of a sample. SubLBFGS is slow
   where kinks have many sides.
 
-Smooth losses are left to Newton's method, on text-like data after dual ascent.
+Smooth losses are left to Newton's method, on text-like data after dual ascent, on wide
+data after solutions for larger alphas where a small one holds rows tightly.
 """
 
 from __future__ import annotations
@@ -30,11 +33,11 @@ import numpy as np
 from ..losses._base import Floats, LabelSets
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
-from .alm import alm
+from .alm import alm, is_wide
 from .dual_ascent import dual_ascent
 from .near_rows import near_rows
 from .newton import newton
-from .run import Iterate, Solver, Start
+from .run import Iterate, Solver, Start, run
 from .sample import sample_solution
 from .subbfgs import subbfgs
 
@@ -50,6 +53,16 @@ _PATIENCE, _LONG_PATIENCE = 2, 20
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
 _LOW_CURVATURE = 5.0
+
+# On wide data, first envelopes have a width of at least so many units of the loss, and
+# of this share of the mean curvature of the dual: rows are not held so tightly that
+# Newton's method could follow but a few of them in each step.
+_LEAST_WIDTH, _SOFTNESS = 3.0, 1e-2
+
+# With a larger curvature than this, problems of smooth losses with kinks in their
+# slopes are solved for larger alphas first: to such a gap, in so many iterations.
+_TIGHT = 1e3
+_RELAXED_TOL, _MAX_RELAXED = 0.1, 50
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
 _LABELS_WIDTH = 10.0
@@ -87,7 +100,11 @@ def auto(
     if by_rows and objective.design.is_text_like:
         return (yield from _ascent(objective, start))
     if smooth:
-        return (yield from newton(objective, start.w))
+        w = start.w
+        if not objective.loss.analytic and not w.any() and _is_tight(objective):
+            yield Iterate(objective.origin(), phase="relaxed")
+            w = _relaxed_solution(objective)
+        return (yield from newton(objective, w))
     if start.dual is not None:
         return (
             yield from alm(
@@ -110,6 +127,8 @@ def auto(
         if by_rows:
             return (yield from _ascent(objective, start))
         return (yield from alm(objective, objective.at(start.w, start.scores)))
+    if is_wide(objective):
+        return (yield from _from_soft_start(objective, start.w))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
@@ -125,11 +144,44 @@ def auto(
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
 
 
+def _from_soft_start(objective: Objective, w: Floats) -> Solver:
+    """Yield the iterates of ``alm`` from w and an envelope as soft as the penalty."""
+    point = objective.at(w)
+    unit = objective.loss.unit(point.scores, objective.targets, objective.weights)
+    width = max(_LEAST_WIDTH * unit, _SOFTNESS * _curvature_of_rows(objective))
+    # So far from its ends, the dual point of a row stays between them for a while.
+    share = min(0.5, unit / width)
+    return (yield from alm(objective, point, dual=share * point.dual, width=width))
+
+
+def _relaxed_solution(objective: Objective) -> Floats:
+    """Return nearly optimal parameters for a larger alpha, by way of larger ones yet.
+
+    Where a small alpha holds rows tightly, Newton's steps are short: the rows that are
+    within their margin change all the time.
+    """
+    w = np.zeros(objective.n_params)
+    excess = _curvature_of_rows(objective) / _TIGHT
+    for k in range(int(np.ceil(np.log10(excess))), 0, -1):
+        relaxed = objective.with_alpha(10.0**k * objective.alpha)
+        w = run(newton(relaxed, w), tol=_RELAXED_TOL, max_iter=_MAX_RELAXED).point.w
+    return w
+
+
+def _is_tight(objective: Objective) -> bool:
+    """Whether rows hardly give way to each other, on wide data."""
+    return is_wide(objective) and _curvature_of_rows(objective) > _TIGHT
+
+
 def _rows_are_apart(objective: Objective) -> bool:
-    """Whether curvatures weight * ||x||² / alpha of the dual are small in the mean."""
+    """Whether rows hardly depend on each other in the mean."""
+    return _curvature_of_rows(objective) <= _LOW_CURVATURE
+
+
+def _curvature_of_rows(objective: Objective) -> float:
+    """Return the mean curvature weight * ||x||² / alpha of the dual along a row's."""
     design = objective.design
-    mean = design.mean_square / max(design.n_rows, 1)
-    return mean <= _LOW_CURVATURE * objective.alpha
+    return design.mean_square / max(design.n_rows, 1) / objective.alpha
 
 
 def _ascent(objective: Objective, start: Start) -> Solver:

@@ -17,9 +17,9 @@ from collections import deque
 
 import numpy as np
 
-from ..line_search import exact, settle
+from ..line_search import minimizer, scaled, settle
 from ..losses._base import Floats
-from ..objective import Line, Objective, Point
+from ..objective import Objective, Point
 from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
 
@@ -144,18 +144,9 @@ def _better(best: Point, point: Point) -> Point:
     """Return the minimizer on the line from one point through the other, and scaled.
 
     Momentum carries parameters too far or not far enough as a whole, so that scaling
-    gains much. All scores are known; it needs no product with X.
+    gains much.
     """
-    best = _minimizer(best, point.w - best.w, point.scores - best.scores)
-    longer = _minimizer(best, best.w, best.scores)
-    return longer if longer is not best else _minimizer(best, -best.w, -best.scores)
-
-
-def _minimizer(point: Point, p: Floats, dscores: Floats) -> Point:
-    """Return the minimizer on a half-line, the point itself if nothing is gained."""
-    line = Line(point, p, dscores)
-    step = exact(line)
-    return line.point(step) if 0.0 < step < np.inf else point
+    return scaled(minimizer(best, point.w - best.w, point.scores - best.scores))
 
 
 def _balanced(dual: Floats) -> Floats:

@@ -10,6 +10,11 @@ from ..newton import newton_direction
 from ..objective import Objective
 from .run import Iterate, Solver
 
+# After a step shorter than this the intercept is left to directions: settled after each
+# step it moves all rows a little, and where these are held tightly, others than those
+# of which the direction knew get a curvature.
+SHORT = 0.05
+
 
 def newton(
     objective: Objective, w: Floats, *, cg_rtol: float = 0.1, cg_max_iter: int = 100
@@ -34,12 +39,16 @@ def newton(
     status : str
         "no_step": no direction leads further down, as happens at an optimum.
     """
-    point = settle(objective.at(w))
+    point, settling = settle(objective.at(w)), True
     while True:
-        yield Iterate(point, point.cut, point.lower_bound, "newton")
+        level = settle(point)
+        yield Iterate(level, level.cut, level.lower_bound, "newton")
         p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
         line = point.along(p)
         step = exact(line)
         if not 0.0 < step < np.inf:
             return "no_step"
-        point = settle(line.point(step))
+        settling = settling and step > SHORT
+        point = line.point(step)
+        if settling:
+            point = settle(point)

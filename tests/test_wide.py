@@ -1,0 +1,119 @@
+"""Data with at least as many features as rows, or nearly so."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_classification, make_regression
+from sklearn.svm import LinearSVC, LinearSVR
+
+from sklearn_subqn import BMRMRegressor, SubLBFGSLinearSVC
+
+LOSSES = ["hinge", "squared_hinge"]
+
+# Rows, features, and how many decades their scales span.
+SHAPES = [(40, 1200, 0), (150, 300, 0), (150, 300, 2), (400, 250, 0)]
+
+# Iterations that once were hundreds, or ended without a proof. Each makes a few
+# products with X.
+MOST = 80
+
+
+def data(shape, container=np.asarray):
+    n, d, decades = shape
+    X, y = make_classification(
+        n, d, n_informative=20, n_clusters_per_class=1, random_state=0
+    )
+    X = X * 10.0 ** np.linspace(-decades / 2, decades / 2, d)
+    return container(X), y
+
+
+def assert_proven(model, tol):
+    assert model.dual_gap_ <= tol * model.objective_
+    assert model.n_iter_ <= MOST
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_every_alpha_is_proven_in_few_iterations(shape, loss, alpha, fit_intercept):
+    X, y = data(shape)
+    model = SubLBFGSLinearSVC(alpha, loss=loss, fit_intercept=fit_intercept, tol=1e-6)
+    assert_proven(model.fit(X, y), 1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("alpha", [1e-1, 1e-5])
+def test_bounds_are_below_what_another_solver_reaches(loss, alpha):
+    X, y = data((60, 500, 0))
+    model = SubLBFGSLinearSVC(alpha, loss=loss, fit_intercept=False, tol=1e-7)
+    model.fit(X, y)
+    peer = LinearSVC(
+        loss=loss, C=1.0 / (60 * alpha), fit_intercept=False, tol=1e-10, max_iter=10**6
+    )
+    w = peer.fit(X, y).coef_[0]
+    excess = np.maximum(1.0 - np.where(y, 1.0, -1.0) * (X @ w), 0.0)
+    value = 0.5 * alpha * w @ w + np.mean(excess if loss == "hinge" else excess**2)
+    assert model.objective_ - model.dual_gap_ <= value * (1.0 + 1e-9)
+    assert value == pytest.approx(model.objective_, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("container", [sparse.csr_array, np.asfortranarray, np.float32])
+def test_containers(loss, container):
+    X, y = data((60, 500, 0))
+    X = X.astype(np.float32).astype(np.float64)
+    options = {"alpha": 1e-4, "loss": loss, "tol": 1e-6}
+    expected = SubLBFGSLinearSVC(**options).fit(X, y)
+    model = SubLBFGSLinearSVC(**options).fit(container(X), y)
+    # float32 coefficients are rounded, by which rows leave their margin.
+    rel = 1e-2 if container is np.float32 else 1e-5
+    assert model.objective_ == pytest.approx(expected.objective_, rel=rel)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-2, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_are_repetitions(loss):
+    X, y = data((60, 500, 0))
+    weights = np.random.default_rng(0).integers(0, 3, size=60)
+    options = {"alpha": 1e-3, "loss": loss, "tol": 1e-8}
+    weighted = SubLBFGSLinearSVC(**options).fit(X, y, weights)
+    repeated = SubLBFGSLinearSVC(**options).fit(
+        np.repeat(X, weights, axis=0), np.repeat(y, weights)
+    )
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-8)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-3, atol=1e-6)
+
+
+def test_larger_alphas_come_first_where_rows_are_held_tightly():
+    X, y = data((60, 500, 0))
+    options = {"loss": "squared_hinge", "tol": 1e-6, "warm_start": True}
+    model = SubLBFGSLinearSVC(1e-6, **options).fit(X, y)
+    assert model.history_[0].phase[0] == "relaxed"
+    assert "relaxed" not in model.fit(X, y).history_[0].phase
+    loose = SubLBFGSLinearSVC(1.0, **options).fit(X, y)
+    assert "relaxed" not in loose.history_[0].phase
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-5])
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "epsilon_insensitive"])
+def test_regression(loss, alpha):
+    X, y = make_regression(80, 200, n_informative=20, noise=5.0, random_state=0)
+    y = y / y.std()
+    options = {"loss": loss, "alpha": alpha, "solver": "auto", "tol": 1e-6}
+    model = BMRMRegressor(fit_intercept=False, **options).fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert model.n_iter_ <= 2 * MOST
+    if loss == "epsilon_insensitive":
+        peer = LinearSVR(
+            C=1.0 / (80 * alpha),
+            epsilon=model.epsilon,
+            fit_intercept=False,
+            max_iter=10**6,
+            tol=1e-9,
+        )
+        w = peer.fit(X, y).coef_
+        excess = np.maximum(np.abs(X @ w - y) - model.epsilon, 0.0)
+        value = 0.5 * alpha * w @ w + np.mean(excess)
+        assert model.objective_ - model.dual_gap_ <= value * (1.0 + 1e-9)
+        assert value == pytest.approx(model.objective_, rel=1e-4)
