@@ -6,7 +6,13 @@ from scipy import sparse
 from sklearn.datasets import make_classification, make_regression
 from sklearn.svm import LinearSVC, LinearSVR
 
-from sklearn_subqn import BMRMRegressor, SubLBFGSLinearSVC
+from sklearn_subqn import (
+    BMRMRegressor,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+    SubLBFGSLinearSVCCV,
+)
 
 LOSSES = ["hinge", "squared_hinge"]
 
@@ -93,6 +99,38 @@ def test_larger_alphas_come_first_where_rows_are_held_tightly():
     assert "relaxed" not in model.fit(X, y).history_[0].phase
     loose = SubLBFGSLinearSVC(1.0, **options).fit(X, y)
     assert "relaxed" not in loose.history_[0].phase
+
+
+def joint_problems():
+    X, y = make_classification(
+        120, 300, n_informative=20, n_classes=4, n_clusters_per_class=1, random_state=0
+    )
+    yield "classes", MulticlassHingeClassifier, X, y
+    labels = np.stack([y == 0, y > 1, X[:, 0] > 0.0], axis=1).astype(int)
+    yield "labels", MultilabelHingeClassifier, X, labels
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("kind", joint_problems(), ids=lambda kind: kind[0])
+def test_joint_losses(kind, fit_intercept, alpha):
+    _, estimator, X, y = kind
+    model = estimator(alpha, fit_intercept=fit_intercept, tol=1e-4).fit(X, y)
+    assert_proven(model, 1e-4)
+    # The optimum of the margin, to which small alphas lead, scales with them.
+    if alpha < 1e-3:
+        larger = estimator(10 * alpha, fit_intercept=fit_intercept, tol=1e-4)
+        value = larger.fit(X, y).objective_
+        assert model.objective_ == pytest.approx(0.1 * value, rel=3e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_paths_are_proven_throughout(loss):
+    X, y = data((90, 400, 0))
+    alphas = np.geomspace(1.0, 1e-6, 7)
+    # Each fit that is not proven to ``tol`` would warn, which is an error here.
+    model = SubLBFGSLinearSVCCV(alphas, loss=loss, cv=3, tol=1e-5).fit(X, y)
+    assert np.all(np.isfinite(np.asarray(model.scores_path_, dtype=float)))
 
 
 @pytest.mark.parametrize("alpha", [1e-2, 1e-5])

@@ -124,9 +124,9 @@ def alm(
 
 
 def is_wide(objective: Objective) -> bool:
-    """Whether there is one score per row, and not many more rows than features."""
+    """Whether there are at most a few rows for each feature."""
     design = objective.design
-    return design.n_outputs is None and design.n_rows <= _WIDE * design.n_features
+    return design.n_rows <= _WIDE * design.n_features
 
 
 def newton_step(point: Point) -> tuple[Line, float]:

@@ -9,7 +9,8 @@ it comes what is fastest early:
 - Data so tall that a sample of the rows has nearly the same solution: that solution.
   With one score per row, ``alm`` then takes the rows near a kink only.
 - Wide data, with at most a few rows for each feature: nothing. ``alm`` begins with an
-  envelope so wide that rows hold each other little.
+  envelope so wide that rows hold each other little; with several scores per row only
+  where a small alpha would have them hold each other tightly.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
@@ -60,8 +61,9 @@ _LOW_CURVATURE = 5.0
 _LEAST_WIDTH, _SOFTNESS = 3.0, 1e-2
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
-# slopes are solved for larger alphas first: to such a gap, in so many iterations.
-_TIGHT = 1e3
+# slopes are solved for larger alphas first: to such a gap, in so many iterations. Those
+# of several scores per row begin with such an envelope from the second number on.
+_TIGHT, _TIGHT_SEVERAL = 1e3, 1e2
 _RELAXED_TOL, _MAX_RELAXED = 0.1, 50
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
@@ -101,7 +103,9 @@ def auto(
         return (yield from _ascent(objective, start))
     if smooth:
         w = start.w
-        if not objective.loss.analytic and not w.any() and _is_tight(objective):
+        kinks = not several and not objective.loss.analytic
+        cold = is_wide(objective) and not w.any()
+        if cold and kinks and _is_tight(objective, _TIGHT):
             yield Iterate(objective.origin(), phase="relaxed")
             w = _relaxed_solution(objective)
         return (yield from newton(objective, w))
@@ -123,12 +127,12 @@ def auto(
         if several:
             return (yield from alm(objective, point, dual=dual, width=width))
         return (yield from near_rows(objective, point, dual=dual, tol=tol))
+    if is_wide(objective) and (not several or _is_tight(objective, _TIGHT_SEVERAL)):
+        return (yield from _from_soft_start(objective, start.w))
     if several:
         if by_rows:
             return (yield from _ascent(objective, start))
         return (yield from alm(objective, objective.at(start.w, start.scores)))
-    if is_wide(objective):
-        return (yield from _from_soft_start(objective, start.w))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
@@ -168,9 +172,9 @@ def _relaxed_solution(objective: Objective) -> Floats:
     return w
 
 
-def _is_tight(objective: Objective) -> bool:
-    """Whether rows hardly give way to each other, on wide data."""
-    return is_wide(objective) and _curvature_of_rows(objective) > _TIGHT
+def _is_tight(objective: Objective, limit: float) -> bool:
+    """Whether rows hardly give way to each other: the dual is curved more than that."""
+    return _curvature_of_rows(objective) > limit
 
 
 def _rows_are_apart(objective: Objective) -> bool:
