@@ -17,12 +17,31 @@ from .objective import Hessian, Objective, Point
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
+# Data with up to so many rows for each feature are wide: rows can be separated, nearly.
+_WIDE = 4
+
+# After a step shorter than this, on wide data, the intercept is left to directions:
+# minimized over after each step it moves all rows a little, and where these are held
+# tightly, others than those of which the direction knew get a curvature.
+_SHORT = 0.05
+
 # With so few parameters their own system, which takes features of very different scales
 # better, is no dearer than one of rows.
 _FEW_PARAMS = 200
 
 # Eigenvectors of so many features, at most, precondition problems of several scores.
 _MAX_SPECTRUM = 1000
+
+
+def is_wide(objective: Objective) -> bool:
+    """Whether there are at most a few rows for each feature."""
+    design = objective.design
+    return design.n_rows <= _WIDE * design.n_features
+
+
+def is_short(step: float) -> bool:
+    """Whether a step in a Newton direction shows that it knew of too few rows."""
+    return step <= _SHORT
 
 
 def is_factorized(

@@ -13,14 +13,13 @@ import numpy as np
 
 from ..line_search import minimize_smooth, scaled, settle
 from ..losses._base import Floats
-from ..newton import newton_direction
+from ..newton import is_short, is_wide, newton_direction
 from ..objective import Cut, Line, Objective, Point
-from .newton import SHORT
 from .run import Iterate, Solver
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
 # below this share of the outer gap.
-_INNER_SHARE = 0.2
+_INNER_SHARE = 0.6
 
 # Accuracy of Newton directions by conjugate gradients, and limit on their iterations.
 _CG_ACCURACY, _CG_LIMIT = 0.3, 30
@@ -31,9 +30,6 @@ _STEP_ACCURACY = 0.1
 # Newton steps are right up to a factor; where a step so much longer seems better, slope
 # and curvature are rounding.
 _LONGEST_STEP = 1e8
-
-# Data with up to so many rows for each feature are wide: rows can be separated, nearly.
-_WIDE = 4
 
 # Scores that once were so many times larger are computed anew at a change of center.
 _DRIFT = 1e3
@@ -112,7 +108,7 @@ def alm(
             line, step = newton_step(point)
             if not step:
                 break
-            settling = settling and step > SHORT
+            settling = settling and not (wide and is_short(step))
             point = line.point(step)
             largest = max(largest, _size(point))
             n_inner += 1
@@ -121,12 +117,6 @@ def alm(
             return "no_progress"
         center = loss.dual_variables(level.dual, targets, weights)
         width *= _change_of_width(n_inner)
-
-
-def is_wide(objective: Objective) -> bool:
-    """Whether there are at most a few rows for each feature."""
-    design = objective.design
-    return design.n_rows <= _WIDE * design.n_features
 
 
 def newton_step(point: Point) -> tuple[Line, float]:

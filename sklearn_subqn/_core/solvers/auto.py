@@ -32,9 +32,10 @@ from functools import partial
 import numpy as np
 
 from ..losses._base import Floats, LabelSets
+from ..newton import is_wide
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
-from .alm import alm, is_wide
+from .alm import alm
 from .dual_ascent import dual_ascent
 from .near_rows import near_rows
 from .newton import newton

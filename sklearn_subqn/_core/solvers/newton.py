@@ -6,14 +6,9 @@ import numpy as np
 
 from ..line_search import exact, settle
 from ..losses._base import Floats
-from ..newton import newton_direction
+from ..newton import is_short, is_wide, newton_direction
 from ..objective import Objective
 from .run import Iterate, Solver
-
-# After a step shorter than this the intercept is left to directions: settled after each
-# step it moves all rows a little, and where these are held tightly, others than those
-# of which the direction knew get a curvature.
-SHORT = 0.05
 
 
 def newton(
@@ -48,7 +43,7 @@ def newton(
         step = exact(line)
         if not 0.0 < step < np.inf:
             return "no_step"
-        settling = settling and step > SHORT
+        settling = settling and not (is_wide(objective) and is_short(step))
         point = line.point(step)
         if settling:
             point = settle(point)
