@@ -23,11 +23,13 @@ import svm_memory
 import svm_passes
 import svm_path
 import svm_peers
+import svm_wide
 
 TITLES = {
     svm_passes: "Passes over the data to relative gaps",
     svm_peers: "Seconds to relative gaps, beside other libraries",
     svm_path: "A path of alphas",
+    svm_wide: "More features than rows",
     svm_memory: "Memory and growth with the input",
     ranking: "Rankings, and areas under ROC curves",
     kernels: "What compiled kernels are worth",

@@ -15,6 +15,7 @@ SCRIPTS = [
     ["svm_passes.py", "--fresh"],
     ["svm_peers.py", "--fresh", "--search"],
     ["svm_path.py", "--fresh"],
+    ["svm_wide.py", "--fresh"],
     ["svm_memory.py", "--fresh"],
     ["ranking.py"],
     ["bundle.py", "--fresh"],
