@@ -18,8 +18,9 @@ from ..objective import Cut, Line, Objective, Point
 from .run import Iterate, Solver
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
-# below this share of the outer gap; centers of several scores per row need more care.
-_INNER_SHARE, _INNER_SHARE_SEVERAL = 0.6, 0.2
+# below this share of the outer gap: the second one for several scores per row and on
+# text-like data, where directions are rough.
+_INNER_SHARE, _INNER_SHARE_ROUGH = 0.6, 0.2
 
 # Accuracy of Newton directions by conjugate gradients, and limit on their iterations.
 _CG_ACCURACY, _CG_LIMIT = 0.3, 30
@@ -72,8 +73,8 @@ def alm(
     center = loss.dual_variables(dual, targets, weights)
     if width is None:
         width = _first_width(objective) * loss.unit(start.scores, targets, weights)
-    several = objective.design.n_outputs is not None
-    inner_share = _INNER_SHARE_SEVERAL if several else _INNER_SHARE
+    rough = objective.design.n_outputs is not None or objective.design.is_text_like
+    inner_share = _INNER_SHARE_ROUGH if rough else _INNER_SHARE
     best, bound = start.value, -np.inf
     # Where rows can be separated the objective is small, and rests on the last few
     # violations: too long a w is better by far than one a little too short.

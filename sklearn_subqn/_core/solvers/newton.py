@@ -36,7 +36,7 @@ def newton(
     """
     point, settling = settle(objective.at(w)), True
     while True:
-        level = settle(point)
+        level = point if settling else settle(point)
         yield Iterate(level, level.cut, level.lower_bound, "newton")
         p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
         line = point.along(p)
