@@ -294,6 +294,21 @@ def test_factorized_where_the_matrix_is_small(n, d, convert, rough, accurate):
 # The solver
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_iterations_cost_three_products(fit_intercept):
+    X, y = gaussian_data(np.random.default_rng(0), 300, 5)
+    objective = binary_objective(
+        X, y, loss=SquaredHinge(), alpha=1e-3, fit_intercept=fit_intercept
+    )
+    iterates = newton(objective, np.zeros(objective.n_params))
+    passes = []
+    for _ in range(5):
+        next(iterates)
+        passes.append(objective.design.passes)
+    # Scores along the direction, the matrix, and the gradient.
+    assert np.max(np.diff(passes)) <= 3.0
+
+
 def lbfgsb_value(X, y, weights, alpha):
     """The optimum of the squared hinge with a free intercept, from scipy."""
     weights = weights / weights.sum()
