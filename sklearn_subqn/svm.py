@@ -190,9 +190,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
           there are at least 1024 for each feature, else none where there are at most 4,
           else "sublbfgs" while its progress is fast), then "alm", on tall data with the
           rows near the kink; for the squared hinge "newton-cg", after dual coordinate
-          ascent on such sparse data.
-          Problems small enough for it to take milliseconds are solved to nearly machine
-          precision, whatever ``tol`` is.
+          ascent on such sparse data. Problems small enough for it to take milliseconds
+          are solved to nearly machine precision, whatever ``tol`` is.
         - "sublbfgs": limited-memory subgradient BFGS.
         - "subbfgs": the same with a full matrix of n_features² entries, for few
           features.

@@ -8,6 +8,7 @@ and further points at any step size touch X no more, but for the subgradient the
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -106,25 +107,15 @@ class Objective:
 
     def with_loss(self, loss: Loss) -> Objective:
         """Return the objective of another loss on the same data."""
-        return Objective(
-            self.design,
-            self.targets,
-            loss,
-            self.regularizer,
-            self.alpha,
-            self.weights,
-        )
+        other = copy(self)
+        other.loss = loss
+        return other
 
     def with_alpha(self, alpha: float) -> Objective:
         """Return the objective of another penalty on the same data."""
-        return Objective(
-            self.design,
-            self.targets,
-            self.loss,
-            self.regularizer,
-            alpha,
-            self.weights,
-        )
+        other = copy(self)
+        other.alpha = alpha
+        return other
 
     @property
     def elastic_net(self) -> ElasticNet:

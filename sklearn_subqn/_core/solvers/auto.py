@@ -106,7 +106,7 @@ def auto(
         w = start.w
         kinks = not several and not objective.loss.analytic
         cold = is_wide(objective) and not w.any()
-        if cold and kinks and _is_tight(objective, _TIGHT):
+        if cold and kinks and _curvature_of_rows(objective) > _TIGHT:
             yield Iterate(objective.origin(), phase="relaxed")
             w = _relaxed_solution(objective)
         return (yield from newton(objective, w))
@@ -117,7 +117,8 @@ def auto(
             )
         )
     sampled = None
-    if not start.w.any() and not (several and by_rows and _rows_are_apart(objective)):
+    apart = several and by_rows and _curvature_of_rows(objective) <= _LOW_CURVATURE
+    if not start.w.any() and not apart:
         sampled = sample_solution(objective, partial(auto, memory=memory))
     if sampled is not None:
         yield Iterate(objective.origin(), phase="sample")
@@ -128,7 +129,9 @@ def auto(
         if several:
             return (yield from alm(objective, point, dual=dual, width=width))
         return (yield from near_rows(objective, point, dual=dual, tol=tol))
-    if is_wide(objective) and (not several or _is_tight(objective, _TIGHT_SEVERAL)):
+    if is_wide(objective) and (
+        not several or _curvature_of_rows(objective) > _TIGHT_SEVERAL
+    ):
         return (yield from _from_soft_start(objective, start.w))
     if several:
         if by_rows:
@@ -171,16 +174,6 @@ def _relaxed_solution(objective: Objective) -> Floats:
         relaxed = objective.with_alpha(10.0**k * objective.alpha)
         w = run(newton(relaxed, w), tol=_RELAXED_TOL, max_iter=_MAX_RELAXED).point.w
     return w
-
-
-def _is_tight(objective: Objective, limit: float) -> bool:
-    """Whether rows hardly give way to each other: the dual is curved more than that."""
-    return _curvature_of_rows(objective) > limit
-
-
-def _rows_are_apart(objective: Objective) -> bool:
-    """Whether rows hardly depend on each other in the mean."""
-    return _curvature_of_rows(objective) <= _LOW_CURVATURE
 
 
 def _curvature_of_rows(objective: Objective) -> float:
