@@ -2,7 +2,9 @@
 
 All sweeps minimize the model <g, v - w> + <v - w, H (v - w)> / 2 + l1 |v| + l2 v² / 2
 over one coordinate of v after the other; penalties are zero for free coordinates. The
-violation of a coordinate is the least absolute subgradient of the model in it.
+violation of a coordinate is the least absolute subgradient of the model in it. Without
+curvature in it, it vanishes if the penalty is steeper than the rest of the model, and
+is left alone otherwise.
 """
 
 from libc.math cimport fabs
@@ -36,14 +38,18 @@ cdef inline double _product(
     const double* values, const index* indices, Py_ssize_t size, const double[::1] x
 ) noexcept nogil:
     """Return the product of a sparse vector with x, in several partial sums."""
-    cdef double a = 0.0, b = 0.0
-    cdef Py_ssize_t i
-    for i in range(0, size - 1, 2):
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef Py_ssize_t i = 0
+    while i + 4 <= size:
         a += values[i] * x[indices[i]]
         b += values[i + 1] * x[indices[i + 1]]
-    if size % 2:
-        a += values[size - 1] * x[indices[size - 1]]
-    return a + b
+        c += values[i + 2] * x[indices[i + 2]]
+        d += values[i + 3] * x[indices[i + 3]]
+        i += 4
+    while i < size:
+        a += values[i] * x[indices[i]]
+        i += 1
+    return (a + b) + (c + d)
 
 
 def sweep_gram(
@@ -78,9 +84,9 @@ def sweep_gram(
                 if not whole and old == 0.0 and l1[j] > 0.0:
                     continue
                 curvature = gram[j, j] + l2[j]
-                if curvature <= 0.0:
-                    continue
                 slope = gradient[j] + l2[j] * old
+                if curvature <= 0.0 and fabs(slope) >= l1[j]:
+                    continue
                 violation = _violation(old, slope, l1[j])
                 if violation > worst:
                     worst = violation
@@ -129,13 +135,13 @@ def sweep_columns(
         for k in range(m):
             old = coef[k]
             curvature = squares[k] + l2
-            if curvature <= 0.0:
-                continue
             j = columns[k]
             start, stop = indptr[j], indptr[j + 1]
             slope = gradient[k] + l2 * old
             if stop > start:
                 slope += _product(&values[start], &indices[start], stop - start, image)
+            if curvature <= 0.0 and fabs(slope) >= l1:
+                continue
             violation = _violation(old, slope, l1)
             if violation > worst:
                 worst = violation
@@ -232,7 +238,7 @@ def sweep_blocks(
             moved = False
             for l in range(k):
                 steps[l] = 0.0
-                if bounds[c, l] + l2 <= 0.0:
+                if bounds[c, l] + l2 <= 0.0 and fabs(slopes[l]) >= l1:
                     continue
                 violation = _violation(coef[c, l], slopes[l], l1)
                 if violation > worst:
