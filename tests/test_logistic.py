@@ -461,70 +461,98 @@ def test_columns_whose_rows_hardly_count_are_used_all_the_same(monkeypatch):
     assert np.any(by_columns.point.w[12:20] != 0.0)
 
 
-def correlated_columns():
+def correlated_columns(n_classes):
     """A matrix, CSR, on which sweeps over columns converge slowly, and classes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 30)) + 3.0 * rng.normal(size=(80, 1))
     X[rng.random(X.shape) < 0.3] = 0.0
-    y = (X[:, 0] - X[:, 1] + rng.normal(size=80) > 0.0).astype(int)
+    scores = X[:, 0] - X[:, 1] + rng.normal(size=80)
+    y = np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
     return sparse.csr_array(X), y
 
 
+def use_columns(monkeypatch, whether=True):
+    """Make models never form their matrix, or whenever it is not too large."""
+    monkeypatch.setattr(quadratic, "_MAX_GRAM", 0 if whether else 1000)
+    monkeypatch.setattr(quadratic, "forms_matrix", lambda *_: not whether)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_models_by_columns_and_by_matrix_agree(fit_intercept, monkeypatch):
-    X, y = correlated_columns()
+def test_models_by_columns_and_by_matrix_agree(n_classes, fit_intercept, monkeypatch):
+    X, y = correlated_columns(n_classes)
     objective = problem(X, y, alpha=1e-3, l1_ratio=0.9, fit_intercept=fit_intercept)
     point = settle(objective.origin())
     steps = []
-    for largest in (0, 1000):
-        monkeypatch.setattr(quadratic, "_MAX_GRAM", largest)
+    for by_columns in (True, False):
+        use_columns(monkeypatch, by_columns)
+        coordinates = np.arange(objective.regularizer.n_penalized)
         model = quadratic.QuadraticModel(
-            point, np.arange(30), np.arange(30), 5000, 6.0, 0.01
+            point, coordinates, coordinates, 5000, 6.0, 0.0
         )
+        assert model.by_columns == by_columns
         steps.append(model.minimize(point.w, point.risk_gradient, 1e-10, 5000))
     assert np.any(steps[0] != 0.0)
     assert_allclose(steps[0], steps[1], atol=1e-6)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_dual_points_of_models_are_extrapolated(fit_intercept, monkeypatch):
-    """They are feasible to the tolerance when the minimizer is much farther off."""
-    X, y = correlated_columns()
-    objective = problem(X, y, alpha=1e-3, fit_intercept=fit_intercept)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_systems_of_nonzero_coordinates_take_the_place_of_many_sweeps(
+    n_classes, monkeypatch
+):
+    X, y = correlated_columns(n_classes)
+    objective = problem(X, y, alpha=1e-4, fit_intercept=False)
     point = settle(objective.origin())
-    monkeypatch.setattr(quadratic, "_MAX_GRAM", 0)
-    tol, features = 1e-6, np.arange(30)
-    seen = []
-    sweep = column_step.ColumnStep._sweep
-
-    def counted(*arguments):
-        seen.append(1)
-        return sweep(*arguments)
-
-    monkeypatch.setattr(column_step.ColumnStep, "_sweep", counted)
-    n_sweeps, off, steps = [], [], []
-    for wants_dual in (False, True):
-        seen.clear()
+    use_columns(monkeypatch)
+    costs, steps = [], []
+    for n_sweeps in (column_step._ROUND, 10**6):
+        monkeypatch.setattr(column_step, "_ROUND", n_sweeps)
+        coordinates = np.arange(objective.regularizer.n_penalized)
         model = quadratic.QuadraticModel(
-            point, features, features, 5000, 6.0, 0.0, wants_dual
+            point, coordinates, coordinates, 5000, 6.0, 0.0
         )
-        p = model.minimize(point.w, point.risk_gradient, tol, 5000)
-        dual = point.dual + model.change_of_dual(objective.design.forward(p))
-        normal = objective.design.adjoint(dual)
-        off.append(np.abs(normal[:30]).max() - objective.alpha)
-        off[-1] = max(off[-1], np.abs(normal[30:]).max(initial=0.0))
-        n_sweeps.append(len(seen))
-        steps.append(p)
-    assert n_sweeps[1] < n_sweeps[0]
-    assert off[1] <= 1.0001 * tol
-    assert_allclose(steps[1], steps[0], atol=0.05 * np.abs(steps[0]).max())
+        products = []
+        for name in ("_sweep", "_image"):
+            method = getattr(model._step, name)
+
+            def counted(*arguments, method=method, products=products):
+                products.append(1)
+                return method(*arguments)
+
+            monkeypatch.setattr(model._step, name, counted)
+        steps.append(model.minimize(point.w, point.risk_gradient, 1e-9, 10**5))
+        costs.append(len(products))
+    assert_allclose(steps[0], steps[1], atol=1e-4 * np.abs(steps[1]).max())
+    assert costs[0] < 0.2 * costs[1]
 
 
-def test_shares_of_the_shortest_combination():
-    residuals = np.array([[1.0, 0.0], [0.0, 2.0]])
-    assert_allclose(column_step.affine_shares(residuals), [0.8, 0.2])
-    assert_allclose(column_step.affine_shares(np.array([[3.0], [1.0]])).sum(), 1.0)
-    assert_allclose(column_step.affine_shares(np.zeros((4, 3))), 0.25)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_proportional_columns_do_not_stop_the_method(n_classes, monkeypatch):
+    """Models are flat between them, and only the larger one is of use."""
+    X, y = correlated_columns(n_classes)
+    X = sparse.csr_array(sparse.hstack([X, 0.99 * X, X[:, :5]]))
+    use_columns(monkeypatch)
+    objective = problem(X, y, alpha=1e-4, fit_intercept=False)
+    result = solve(objective, tol=1e-10)
+    assert result.status == "converged"
+    w = result.point.w.reshape(65, -1)
+    assert np.any(w[:30] != 0.0)
+    assert not np.any(w[30:60])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_coefficients_of_columns_of_zeros_vanish(make, n_classes):
+    """Models have no curvature in them, but the penalty has a slope."""
+    X, y = data(n_classes=n_classes)
+    model = L1LogisticOWLQN(1e-3, solver="auto", warm_start=True, tol=1e-9)
+    model.fit(make(X), y)
+    used = np.flatnonzero(model.coef_.any(axis=0))[:3]
+    assert len(used) == 3
+    X[:, used] = 0.0
+    model.fit(make(X), y)
+    assert not model.coef_[:, used].any()
+    assert model.dual_gap_ <= 1e-9 * model.objective_
 
 
 def test_kernels_refuse_arrays_of_different_lengths():

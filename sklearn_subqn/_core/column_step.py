@@ -2,34 +2,264 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
 
 from .kernels import coordinate_descent, products
-from .losses._base import Floats, Mask, Rows
+from .losses._base import Curvature, Floats, Mask, Rows
 
-# Sweeps over columns, so many altogether, are extrapolated after each of these.
-_EXTRAPOLATED, _MAX_SWEEPS = 15, 300
+# After so many sweeps over the nonzero coordinates their system is solved, in so many
+# times more steps than before if no sign changed.
+_ROUND, _LONGER = 5, 3
 
-# For a dual point the slopes after every so many sweeps are kept, so many of the last,
-# once violations are at most so many times too large.
-_INTERVAL, _KEPT, _NEAR = 5, 8, 50.0
+# Steps end where residuals are this share of those before, where curvature is this
+# share of what the diagonal promises, or where more than this share of the coordinates
+# would change signs: then the zeros are not yet found.
+_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
+
+# Shares of the solution that are tried, before the one that changes no sign.
+_SHARES = (1.0, 0.3)
 
 
-class ColumnStep:
-    """Coordinate descent on the columns themselves (CSC), for one score per row.
+class Face(NamedTuple):
+    """The columns with coefficients that are not zero.
+
+    Attributes
+    ----------
+    used : ndarray of shape (n_used,)
+        Their indices.
+    places : ndarray
+        The same, and those of the free rows of coefficients.
+    A : csc_array of shape (n, n_used)
+    """
+
+    used: Rows
+    places: Rows
+    A: Any
+
+
+class ByColumns(ABC):
+    """Coordinate descent on columns, without the matrix H of the model.
 
     Sweeps over all coordinates find those that are not zero. Sweeps over these converge
-    linearly, and are extrapolated every so often (Bertrand and Massias 2021).
+    linearly, and alternate with the solution of their linear system by conjugate
+    gradients. Coordinates that change their signs on the way to it vanish.
 
-    Where a dual point is wanted, it is extrapolated too (Massias, Vaiter, Gramfort and
-    Salmon 2020), from slopes themselves: the affine combination of some last ones that
-    violates the conditions of optimality least. It often does so ten times less than
-    v does, and then v is good enough.
+    Parameters
+    ----------
+    diagonal : ndarray of the shape of coefficients
+        That of H.
+    l1, l2 : float
+        Factors of the penalties.
+    n_free : int
+        1 if there are intercepts, the last row of coefficients, else 0.
+
+    Attributes
+    ----------
+    image : ndarray of the shape of the scores
+        Of the change of the coefficients in the last ``minimize``. It is linear in
+        them, and its adjoint is H times the change.
+    """
+
+    image: Floats
+
+    # Steps to solve the system in, at first, and how often it is solved, without
+    # coordinates that changed their signs.
+    _n_steps, _times = 15, 1
+
+    _arrays: tuple[Any, Any, Any]
+
+    def __init__(self, diagonal: Floats, l1: float, l2: float, n_free: int) -> None:
+        self._diagonal = diagonal
+        self._l1, self._l2 = l1, l2
+        self._n_free = n_free
+        self._m = len(diagonal) - n_free
+
+    @abstractmethod
+    def change_of_dual(self) -> Floats:
+        """Return that of the last ``minimize``, of the shape of all scores."""
+
+    @abstractmethod
+    def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
+        """Minimize over the free coordinates, and one after the other of some columns.
+
+        Returns the largest violation, and keeps v and the image of its change up to
+        date.
+        """
+
+    @abstractmethod
+    def _no_image(self) -> Floats:
+        """Return the image of zeros."""
+
+    @abstractmethod
+    def _take(self, which: Rows) -> Any:
+        """Return some columns."""
+
+    @abstractmethod
+    def _scores(self, A: Any, x: Floats) -> Floats:
+        """Return the scores for coefficients of columns A and the free ones."""
+
+    @abstractmethod
+    def _image(self, scores: Floats) -> Floats:
+        """Return the image of coefficients with these scores."""
+
+    @abstractmethod
+    def _adjoint(self, A: Any, image: Floats) -> Floats:
+        """Return the adjoint of an image, for columns A and the free coefficients."""
+
+    def minimize(
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
+        v, self.image = np.array(start, order="C"), self._no_image()
+        n_steps = self._n_steps
+        while True:
+            violation = self._sweep(np.arange(self._m), gradient, v, self.image)
+            limit -= 1
+            if violation <= tol or limit <= 0:
+                return v
+            used = np.flatnonzero(v[: self._m].any(axis=1))
+            for _ in range(min(_ROUND, limit)):
+                violation = self._sweep(used, gradient, v, self.image)
+                limit -= 1
+                if violation <= tol:
+                    break
+            if violation > tol and limit > 0:
+                places = np.append(used, np.arange(self._m, len(v)))
+                face = Face(used, places, self._take(used))
+                n_steps = min(n_steps, limit)
+                steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
+                limit -= taken
+                p = steps[-1]
+                image = self.image + self._image(self._scores(face.A, p[places]))
+                vanishing = self._vanishing(v, p)
+                if off <= tol and self._is_dual(gradient, v, p, image, tol):
+                    v += p
+                    v[vanishing] = 0.0
+                    self.image = image
+                    return v
+                if not vanishing.any():
+                    v += p
+                    self.image = image
+                    n_steps *= _LONGER
+                elif not self._try(face, steps, gradient, v):
+                    return v
+
+    def _solve(
+        self, face: Face, gradient: Floats, v: Floats, tol: float, n_steps: int
+    ) -> tuple[list[Floats], float, int]:
+        """Return about the step to the minimizer with the zeros of v.
+
+        After it others, without coordinates that the one before lets change their
+        signs; the largest residual of the last; and the number of products with H.
+        """
+        A, w = face.A, v[face.places]
+        signs = self._penalized(np.sign(w))
+        l2 = self._penalized(np.full_like(w, self._l2))
+        inside = w != 0.0
+        inside[len(face.used) :] = True
+        most = _CROSSINGS * np.count_nonzero(signs)
+
+        def times(x: Floats) -> Floats:
+            return self._adjoint(A, self._image(self._scores(A, x))) + l2 * x
+
+        slopes = gradient[face.places] + self._adjoint(A, self.image)
+        slopes += l2 * w + self._l1 * signs
+        x, r, taken = np.zeros_like(w), -slopes * inside, 0
+        steps = []
+        small = max(tol, _ACCURACY * float(np.abs(r).max(initial=0.0)))
+        for again in reversed(range(self._times)):
+            scale = (self._diagonal[face.places] + l2) * inside
+            inverse = np.divide(1.0, scale, out=np.zeros_like(w), where=scale > 0.0)
+            p, before = np.zeros_like(w), np.inf
+            n_crossing = 0
+            for _ in range(n_steps):
+                y = inverse * r
+                now = float(np.vdot(r, y))
+                p = y + now / before * p
+                before = now
+                q = times(p) * inside
+                taken += 1
+                curvature = float(np.vdot(p, q))
+                if curvature <= _FLAT * float(np.vdot(p, scale * p)):
+                    break
+                x += now / curvature * p
+                r -= now / curvature * q
+                n_crossing = int(np.sum(inside & (signs * (w + x) < 0.0)))
+                if np.abs(r).max() <= small or n_crossing > most:
+                    break
+            steps.append(np.zeros_like(v))
+            steps[-1][face.places] = x
+            if not again or not 0 < n_crossing <= most:
+                break
+            crossing = inside & (signs * (w + x) < 0.0)
+            x[crossing] = -w[crossing]
+            inside &= ~crossing
+            r = -(slopes + times(x)) * inside
+            taken += 1
+        return steps, float(np.abs(r).max(initial=0.0)), taken
+
+    def _try(
+        self, face: Face, steps: list[Floats], gradient: Floats, v: Floats
+    ) -> bool:
+        """Take the last step, or a share, or the first one up to the first zero.
+
+        The model falls, or False is returned. One sweep mends what the others lack when
+        some coordinates vanish instead of changing their signs.
+        """
+        vanishing = self._vanishing(v, steps[0])
+        share = float((-v[vanishing] / steps[0][vanishing]).min(initial=1.0))
+        for p in (*(one * steps[-1] for one in _SHARES), share * steps[0]):
+            new = v + p
+            new[self._vanishing(v, p)] = 0.0
+            change = self._scores(face.A, (new - v)[face.places])
+            image = self.image + self._image(change)
+            self._sweep(face.used, gradient, new, image)
+            change = (new - v)[face.places]
+            fall = float(np.vdot(gradient[face.places], change))
+            mean = 0.5 * (self.image + image)
+            fall += float(np.vdot(mean, self._scores(face.A, change)))
+            if fall + self._penalty(new) - self._penalty(v) < 0.0:
+                v[:], self.image = new, image
+                return True
+        return False
+
+    def _is_dual(
+        self, gradient: Floats, v: Floats, step: Floats, image: Floats, tol: float
+    ) -> bool:
+        """Whether the image after a step makes a dual point as good as asked for.
+
+        It may violate the constraints by ``tol``. Signs that change cost twice the
+        penalty, which may be as much as the former.
+        """
+        changed = np.abs((v + step)[self._vanishing(v, step)])
+        if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
+            return False
+        slopes = gradient + self._adjoint(self._take(np.arange(self._m)), image)
+        slopes += self._penalized(self._l2 * (v + step))
+        beyond = np.abs(slopes) - self._penalized(np.full_like(v, self._l1))
+        return float(beyond.max()) <= tol
+
+    def _vanishing(self, v: Floats, step: Floats) -> Mask:
+        """Return which penalized coefficients would vanish or change their signs."""
+        vanishing = (v != 0.0) & (v * (v + step) <= 0.0)
+        vanishing[self._m :] = False
+        return vanishing
+
+    def _penalized(self, coef: Floats) -> Floats:
+        """Return coefficients with zeros for the free ones, which are the last row."""
+        coef[len(coef) - self._n_free :] = 0.0
+        return coef
+
+    def _penalty(self, v: Floats) -> float:
+        penalized = v[: self._m]
+        squares = float(np.vdot(penalized, penalized))
+        return self._l1 * float(np.abs(penalized).sum()) + 0.5 * self._l2 * squares
+
+
+class ColumnStep(ByColumns):
+    """Coordinate descent on columns, for one score per row.
 
     With second derivatives h, H = AᵀA for the columns A of diag(√h) X. Rows with the
     smallest ones, which hardly matter, take no part.
@@ -44,21 +274,9 @@ class ColumnStep:
         part.
     negligible : float
         Share of the sum of h that such rows may have.
-    wants_dual : bool
-        Whether the tolerance is that of a dual point.
-    l1, l2 : float
-        Factors of the penalties.
-    n_free : int
-        1 if there are intercepts, else 0.
-
-    Attributes
-    ----------
-    change_of_dual : ndarray of shape (n,)
-        H's part of the dual point: h times the change of the scores, or an
-        extrapolation of it.
+    l1, l2, n_free
+        As of ``ByColumns``.
     """
-
-    _arrays: tuple[Any, Any, Any]
 
     def __init__(
         self,
@@ -66,143 +284,37 @@ class ColumnStep:
         h: Floats,
         needed: Mask,
         negligible: float,
-        wants_dual: bool,
         l1: float,
         l2: float,
         n_free: int,
     ) -> None:
-        self._l1, self._l2 = l1, l2
-        self._n_free = n_free
-        self._wants_dual = wants_dual
         roots = np.sqrt(h)
+        self._n_rows = len(h)
         self._kept = without_smallest(h, negligible)
-        self._arrays, (self._squares, lost) = columns.scaled(roots, self._kept)
-        if np.any(lost[needed] > self._squares[needed]):
+        self._matrix, (squares, lost) = columns.scaled(roots, self._kept)
+        if np.any(lost[needed] > squares[needed]):
             self._kept = np.ones_like(self._kept)
-            self._arrays, (self._squares, _) = columns.scaled(roots, self._kept)
-        self._roots = roots[self._kept]
-        self.change_of_dual = np.zeros_like(h)
+            self._matrix, (squares, _) = columns.scaled(roots, self._kept)
+        self._roots = roots[self._kept, np.newaxis]
+        A = self._matrix
+        self._arrays = A.indptr, A.indices, A.data
+        free = np.full(n_free, np.vdot(self._roots, self._roots))
+        diagonal = np.concatenate([squares, free])[:, np.newaxis]
+        super().__init__(diagonal, l1, l2, n_free)
 
-    def minimize(
-        self, gradient: Floats, start: Floats, tol: float, limit: int
-    ) -> Floats:
-        v, image = np.array(start, order="C"), np.zeros((len(self._roots), 1))
-        m = len(v) - self._n_free
-        left = min(limit, _MAX_SWEEPS)
-        last: deque[tuple[Floats, Floats]] = deque(maxlen=_KEPT)
-        while True:
-            violation = self._sweep(np.arange(m), gradient, v, image)
-            left -= 1
-            if violation <= tol or left <= 0:
-                self._keep(image)
-                return v
-            face = np.flatnonzero(v[:m].any(axis=1))
-            both = np.append(face, np.arange(m, len(v)))
-            iterates = [v[both]]
-            while left > 0 and violation > tol and len(iterates) <= _EXTRAPOLATED:
-                violation = self._sweep(face, gradient, v, image)
-                left -= 1
-                iterates.append(v[both])
-                near = self._wants_dual and violation <= _NEAR * tol
-                if near and left % _INTERVAL == 0:
-                    last.append((self._slopes(gradient, v, image), image.copy()))
-                    ahead, off = self._extrapolated(last, v)
-                    if off <= tol:
-                        self._keep(ahead)
-                        return v
-            if len(iterates) > _EXTRAPOLATED:
-                step = extrapolation(iterates, len(face))
-                self._try(step, face, gradient, v, image)
-                self._go_on(v[both] - iterates[0], face, gradient, v, image)
-
-    def _keep(self, image: Floats) -> None:
-        """Write the change of the dual point that belongs to an image."""
-        self.change_of_dual[self._kept] = self._roots * image[:, 0]
-
-    def _slopes(self, gradient: Floats, v: Floats, image: Floats) -> Floats:
-        """Return the gradient of the model without the L1 penalty."""
-        m = len(v) - self._n_free
-        slopes = np.empty(len(v))
-        # Columns are the rows of the transpose.
-        products.multiply(*self._arrays, np.ascontiguousarray(image[:, 0]), slopes[:m])
-        slopes[:m] += self._l2 * v[:m, 0]
-        slopes[m:] = self._roots @ image[:, 0]
-        slopes += gradient[:, 0]
-        return slopes
-
-    def _extrapolated(
-        self, last: Iterable[tuple[Floats, Floats]], v: Floats
-    ) -> tuple[Floats, float]:
-        """Return the best affine combination of images, and how far it is off.
-
-        That is how much the largest slope exceeds ``l1``, or that of an intercept zero.
-        """
-        slopes, images = map(np.array, zip(*last, strict=True))
-        m = len(v) - self._n_free
-        used = np.append(v[:m, 0] != 0.0, np.ones(self._n_free, dtype=bool))
-        signs = np.append(np.sign(v[:m, 0]), np.zeros(self._n_free))
-        shares = affine_shares(slopes[:, used] + self._l1 * signs[used])
-        combined = np.abs(shares @ slopes)
-        off = max(combined[:m].max() - self._l1, combined[m:].max(initial=0.0))
-        return np.tensordot(shares, images, axes=1), float(off)
-
-    def _try(
-        self, step: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
-    ) -> None:
-        """Take a step of some coordinates and the free ones if the model falls."""
-        m = len(face)
-        both = np.append(face, np.arange(len(v) - self._n_free, len(v)))
-        old, new = v[both], v[both] + step
-        change = self._forward(step, face)
-        fall = float(np.vdot(gradient[both], step))
-        fall += float(np.vdot(change, image) + 0.5 * np.vdot(change, change))
-        fall += self._l1 * float((np.abs(new[:m]) - np.abs(old[:m])).sum())
-        fall += 0.5 * self._l2 * float(np.vdot(step[:m], new[:m] + old[:m]))
-        if fall < 0.0:
-            v[both] = new
-            image += change
-
-    def _go_on(
-        self, change: Floats, face: Rows, gradient: Floats, v: Floats, image: Floats
-    ) -> None:
-        """Go on along a change to the minimum, or until a coordinate vanishes.
-
-        Where the model is nearly flat, sweeps change v by about the same ever again.
-        """
-        m = len(face)
-        both = np.append(face, np.arange(len(v) - self._n_free, len(v)))
-        old, penalized = v[both], slice(m)
-        z = self._forward(change, face)
-        slopes = gradient[both].copy()
-        slopes[penalized] += self._l1 * np.sign(old[penalized])
-        slopes[penalized] += self._l2 * old[penalized]
-        slope = float(np.vdot(slopes, change) + np.vdot(z, image))
-        curvature = float(np.vdot(z, z))
-        curvature += self._l2 * float(np.vdot(change[penalized], change[penalized]))
-        ahead = old[penalized] * change[penalized] < 0.0
-        lengths = -old[penalized][ahead] / change[penalized][ahead]
-        length = float(lengths.min(initial=np.inf))
-        if slope < 0.0 and length * curvature > -slope:
-            length = -slope / curvature
-        if slope < 0.0 and np.isfinite(length):
-            step = length * change
-            vanishing = (old + step)[penalized] * old[penalized] <= 0.0
-            step[penalized][vanishing] = -old[penalized][vanishing]
-            self._try(step, face, gradient, v, image)
+    def change_of_dual(self) -> Floats:
+        change = np.zeros(self._n_rows)
+        change[self._kept] = (self._roots * self.image)[:, 0]
+        return change
 
     def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
-        """Minimize over the free coordinates, and one after the other of some more.
-
-        Returns the largest violation, and keeps v and the ``image`` of its change, the
-        product with A, up to date.
-        """
         violation = 0.0
         if self._n_free:
-            slope = float(gradient[-1, 0] + self._roots @ image[:, 0])
-            total = float(self._roots @ self._roots)
+            slope = float(gradient[-1, 0] + np.vdot(self._roots, image))
+            total = float(self._diagonal[-1, 0])
             step = -slope / total if total > 0.0 else 0.0
             v[-1, 0] += step
-            image[:, 0] += step * self._roots
+            image += step * self._roots
             violation = abs(slope)
         coef = v[which, 0]
         worst = coordinate_descent.sweep_columns(
@@ -210,7 +322,7 @@ class ColumnStep:
             which,
             image[:, 0],
             gradient[which, 0],
-            self._squares[which],
+            self._diagonal[which, 0],
             coef,
             self._l1,
             self._l2,
@@ -218,39 +330,110 @@ class ColumnStep:
         v[which, 0] = coef
         return max(violation, worst)
 
-    def _forward(self, step: Floats, face: Rows) -> Floats:
-        """Return the product of A with a step of some coordinates and the free ones."""
-        z = np.zeros((len(self._roots), 1))
-        products.add_columns(
-            *self._arrays, face, np.ascontiguousarray(step[: len(face), 0]), z[:, 0]
-        )
+    def _no_image(self) -> Floats:
+        return np.zeros_like(self._roots)
+
+    def _take(self, which: Rows) -> Any:
+        return self._matrix if len(which) == self._m else self._matrix[:, which]
+
+    def _scores(self, A: Any, x: Floats) -> Floats:
+        """Return them times √h, as A is."""
+        z = (A @ x[: A.shape[1], 0])[:, np.newaxis]
         if self._n_free:
-            z[:, 0] += step[-1, 0] * self._roots
-        return z
+            z += x[-1] * self._roots
+        return np.asarray(z)
+
+    def _image(self, scores: Floats) -> Floats:
+        return scores
+
+    def _adjoint(self, A: Any, image: Floats) -> Floats:
+        slopes = A.T @ image[:, 0]
+        if self._n_free:
+            slopes = np.append(slopes, np.vdot(self._roots, image))
+        return np.asarray(slopes[:, np.newaxis])
 
 
-def extrapolation(iterates: list[Floats], n_penalized: int) -> Floats:
-    """Return the step from the last of some iterates to where they lead.
+class BlockStep(ByColumns):
+    """Coordinate descent on columns for several scores per row, all at a time.
 
-    Of their affine combinations it is the one with the least change (Anderson 1965).
-    The first ``n_penalized`` entries do not change their signs, but vanish instead.
+    Parameters
+    ----------
+    columns : Columns
+        Of X, of shape (n, m).
+    curvature : Curvature
+    added : ndarray of the shape of the scores
+        Added to the diagonals of the curvature.
+    l1, l2, n_free
+        As of ``ByColumns``.
     """
-    shares = affine_shares(np.diff([v.ravel() for v in iterates], axis=0))
-    last, penalized = iterates[-1], slice(n_penalized)
-    ahead = np.tensordot(shares, iterates[1:], axes=1)
-    ahead[penalized][ahead[penalized] * last[penalized] <= 0.0] = 0.0
-    return np.asarray(ahead - last)
 
+    # Sweeps do less here, where steps are short for the sake of all scores at once.
+    _n_steps, _times = 60, 2
 
-def affine_shares(residuals: Floats) -> Floats:
-    """Return shares of the rows, of sum one, whose combination is the shortest.
+    def __init__(
+        self,
+        columns: Any,
+        curvature: Curvature,
+        added: Floats,
+        l1: float,
+        l2: float,
+        n_free: int,
+    ) -> None:
+        self._columns = columns
+        self._curvature = curvature
+        self._added = added
+        a, s, p = curvature.rank_one()
+        self._matrices: tuple[Floats, Floats, Floats] = a + added, s, p
+        # Entries beside the diagonal are at most as large as it, altogether.
+        bounds = 2.0 * (curvature.diagonal() + added)
+        self._bounds = np.empty((len(columns.positions) + n_free, bounds.shape[1]))
+        self._arrays = columns.arrays
+        m = len(columns.positions)
+        products.squares(*self._arrays, columns.positions, bounds, self._bounds[:m])
+        self._bounds[m:] = bounds.sum(axis=0)
+        super().__init__(0.5 * self._bounds, l1, l2, n_free)
 
-    Where all of them are zero so is any combination.
-    """
-    ones = np.ones(len(residuals))
-    shares = linalg.lstsq(residuals @ residuals.T, ones)[0]
-    total = float(shares.sum())
-    return np.asarray(shares / total if total else ones / len(ones))
+    def change_of_dual(self) -> Floats:
+        return self.image
+
+    def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
+        coef = v[which]
+        violation = coordinate_descent.sweep_blocks(
+            *self._arrays,
+            self._columns.positions[which],
+            *self._matrices,
+            image,
+            gradient[which],
+            self._bounds[which],
+            coef,
+            self._l1,
+            self._l2,
+            gradient[self._m :].ravel(),
+            self._bounds[self._m :].ravel(),
+            v[self._m :].ravel(),
+        )
+        v[which] = coef
+        return float(violation)
+
+    def _no_image(self) -> Floats:
+        return np.zeros_like(self._added)
+
+    def _take(self, which: Rows) -> Any:
+        return self._columns.take(which)
+
+    def _scores(self, A: Any, x: Floats) -> Floats:
+        z = A @ x[: A.shape[1]]
+        z += x[A.shape[1] :].sum(axis=0)
+        return np.asarray(z)
+
+    def _image(self, scores: Floats) -> Floats:
+        image = self._added * scores
+        image += self._curvature.apply(scores.copy())
+        return image
+
+    def _adjoint(self, A: Any, image: Floats) -> Floats:
+        totals = np.repeat(image.sum(axis=0)[np.newaxis], self._n_free, axis=0)
+        return np.concatenate([A.T @ image, totals])
 
 
 def without_smallest(h: Floats, share: float) -> Mask:

@@ -541,13 +541,11 @@ class Columns:
         matrix = sparse.csc_array((data, indices, indptr), shape=shape)
         return matrix[:, self.positions[which]].astype(np.float64, copy=False)
 
-    def scaled(
-        self, scales: Floats, kept: Mask
-    ) -> tuple[tuple[Any, Any, Floats], tuple[Floats, Floats]]:
+    def scaled(self, scales: Floats, kept: Mask) -> tuple[Any, tuple[Floats, Floats]]:
         """Return some of the rows of diag(scales) A.
 
-        As arrays indptr, indices and data of a CSC matrix, and the squared norms of its
-        columns and of what they are without.
+        As a CSC array, and the squared norms of its columns and of what they are
+        without.
         """
         indptr, indices, data = self.arrays
         size = int(np.diff(indptr)[self.positions].sum())
@@ -558,7 +556,10 @@ class Columns:
         products.scale_columns(
             indptr, indices, data, self.positions, scales, rows, *scaled, squares
         )
-        return scaled, (squares[0], squares[1])
+        own, rows, data = scaled
+        shape = int(kept.sum()), len(self.positions)
+        matrix = sparse.csc_array((data[: own[-1]], rows[: own[-1]], own), shape=shape)
+        return matrix, (squares[0], squares[1])
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""

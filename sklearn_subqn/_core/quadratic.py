@@ -7,14 +7,14 @@ gradient g and the Hessian H of the risk, over some coordinates of v; the others
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
-from .column_step import ColumnStep
-from .kernels import coordinate_descent, products
-from .losses._base import Curvature, Floats, Mask, Rows
+from .column_step import BlockStep, ByColumns, ColumnStep
+from .kernels import coordinate_descent
+from .losses._base import Floats, Mask, Rows
 from .objective import Objective, Point
 
 # H is formed for so many features of sparse data at most.
@@ -31,15 +31,6 @@ _MAX_PRODUCTS = 400.0
 
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved.
 _SWEEPS = 30
-
-# With several scores per row, sweeps over columns alternate in rounds with conjugate
-# gradients.
-_ROUND, _MAX_BLOCK_SWEEPS = 5, 50
-
-# These end where residuals are this share of those before, where curvature is this
-# share of what the diagonal promises, or where more than this share of the coordinates
-# would change signs: then the zeros are not yet found.
-_CG_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 
 # Shares of a step that are tried, with coordinates set to zero that would change signs,
 # before the one that changes none.
@@ -141,155 +132,6 @@ class GramStep:
                 return
 
 
-class BlockStep:
-    """Coordinate descent on columns for several scores per row, all at a time.
-
-    Sweeps find the coordinates that are not zero; every few of them the linear system
-    of these is solved by conjugate gradients.
-
-    Parameters
-    ----------
-    columns : Columns
-        Of X, of shape (n, m).
-    curvature : Curvature
-    added : ndarray of the shape of the scores
-        Added to the diagonals of the curvature.
-    l1, l2, n_free
-        As of ``ColumnStep``.
-    """
-
-    _arrays: tuple[Any, Any, Any]
-
-    def __init__(
-        self,
-        columns: Any,
-        curvature: Curvature,
-        added: Floats,
-        l1: float,
-        l2: float,
-        n_free: int,
-    ) -> None:
-        self._l1, self._l2 = l1, l2
-        self._n_free = n_free
-        self._columns = columns
-        self._curvature = curvature
-        self._added = added
-        a, s, p = curvature.rank_one()
-        self._matrices: tuple[Floats, Floats, Floats] = a + added, s, p
-        # Entries beside the diagonal are at most as large as it, altogether.
-        diagonal = 2.0 * (curvature.diagonal() + added)
-        self._free_bounds = diagonal.sum(axis=0)
-        self._bounds = np.empty((len(columns.positions), diagonal.shape[1]))
-        self._arrays = columns.arrays
-        products.squares(*self._arrays, columns.positions, diagonal, self._bounds)
-        free = np.repeat(self._free_bounds[np.newaxis], n_free, axis=0)
-        self._diagonals = 0.5 * np.concatenate([self._bounds, free])
-
-    def minimize(
-        self, gradient: Floats, start: Floats, tol: float, limit: int
-    ) -> Floats:
-        v = np.array(start, order="C")
-        image = np.zeros(self._added.shape)
-        m = len(self._bounds)
-        limit = min(limit, _MAX_BLOCK_SWEEPS)
-        for done in range(0, limit, _ROUND):
-            violation = self._sweep(np.arange(m), gradient, v, image)
-            if violation <= tol:
-                break
-            used = np.flatnonzero(v[:m].any(axis=1))
-            for _ in range(_ROUND - 1):
-                self._sweep(used, gradient, v, image)
-            if done + _ROUND < limit:
-                self._solve_face(gradient, v, image, tol, limit)
-        return v
-
-    def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
-        m = len(self._bounds)
-        coef = v[which]
-        violation = coordinate_descent.sweep_blocks(
-            *self._arrays,
-            self._columns.positions[which],
-            *self._matrices,
-            image,
-            gradient[which],
-            self._bounds[which],
-            coef,
-            self._l1,
-            self._l2,
-            gradient[m:].ravel(),
-            self._free_bounds,
-            v[m:].ravel(),
-        )
-        v[which] = coef
-        return violation
-
-    def _solve_face(
-        self, gradient: Floats, v: Floats, product: Floats, tol: float, limit: int
-    ) -> None:
-        """Move v towards the minimizer with its zeros and signs; update the product."""
-        m = len(v) - self._n_free
-        rows = np.flatnonzero(v[:m].any(axis=1))
-        face = np.append(rows, np.arange(m, len(v)))
-        A = self._columns.take(rows)
-        w = v[face]
-        free = np.zeros_like(w)
-        free[len(rows) :] = 1.0
-        inside = (w != 0.0) | (free > 0.0)
-        signs = np.where(free > 0.0, 0.0, np.sign(w))
-        l2 = self._l2 * (1.0 - free)
-        scale = (self._diagonals[face] + l2) * inside
-        inverse = np.zeros_like(w)
-        np.divide(1.0, scale, out=inverse, where=scale > 0.0)
-
-        def forward(x: Floats) -> Floats:
-            z = A @ x[: len(rows)]
-            z += x[len(rows) :].sum(axis=0)
-            return self._apply(z)
-
-        def adjoint(dual: Floats) -> Floats:
-            totals = np.repeat(dual.sum(axis=0)[np.newaxis], self._n_free, axis=0)
-            return np.concatenate([A.T @ dual, totals])
-
-        slopes = gradient[face] + adjoint(product) + l2 * w
-        r = -(slopes + self._l1 * signs) * inside
-        small = max(0.5 * tol, _CG_ACCURACY * float(np.abs(r).max(initial=0.0)))
-        most = _CROSSINGS * np.count_nonzero(signs)
-        x, p, before = np.zeros_like(w), np.zeros_like(w), np.inf
-        for _ in range(limit):
-            y = inverse * r
-            now = float(np.vdot(r, y))
-            if np.abs(r).max(initial=0.0) <= small:
-                break
-            p = y + now / before * p
-            before = now
-            q = (adjoint(forward(p)) + l2 * p) * inside
-            curvature = float(np.vdot(p, q))
-            if curvature <= _FLAT * float(np.vdot(p, scale * p)):
-                break
-            x += now / curvature * p
-            r -= now / curvature * q
-            if np.count_nonzero(signs * (w + x) < 0.0) > most:
-                break
-        ahead = w * x < 0.0
-        ahead[len(rows) :] = False
-        first = float((-w[ahead] / x[ahead]).min(initial=1.0))
-        for length in (*_SHARES, first):
-            step = length * x
-            step = np.where(signs * (w + step) < 0.0, -w, step)
-            change = forward(step)
-            quadratic = np.vdot(adjoint(change) + l2 * step, step)
-            l1 = self._l1 * (np.abs(w + step) - np.abs(w)) * (1.0 - free)
-            if float(np.vdot(slopes, step) + 0.5 * quadratic + l1.sum()) < 0.0:
-                v[face] = w + step
-                product += change
-                return
-
-    def _apply(self, z: Floats) -> Floats:
-        change = self._added * z
-        change += self._curvature.apply(z.copy())
-        return change
-
-
 def damping(point: Point, longest: float) -> Floats:
     """Return what models add to second derivatives, of the shape of the scores.
 
@@ -318,7 +160,7 @@ class QuadraticModel:
         About how many sweeps will be needed, which decides whether H is formed.
     longest : float
         As of ``damping``.
-    negligible, wants_dual : float, bool
+    negligible : float
         As of ``ColumnStep``.
 
     Attributes
@@ -337,7 +179,6 @@ class QuadraticModel:
         n_sweeps: int,
         longest: float,
         negligible: float,
-        wants_dual: bool = False,
     ) -> None:
         objective = point.objective
         self._design = objective.design
@@ -384,7 +225,6 @@ class QuadraticModel:
                 self._h,
                 np.isin(features, needed),
                 negligible,
-                wants_dual,
                 self._l1,
                 self._l2,
                 self._n_free,
@@ -444,8 +284,8 @@ class QuadraticModel:
 
         That is the last one, where the model is given by columns.
         """
-        if isinstance(self._step, ColumnStep):
-            return self._step.change_of_dual
+        if isinstance(self._step, ByColumns):
+            return self._step.change_of_dual()
         if dscores.ndim == 1:
             return self._h * dscores
         return self._added * dscores + self._curvature.apply(dscores.copy())

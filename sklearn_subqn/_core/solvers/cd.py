@@ -158,7 +158,6 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
                 min(_LAST, max_sweeps) if last else max_sweeps,
                 longest,
                 negligible,
-                wants_dual=last,
             )
         cheap = stride > 1 and not (k > 1 and model.by_columns)
         share = _FINE if good else _SAMPLED if cheap else _ROUGH
@@ -187,6 +186,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             # It is the better one all the same, so its value is not taken for larger.
             new.value = min(new.value, point.value)
         stated = False
+        # A model that reaches too far is not worth accuracy, whatever it predicted.
+        good = good and step == 1.0
         if step == 1.0 and stride == 1:
             last_error = error
             dual, error = predicted_dual(line, new, model)
