@@ -110,7 +110,7 @@ def tuned(data: Any) -> tuple[list[tuple[float, float, float]], str]:
     """Return the curve of the setting of SGDClassifier with the best last objective."""
     best: tuple[float, Any, str] = (np.inf, None, "")
     for setting in GRID:
-        model = SGDClassifier(loss="log_loss", alpha=ALPHA, **setting)
+        model = SGDClassifier(loss="log_loss", alpha=ALPHA, random_state=0, **setting)
         with np.errstate(all="ignore"):
             try:
                 curve = passes(model, data, None)
@@ -194,7 +194,7 @@ def measure_passes(results: common.Results, args: Any) -> None:
                 "",
             ),
             "SGDClassifier(log_loss)": (
-                passes(SGDClassifier(loss="log_loss"), data, BATCH),
+                passes(SGDClassifier(loss="log_loss", random_state=0), data, BATCH),
                 "",
             ),
             "SGDClassifier, tuned": tuned(data),

@@ -194,7 +194,8 @@ def test_start_with_all_rows_on_the_margin(seed, fit_intercept):
 
 def without_intercept(objective):
     """The optimum by liblinear."""
-    peer = LinearSVC(loss="hinge", C=1.0, fit_intercept=False, tol=1e-9, max_iter=10**6)
+    options = {"fit_intercept": False, "tol": 1e-9, "max_iter": 10**6}
+    peer = LinearSVC(loss="hinge", C=1.0, random_state=0, **options)
     weights = objective.weights / objective.alpha
     peer.fit(objective.design._X, objective.targets, sample_weight=weights)
     return objective.at(peer.coef_[0]).value

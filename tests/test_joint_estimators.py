@@ -237,6 +237,7 @@ def test_agrees_with_crammer_singer_of_liblinear():
         fit_intercept=False,
         tol=1e-8,
         max_iter=100000,
+        random_state=0,
     ).fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-3)
 

@@ -659,6 +659,7 @@ def test_agreement_with_liblinear():
         fit_intercept=False,
         tol=1e-10,
         max_iter=100_000,
+        random_state=0,
     ).fit(X, y)
     assert_allclose(model.coef_, peer.coef_, atol=1e-5)
     assert_array_equal(model.coef_ == 0.0, peer.coef_ == 0.0)

@@ -111,7 +111,8 @@ def test_without_intercept_equals_LinearSVC(loss):
     X, y = blobs()
     C = 1.0 / (len(y) * 0.01)
     model = fit(X, y, alpha=0.01, loss=loss, fit_intercept=False)
-    peer = LinearSVC(loss=loss, C=C, fit_intercept=False, tol=1e-9, max_iter=10**6)
+    options = {"fit_intercept": False, "tol": 1e-9, "max_iter": 10**6}
+    peer = LinearSVC(loss=loss, C=C, random_state=0, **options)
     peer.fit(X, y)
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-5)
     np.testing.assert_array_equal(model.intercept_, [0.0])
