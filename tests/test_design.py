@@ -145,6 +145,18 @@ def test_weighted_products_of_columns(container, n_threads, fit_intercept, monke
     assert design.passes == 2.0
 
 
+def test_products_of_columns_cost_the_rows_that_are_used():
+    X = sparse_data()
+    X[:, 2:] = 0.0
+    design = Design(sparse.csr_array(X))
+    assert design.multiplies_pairs
+    weights = np.zeros(23)
+    weights[5:9] = [0.5, 0.0, 2.0, 1.0]
+    expected = design.rows(np.array([5, 7, 8])).gram(weights[[5, 7, 8]])
+    assert_allclose(design.gram(weights), expected, atol=1e-14)
+    assert design.passes == pytest.approx(3 / 23)
+
+
 class CountingPool:
     """Does the work of a pool of threads by itself, and counts the parts."""
 

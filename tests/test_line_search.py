@@ -145,9 +145,8 @@ def test_rounding_does_not_hide_a_flat_end():
     seed=st.integers(0, 999),
     n=st.integers(0, 30),
     scale=st.sampled_from([1e-8, 1.0, 1e8]),
-    first=st.sampled_from([1e-3, 1.0, 1e3]),
 )
-def test_smooth_minimizer_of_piecewise_quadratics(seed, n, scale, first):
+def test_smooth_minimizer_of_piecewise_quadratics(seed, n, scale):
     rng = np.random.default_rng(seed)
     kinks = scale * 10.0 ** rng.uniform(-3.0, 3.0, n)
     # The slope is continuous; the curvature grows and falls, but stays positive.
@@ -158,7 +157,7 @@ def test_smooth_minimizer_of_piecewise_quadratics(seed, n, scale, first):
     def derivatives(step):
         return f.slope_at(step), total + growth[kinks <= step].sum()
 
-    step = minimize_smooth(derivatives, first)
+    step = minimize_smooth(derivatives)
     assert step == pytest.approx(bisect_zero(f.slope_at), rel=1e-9)
 
 
@@ -172,17 +171,17 @@ def bisect_zero(slope):
     return high
 
 
-@pytest.mark.parametrize("first", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("minimizer", [3e-6, 3.0, 3e6])
 @pytest.mark.parametrize("power", [1.2, 1.5, 2.0, 3.0, 4.0])
-def test_smooth_minimizer_where_newton_steps_go_astray(power, first):
-    """|eta - 3|^power: Newton's steps are too long, cycle, or are ever too short."""
+def test_smooth_minimizer_where_newton_steps_go_astray(power, minimizer):
+    """|eta - c|^power: Newton's steps are too long, cycle, or are ever too short."""
 
     def derivatives(step):
-        distance = abs(step - 3.0)
+        distance = abs(step - minimizer)
         curvature = (power - 1.0) * distance ** (power - 2.0) if distance else np.inf
-        return np.sign(step - 3.0) * distance ** (power - 1.0), curvature
+        return np.sign(step - minimizer) * distance ** (power - 1.0), curvature
 
-    assert minimize_smooth(derivatives, first) == pytest.approx(3.0, rel=1e-4)
+    assert minimize_smooth(derivatives) == pytest.approx(minimizer, rel=1e-4)
 
 
 def test_smooth_functions_without_descent_or_minimizer():
@@ -200,7 +199,29 @@ def test_smooth_parabola_is_minimized_in_one_newton_step():
         return 2.0 * step - 1.0, 2.0
 
     assert minimize_smooth(derivatives) == 0.5
-    assert trials == [0.0, 1.0, 0.5]
+    assert trials == [0.0, 0.5]
+
+
+def test_smooth_searches_end_where_slopes_are_rounding():
+    """Of sums of large terms, which does not fall with the slope at the start."""
+    rng = np.random.default_rng(0)
+    trials = []
+
+    def derivatives(step):
+        trials.append(step)
+        return step - 1e-8 + 1e-17 * rng.normal(), 1.0
+
+    assert minimize_smooth(derivatives) == pytest.approx(1e-8, rel=1e-8)
+    assert len(trials) <= 5
+
+
+def test_smooth_searches_go_on_while_slopes_fall_little():
+    """A first step that is hardly too long leads to a steep slope."""
+
+    def derivatives(step):
+        return (step - 1.0, 1.0) if step < 0.9 else (7.0 * (step - 0.9) - 0.1, 7.0)
+
+    assert minimize_smooth(derivatives) == pytest.approx(0.9 + 0.1 / 7.0)
 
 
 # Lines of objectives.

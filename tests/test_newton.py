@@ -1,5 +1,7 @@
 """Hessians, Newton directions, and Newton's method for the squared hinge."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from _problems import EXPLORE, binary_objective, binary_problems, gaussian_data
@@ -302,8 +304,7 @@ def test_iterations_cost_three_products(fit_intercept):
     )
     iterates = newton(objective, np.zeros(objective.n_params))
     passes = []
-    for _ in range(5):
-        next(iterates)
+    for _ in islice(iterates, 5):
         passes.append(objective.design.passes)
     # Scores along the direction, the matrix, and the gradient.
     assert np.max(np.diff(passes)) <= 3.0

@@ -132,6 +132,11 @@ class Design:
         return self._is_sparser_than(_TEXT_SHARE)
 
     @property
+    def multiplies_pairs(self) -> bool:
+        """Whether ``gram`` multiplies stored entries, in rows with a weight only."""
+        return self.n_outputs is None and self._is_sparser_than(_PAIRS_SHARE)
+
+    @property
     def nbytes(self) -> int:
         """Size of the arrays of X in bytes."""
         if sparse.issparse(self._X):
@@ -186,10 +191,7 @@ class Design:
         sizes = X.indptr[rows + 1] - X.indptr[rows]
         self.passes += int(sizes.sum()) / self._size
         v = np.zeros(self.n_params)
-        # Rows are the columns of the transpose.
-        products.add_columns(
-            X.indptr, X.indices, X.data, rows, dual, v[: self.n_features]
-        )
+        _add_rows(X, rows, dual, v[: self.n_features])
         if self.fit_intercept:
             v[self.n_features] = dual.sum()
         return v
@@ -250,12 +252,13 @@ class Design:
     def gram(self, weights: Floats) -> Floats:
         """Return the q x q matrix Xᵀ diag(weights) X, intercept column included.
 
-        For one score per row only. Counts as one pass.
+        For one score per row only. Counts as one pass, or as the share of the rows that
+        are used.
         """
-        self.passes += 1.0
         q = self.n_params
-        by_pairs = self._is_sparser_than(_PAIRS_SHARE)
-        add = self._add_by_pairs if by_pairs else self._add_by_blas
+        add = self._add_by_pairs if self.multiplies_pairs else self._add_by_blas
+        used = np.count_nonzero(weights) if self.multiplies_pairs else self.n_rows
+        self.passes += used / max(self.n_rows, 1)
 
         def multiply(bounds: tuple[int, int]) -> Floats:
             total = np.zeros((q, q))
@@ -288,7 +291,8 @@ class Design:
         rows = block.data, block.indices, block.indptr
         gram.add_half(*rows, weights, position, total)
         if self.fit_intercept:
-            total[-1, :-1] += block.T @ weights
+            used = np.flatnonzero(weights)
+            _add_rows(block, used, weights[used], total[-1, :-1])
             total[-1, -1] += 0.5 * float(weights.sum())
 
     def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
@@ -637,6 +641,12 @@ def _compact_csr(X: Any) -> Any:
     dtype = np.int32 if fits else np.int64
     indices, indptr = (a.astype(dtype, copy=False) for a in _index_arrays(X))
     return sparse.csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def _add_rows(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
+    """Add the product with entries u of some rows of a CSR matrix to v."""
+    # Rows are the columns of the transpose.
+    products.add_columns(X.indptr, X.indices, X.data, rows, dual, v)
 
 
 def _row_view(X: Any, start: int, stop: int) -> Any:

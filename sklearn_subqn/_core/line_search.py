@@ -10,8 +10,9 @@ from .kernels import piecewise
 from .losses._base import Derivatives, Floats, PiecewiseQuadratic
 from .objective import Line, Point
 
-# A slope this small against that at the start is zero.
-_ROUNDING = 1e-14
+# A slope this small against that at the start is zero; below the second share it is
+# rounding of larger slopes once it is not halved any more.
+_ROUNDING, _NEARLY_ROUNDING = 1e-14, 1e-6
 
 # A step that the next Newton step would change by less than this share of it is near.
 _NEAR = 0.1
@@ -132,17 +133,13 @@ def minimize_by_cuts(
     return (low, high) if low.value <= high.value else (high, low)
 
 
-def minimize_smooth(
-    derivatives: Derivatives, first: float = 1.0, *, accuracy: float = _ROUNDING
-) -> float:
+def minimize_smooth(derivatives: Derivatives, *, accuracy: float = _ROUNDING) -> float:
     """Return a zero of an increasing slope by safeguarded Newton steps.
 
     Parameters
     ----------
     derivatives : callable
         From a step size to slope and curvature.
-    first : float
-        First trial, positive.
     accuracy : float
         A slope smaller than this share of that at 0 will do near the minimizer.
 
@@ -156,7 +153,10 @@ def minimize_smooth(
     if slope >= 0.0:
         return 0.0
     rounding, flat = _ROUNDING * -slope, accuracy * -slope
-    low, high, step = 0.0, np.inf, first
+    nearly_rounding, last = _NEARLY_ROUNDING * -slope, -slope
+    low, high = 0.0, np.inf
+    # Longer steps than that of 1 only after trials: the curvature at 0 may be nearly 0.
+    step = min(-slope / curvature, 1.0) if curvature > 0.0 else 1.0
     for _ in range(120):
         slope, curvature = derivatives(step)
         if abs(slope) <= rounding:
@@ -166,9 +166,11 @@ def minimize_smooth(
         else:
             high = step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
+        small = abs(slope) <= flat or 0.5 * last < abs(slope) <= nearly_rounding
         # Where the slope is small but the minimizer far, a step too long may climb.
-        if abs(slope) <= flat and abs(newton - step) <= _NEAR * step:
+        if small and abs(newton - step) <= _NEAR * step:
             return step
+        last = abs(slope)
         if low < newton < high:
             trial = newton
         else:
@@ -232,7 +234,10 @@ def settle(point: Point) -> Point:
         return _settle_by_newton(point)
     if o.n_free > 1:
         return point
-    for sign in (1.0, -1.0):
+    signs = [1.0, -1.0]
+    if o.loss.smooth:
+        signs = [-1.0 if point.dual.sum() > 0.0 else 1.0]
+    for sign in signs:
         line = point.along_free(np.array([sign]))
         step = exact(line)
         if 0.0 < step < np.inf:

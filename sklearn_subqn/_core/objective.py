@@ -558,7 +558,7 @@ class Hessian:
         if rows.size <= _COPY_SHARE * o.design.n_rows:
             curvature = curvature.take(rows)
             self._rows = rows
-        self._curvature = curvature
+        self._curvature, self._of_all = curvature, point.curvature
         self._penalty = o.alpha * o.regularizer.curvature(point.w)
 
     @cached_property
@@ -599,13 +599,13 @@ class Hessian:
 
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
-        subset = self._whole
-        if self._rows is not None:
-            subset = subset.rows(self._rows, copy=False)
+        subset, curvature = self._whole, self._of_all
+        if self._rows is not None and not subset.multiplies_pairs:
+            subset, curvature = subset.rows(self._rows, copy=False), self._curvature
         if subset.n_outputs is None:
-            matrix = subset.gram(self._curvature.diagonal())
+            matrix = subset.gram(curvature.diagonal())
         else:
-            matrix = subset.block_gram(self._curvature.add_gram)
+            matrix = subset.block_gram(curvature.add_gram)
         self._count(subset, 1.0)
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
