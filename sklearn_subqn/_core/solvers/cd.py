@@ -23,6 +23,11 @@ from .sample import fractions, spread
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
 _SHARE_OF_TOL = 0.8
+
+# The model is the last one if its prediction should be off by this share of the gap at
+# which the run ends, and scores no longer move by more: then it predicts probabilities
+# beyond 0 and 1, and what is made of these violates constraints.
+_LAST_ERROR, _LAST_MOVE = 0.3, 3.0
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
 # So many sweeps over columns do for the last model, as a rule.
@@ -141,14 +146,14 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             return "no_progress"
         value = min(value, point.value)
         before = worst
+        last = ahead <= _LAST_ERROR * tol * point.value
+        good = good or last
         rough = _MAX_ROUGH if k == 1 else _MAX_ROUGH_SEVERAL
         max_sweeps = _MAX_FINE if good or stride > 1 else rough
         if stride != model_stride:
             model, model_stride = None, stride
         if stride == 1 or model is None or not model.covers(needed):
             basis = thinned(point, stride) if stride > 1 else point
-            # In the last iteration as it seems, the step itself matters less.
-            last = good and ahead <= tol * point.value
             # The new one may have the room of the old one.
             model = None
             model = QuadraticModel(
@@ -169,7 +174,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             # will most of what the tolerance leaves.
             size = float(np.abs(w[: regularizer.n_penalized]).sum())
             cost = error if k == 1 else _SHARE_OF_GAP * (point.value - bound)
-            cost = max(cost, _SHARE_OF_TOL * tol * point.value)
+            left = _SHARE_OF_TOL * tol * point.value
+            cost = left if last else max(cost, left)
             accuracy = min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
         p = model.minimize(w, gradient, accuracy, max_sweeps)
         line = point.along(p)
@@ -187,12 +193,14 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             new.value = min(new.value, point.value)
         stated = False
         # A model that reaches too far is not worth accuracy, whatever it predicted.
-        good = good and step == 1.0
+        good, ahead = good and step == 1.0, np.inf
         if step == 1.0 and stride == 1:
             last_error = error
             dual, error = predicted_dual(line, new, model)
-            # The next one falls by at least the same factor, if there were two.
-            ahead = error * min(1.0, error / last_error if last_error else 1.0)
+            if last_error and np.abs(line.dscores).max() <= _LAST_MOVE:
+                # Factors from one to the next are squared where convergence is
+                # quadratic.
+                ahead = error * min(1.0, error / last_error) ** 2
             if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
                 good = True
                 predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
