@@ -33,11 +33,14 @@ class Face(NamedTuple):
     places : ndarray
         The same, and those of the free rows of coefficients.
     A : csc_array of shape (n, n_used)
+    T : csr_array of shape (n_used, n)
+        Its transpose.
     """
 
     used: Rows
     places: Rows
     A: Any
+    T: Any
 
 
 class ByColumns(ABC):
@@ -106,8 +109,8 @@ class ByColumns(ABC):
         """Return the image of coefficients with these scores."""
 
     @abstractmethod
-    def _adjoint(self, A: Any, image: Floats) -> Floats:
-        """Return the adjoint of an image, for columns A and the free coefficients."""
+    def _adjoint(self, T: Any, image: Floats) -> Floats:
+        """Return the adjoint of an image, for rows T and the free coefficients."""
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -127,7 +130,8 @@ class ByColumns(ABC):
                     break
             if violation > tol and limit > 0:
                 places = np.append(used, np.arange(self._m, len(v)))
-                face = Face(used, places, self._take(used))
+                A = self._take(used)
+                face = Face(used, places, A, A.T)
                 n_steps = min(n_steps, limit)
                 steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
                 limit -= taken
@@ -154,7 +158,7 @@ class ByColumns(ABC):
         After it others, without coordinates that the one before lets change their
         signs; the largest residual of the last; and the number of products with H.
         """
-        A, w = face.A, v[face.places]
+        w = v[face.places]
         signs = self._penalized(np.sign(w))
         l2 = self._penalized(np.full_like(w, self._l2))
         inside = w != 0.0
@@ -162,9 +166,10 @@ class ByColumns(ABC):
         most = _CROSSINGS * np.count_nonzero(signs)
 
         def times(x: Floats) -> Floats:
-            return self._adjoint(A, self._image(self._scores(A, x))) + l2 * x
+            image = self._image(self._scores(face.A, x))
+            return self._adjoint(face.T, image) + l2 * x
 
-        slopes = gradient[face.places] + self._adjoint(A, self.image)
+        slopes = gradient[face.places] + self._adjoint(face.T, self.image)
         slopes += l2 * w + self._l1 * signs
         x, r, taken = np.zeros_like(w), -slopes * inside, 0
         steps = []
@@ -236,7 +241,7 @@ class ByColumns(ABC):
         changed = np.abs((v + step)[self._vanishing(v, step)])
         if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
             return False
-        slopes = gradient + self._adjoint(self._take(np.arange(self._m)), image)
+        slopes = gradient + self._adjoint(self._take(np.arange(self._m)).T, image)
         slopes += self._penalized(self._l2 * (v + step))
         beyond = np.abs(slopes) - self._penalized(np.full_like(v, self._l1))
         return float(beyond.max()) <= tol
@@ -346,8 +351,8 @@ class ColumnStep(ByColumns):
     def _image(self, scores: Floats) -> Floats:
         return scores
 
-    def _adjoint(self, A: Any, image: Floats) -> Floats:
-        slopes = A.T @ image[:, 0]
+    def _adjoint(self, T: Any, image: Floats) -> Floats:
+        slopes = T @ image[:, 0]
         if self._n_free:
             slopes = np.append(slopes, np.vdot(self._roots, image))
         return np.asarray(slopes[:, np.newaxis])
@@ -431,9 +436,9 @@ class BlockStep(ByColumns):
         image += self._curvature.apply(scores.copy())
         return image
 
-    def _adjoint(self, A: Any, image: Floats) -> Floats:
+    def _adjoint(self, T: Any, image: Floats) -> Floats:
         totals = np.repeat(image.sum(axis=0)[np.newaxis], self._n_free, axis=0)
-        return np.concatenate([A.T @ image, totals])
+        return np.concatenate([T @ image, totals])
 
 
 def without_smallest(h: Floats, share: float) -> Mask:
