@@ -23,12 +23,13 @@ from .sample import fractions, spread
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
 _SHARE_OF_TOL = 0.8
-
-# The model is the last one if its prediction should be off by this share of the gap at
-# which the run ends, and scores no longer move by more: then it predicts probabilities
-# beyond 0 and 1, and what is made of these violates constraints.
-_LAST_ERROR, _LAST_MOVE = 0.3, 3.0
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
+
+# A model is the last one if its prediction should be off by at most this share of the
+# gap at which the run ends, and no score moved by more than that in the step before:
+# models that reach farther predict probabilities beyond 0 and 1, and dual points
+# without these violate constraints.
+_LAST_ERROR, _LAST_MOVE = 0.3, 3.0
 
 # So many sweeps over columns do for the last model, as a rule.
 _LAST = 60
