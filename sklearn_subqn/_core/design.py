@@ -191,7 +191,7 @@ class Design:
         sizes = X.indptr[rows + 1] - X.indptr[rows]
         self.passes += int(sizes.sum()) / self._size
         v = np.zeros(self.n_params)
-        _add_rows(X, rows, dual, v[: self.n_features])
+        _add_rows_times(X, rows, dual, v[: self.n_features])
         if self.fit_intercept:
             v[self.n_features] = dual.sum()
         return v
@@ -292,7 +292,7 @@ class Design:
         gram.add_half(*rows, weights, position, total)
         if self.fit_intercept:
             used = np.flatnonzero(weights)
-            _add_rows(block, used, weights[used], total[-1, :-1])
+            _add_rows_times(block, used, weights[used], total[-1, :-1])
             total[-1, -1] += 0.5 * float(weights.sum())
 
     def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
@@ -442,10 +442,8 @@ class Design:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
                 if self._is_narrow and dual.ndim == 1:
-                    # Rows are the columns of the transpose.
-                    arrays = block.indptr, block.indices, block.data
                     rows = np.arange(stop - start)
-                    products.add_columns(*arrays, rows, dual[start:stop], product)
+                    _add_rows_times(block, rows, dual[start:stop], product)
                 else:
                     product += self._float64(block).T @ dual[start:stop]
             return product
@@ -643,7 +641,7 @@ def _compact_csr(X: Any) -> Any:
     return sparse.csr_array((X.data, indices, indptr), shape=X.shape)
 
 
-def _add_rows(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
+def _add_rows_times(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
     """Add the product with entries u of some rows of a CSR matrix to v."""
     # Rows are the columns of the transpose.
     products.add_columns(X.indptr, X.indices, X.data, rows, dual, v)
