@@ -26,6 +26,10 @@ _TEXT_SHARE = 0.01
 # product with all of them is cheaper.
 _SUBSET_SHARE = 0.3
 
+# A product with a subset of the columns writes to the scores again and again; above this
+# share of the entries the product with all of them is cheaper.
+_COLUMNS_SHARE = 0.8
+
 # Rows of float32 data are promoted to float64 in blocks of about this many bytes, small
 # enough to stay in a core's cache, so that sums are as accurate as for float64 data.
 _PROMOTED_BYTES = 1 << 18
@@ -149,9 +153,22 @@ class Design:
         return np.zeros((self.n_rows, *outputs))
 
     def forward(self, w: Floats) -> Floats:
-        """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
-        self.passes += 1.0
+        """Return the scores z of shape (n,) or (n, k) for w of shape (q,).
+
+        Once X is known by columns, those in which w vanishes take no part.
+        """
         coef, intercept = self.split(w)
+        if "_by_columns" in vars(self) and coef.ndim == 1 and len(self._parts) == 1:
+            columns = np.flatnonzero(coef)
+            share = self._share_of(columns)
+            if share <= _COLUMNS_SHARE:
+                self.passes += share
+                scores = np.full(self.n_rows, float(intercept))
+                X = self._by_columns
+                arrays = X.indptr, X.indices, X.data
+                products.add_columns(*arrays, columns, coef[columns], scores)
+                return scores
+        self.passes += 1.0
         scores = np.empty((self.n_rows, *coef.shape[1:]))
 
         def multiply(part: list[tuple[int, int, Any]]) -> None:
@@ -413,9 +430,18 @@ class Design:
     @cached_property
     def _by_columns(self) -> Any:
         """The columns of a sparse X one after the other (CSC)."""
-        columns = sparse.csc_array(self._X)
+        X = self._X
+        indptr = np.empty(self.n_features + 1, X.indptr.dtype)
+        indices, data = np.empty_like(X.indices), np.empty_like(X.data)
+        products.to_columns(X.indptr, X.indices, X.data, indptr, indices, data)
+        columns = sparse.csc_array((data, indices, indptr), shape=X.shape)
         columns.sum_duplicates()
         return columns
+
+    def _share_of(self, columns: Rows) -> float:
+        """Return the share of the stored entries in some columns of a sparse X."""
+        ends = self._by_columns.indptr
+        return int((ends[columns + 1] - ends[columns]).sum()) / self._size
 
     @cached_property
     def _column_shares(self) -> Floats:

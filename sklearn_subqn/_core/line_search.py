@@ -343,8 +343,10 @@ def rounding_of(point: Point) -> float:
     return float(4.0 * np.finfo(float).eps * scale)
 
 
-def backtrack(line: Line, decrease: float) -> float:
-    """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, 0 if none does.
+def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
+    """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, and its point.
+
+    That is 0 and the start if none does.
 
     Parameters
     ----------
@@ -353,17 +355,18 @@ def backtrack(line: Line, decrease: float) -> float:
         What the step 1 promises, negative: the change of J with a linear risk (Tseng
         and Yun 2009, eq. 9).
     """
-    start = line.start.value
+    start = line.start
     # Close to the optimum rounding hides what a good step gains.
-    rounding = rounding_of(line.start)
+    rounding = rounding_of(start)
     if not decrease < rounding:
-        return 0.0
+        return 0.0, start
     step = 1.0
     for _ in range(40):
-        if line.value(step) <= start + 1e-2 * step * decrease + rounding:
-            return step
+        point = line.point(step)
+        if point.value <= start.value + 1e-2 * step * decrease + rounding:
+            return step, point
         step *= 0.5
-    return 0.0
+    return 0.0, start
 
 
 def wolfe(

@@ -204,8 +204,8 @@ class Point:
 
     Attributes
     ----------
-    value : float
-        J(w).
+    value, risk : float
+        J(w) and R(Xw).
     kinks : ndarray of int
         Rows in which the loss is not differentiable.
     risk_gradient : ndarray of shape (q,)
@@ -240,10 +240,10 @@ class Point:
     @cached_property
     def value(self) -> float:
         o = self.objective
-        return o.alpha * o.regularizer.value(self.w) + self._risk
+        return o.alpha * o.regularizer.value(self.w) + self.risk
 
     @cached_property
-    def _risk(self) -> float:
+    def risk(self) -> float:
         o = self.objective
         args = self.scores, o.targets, o.weights
         if o.loss.has_lines or "dual" in vars(self):
@@ -259,9 +259,9 @@ class Point:
     def dual(self) -> Floats:
         o = self.objective
         args = self.scores, o.targets, o.weights
-        if o.loss.has_lines or "_risk" in vars(self):
+        if o.loss.has_lines or "risk" in vars(self):
             return o.loss.subgradient(*args)
-        self._risk, dual = o.loss.evaluate(*args)
+        self.risk, dual = o.loss.evaluate(*args)
         return dual
 
     @cached_property

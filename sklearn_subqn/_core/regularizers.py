@@ -228,12 +228,10 @@ class ElasticNet(Regularizer):
         minimizers of a convex function with this gradient plus alpha * Omega.
         """
         g = gradient + alpha * self.gradient(w)
+        threshold = alpha * self.l1_ratio
         at_zero = w == 0.0
         at_zero[self.n_penalized :] = False
-        threshold = alpha * self.l1_ratio
-        rest = g[at_zero]
-        g[at_zero] = np.sign(rest) * np.maximum(np.abs(rest) - threshold, 0.0)
-        return g
+        return np.where(at_zero, g - np.clip(g, -threshold, threshold), g)
 
 
 class SquaredNorm(Regularizer):

@@ -49,10 +49,10 @@ def add_half(
                     continue
                 length = 0
                 for j in range(indptr[i], indptr[i + 1]):
-                    if position[indices[j]] >= 0:
-                        columns[length] = position[indices[j]]
-                        values[length] = data[j]
-                        length += 1
+                    # Written in any case, since branches would take longer.
+                    columns[length] = position[indices[j]]
+                    values[length] = data[j]
+                    length += position[indices[j]] >= 0
                 for j in range(length):
                     scaled = weights[i] * values[j]
                     out[columns[j], columns[j]] += 0.5 * scaled * values[j]

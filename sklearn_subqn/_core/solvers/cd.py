@@ -182,13 +182,13 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         line = point.along(p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
         decrease = float(gradient @ p) + alpha * penalties
-        step = backtrack(line, decrease)
+        step, new = backtrack(line, decrease)
         if step == 0.0:
             if stride == 1:
                 return "no_step"
             before, stated = 0.0, True
             continue
-        new = settle(line.point(step))
+        new = settle(new)
         if abs(decrease) <= rounding_of(point):
             # It is the better one all the same, so its value is not taken for larger.
             new.value = min(new.value, point.value)
@@ -235,8 +235,7 @@ def predicted_dual(
     dual[beyond] = new.dual[beyond]
     if o.n_free:
         dual = o.loss.level(dual, o.targets, o.weights)
-    error = o.loss.value(new.scores, o.targets, o.weights)
-    error += o.loss.conjugate(dual, o.targets, o.weights)
+    error = new.risk + o.loss.conjugate(dual, o.targets, o.weights)
     return dual, error - float(np.vdot(dual, new.scores))
 
 
