@@ -272,6 +272,28 @@ def test_passes_are_products_with_all_entries(convert):
     assert design.passes == pytest.approx(2.0 + share)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(
+    "container", ["csr_array", "float32 CSR", "int64 indices", "unsorted duplicates"]
+)
+def test_columns_in_which_parameters_vanish_take_no_part(container, fit_intercept):
+    X = sparse_data()
+    w = np.random.default_rng(0).normal(size=7 + fit_intercept)
+    w[[0, 2, 3, 6]] = 0.0
+    expected = X @ w[:7] + (w[7] if fit_intercept else 0.0)
+    design = Design(CONTAINERS[container](X), fit_intercept=fit_intercept)
+    assert_allclose(design.forward(w), expected, atol=1e-14)
+    assert design.passes == 1.0
+    # Columns are there once they have been asked for.
+    design.columns(np.arange(7)).take(np.arange(2))
+    assert_allclose(design.forward(w), expected, atol=1e-14)
+    share = np.count_nonzero(X[:, [1, 4, 5]]) / np.count_nonzero(X)
+    assert design.passes == pytest.approx(1.0 + share)
+    # Nearly all of them are not worth it.
+    design.forward(np.ones(7 + fit_intercept))
+    assert design.passes == pytest.approx(2.0 + share)
+
+
 def test_passes_of_subsets_count_when_they_are_told():
     design = Design(np.ones((20, 4)))
     subset = design.rows(np.array([1, 3, 5]))

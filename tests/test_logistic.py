@@ -250,10 +250,17 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     which = np.array([3, 1, 6])
     products.add_columns(*scaled, which, w[which], out)
     assert_allclose(out, 1.0 + A[:, which] @ w[which], atol=1e-6)
+    sums = np.full(3, np.nan)
+    products.multiply_columns(*scaled, which, image, sums)
+    assert_allclose(sums, A[:, which].T @ image, atol=1e-6)
     rows, scores = sparse.csr_array(X), np.full(len(X), np.nan)
-    arrays = rows.indptr.astype(index), rows.indices.astype(index), rows.data
-    products.multiply(*arrays, w, scores)
+    own = rows.indptr.astype(index), rows.indices.astype(index), rows.data
+    products.multiply(*own, w, scores)
     assert_allclose(scores, X.astype(float) @ w, rtol=1e-12)
+    turned = [np.empty_like(array) for array in arrays]
+    products.to_columns(*own, *turned)
+    for one, other in zip(turned, arrays, strict=True):
+        assert_array_equal(one, other)
     return v, worst
 
 
@@ -590,6 +597,13 @@ def test_kernels_refuse_arrays_of_different_lengths():
         products.squares(*arrays, wide, out)
     with pytest.raises(ValueError, match="differ in length"):
         products.multiply(*arrays[:3], long, short)
+    with pytest.raises(ValueError, match="differ in length"):
+        products.multiply_columns(*arrays, long, short)
+    with pytest.raises(ValueError, match="differ in length"):
+        products.to_columns(*arrays[:3], *arrays[:2], short)
+    narrow = np.empty(3, columns.indptr.dtype)
+    with pytest.raises(ValueError, match="column 2 is none of 2"):
+        products.to_columns(*arrays[:3], narrow, *arrays[1:3])
     none = np.empty(0)
     good = [wide, long, wide, wide.copy(), wide, wide, wide.copy()]
     for j, bad in ((0, out), (1, short), (2, square), (4, out), (5, square), (6, out)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +23,45 @@ _ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 _SHARES = (1.0, 0.3)
 
 
+class LinearMap(Protocol):
+    """Some columns of a matrix, as a linear map."""
+
+    def forward(self, x: Floats) -> Floats: ...
+
+    def adjoint(self, y: Floats) -> Floats: ...
+
+
+class InPlace:
+    """Some columns of a matrix given by the arrays of its CSC format, of n rows."""
+
+    def __init__(self, arrays: tuple[Any, Any, Any], n: int, which: Rows) -> None:
+        self._arrays, self._n, self._which = arrays, n, which
+
+    def forward(self, x: Floats) -> Floats:
+        z = np.zeros(self._n)
+        products.add_columns(*self._arrays, self._which, x, z)
+        return z
+
+    def adjoint(self, y: Floats) -> Floats:
+        out = np.empty(len(self._which))
+        products.multiply_columns(*self._arrays, self._which, y, out)
+        return out
+
+
+class Copied:
+    """A matrix of some columns."""
+
+    def __init__(self, A: Any) -> None:
+        # Transposes of sparse matrices cost as much as small products.
+        self._A, self._T = A, A.T
+
+    def forward(self, x: Floats) -> Floats:
+        return np.asarray(self._A @ x)
+
+    def adjoint(self, y: Floats) -> Floats:
+        return np.asarray(self._T @ y)
+
+
 class Face(NamedTuple):
     """The columns with coefficients that are not zero.
 
@@ -32,15 +71,13 @@ class Face(NamedTuple):
         Their indices.
     places : ndarray
         The same, and those of the free rows of coefficients.
-    A : csc_array of shape (n, n_used)
-    T : csr_array of shape (n_used, n)
-        Its transpose.
+    columns : LinearMap
+        They themselves.
     """
 
     used: Rows
     places: Rows
-    A: Any
-    T: Any
+    columns: LinearMap
 
 
 class ByColumns(ABC):
@@ -97,20 +134,20 @@ class ByColumns(ABC):
         """Return the image of zeros."""
 
     @abstractmethod
-    def _take(self, which: Rows) -> Any:
+    def _take(self, which: Rows) -> LinearMap:
         """Return some columns."""
 
     @abstractmethod
-    def _scores(self, A: Any, x: Floats) -> Floats:
-        """Return the scores for coefficients of columns A and the free ones."""
+    def _scores(self, columns: LinearMap, x: Floats) -> Floats:
+        """Return the scores for coefficients of columns and the free ones."""
 
     @abstractmethod
     def _image(self, scores: Floats) -> Floats:
         """Return the image of coefficients with these scores."""
 
     @abstractmethod
-    def _adjoint(self, T: Any, image: Floats) -> Floats:
-        """Return the adjoint of an image, for rows T and the free coefficients."""
+    def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
+        """Return the adjoint of an image, for columns and the free coefficients."""
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -130,13 +167,12 @@ class ByColumns(ABC):
                     break
             if violation > tol and limit > 0:
                 places = np.append(used, np.arange(self._m, len(v)))
-                A = self._take(used)
-                face = Face(used, places, A, A.T)
+                face = Face(used, places, self._take(used))
                 n_steps = min(n_steps, limit)
                 steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
                 limit -= taken
                 p = steps[-1]
-                image = self.image + self._image(self._scores(face.A, p[places]))
+                image = self.image + self._image(self._scores(face.columns, p[places]))
                 vanishing = self._vanishing(v, p)
                 if off <= tol and self._is_dual(gradient, v, p, image, tol):
                     v += p
@@ -166,10 +202,10 @@ class ByColumns(ABC):
         most = _CROSSINGS * np.count_nonzero(signs)
 
         def times(x: Floats) -> Floats:
-            image = self._image(self._scores(face.A, x))
-            return self._adjoint(face.T, image) + l2 * x
+            image = self._image(self._scores(face.columns, x))
+            return self._adjoint(face.columns, image) + l2 * x
 
-        slopes = gradient[face.places] + self._adjoint(face.T, self.image)
+        slopes = gradient[face.places] + self._adjoint(face.columns, self.image)
         slopes += l2 * w + self._l1 * signs
         x, r, taken = np.zeros_like(w), -slopes * inside, 0
         steps = []
@@ -218,13 +254,13 @@ class ByColumns(ABC):
         for p in (*(one * steps[-1] for one in _SHARES), share * steps[0]):
             new = v + p
             new[self._vanishing(v, p)] = 0.0
-            change = self._scores(face.A, (new - v)[face.places])
+            change = self._scores(face.columns, (new - v)[face.places])
             image = self.image + self._image(change)
             self._sweep(face.used, gradient, new, image)
             change = (new - v)[face.places]
             fall = float(np.vdot(gradient[face.places], change))
             mean = 0.5 * (self.image + image)
-            fall += float(np.vdot(mean, self._scores(face.A, change)))
+            fall += float(np.vdot(mean, self._scores(face.columns, change)))
             if fall + self._penalty(new) - self._penalty(v) < 0.0:
                 v[:], self.image = new, image
                 return True
@@ -241,7 +277,7 @@ class ByColumns(ABC):
         changed = np.abs((v + step)[self._vanishing(v, step)])
         if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
             return False
-        slopes = gradient + self._adjoint(self._take(np.arange(self._m)).T, image)
+        slopes = gradient + self._adjoint(self._take(np.arange(self._m)), image)
         slopes += self._penalized(self._l2 * (v + step))
         beyond = np.abs(slopes) - self._penalized(np.full_like(v, self._l1))
         return float(beyond.max()) <= tol
@@ -296,13 +332,11 @@ class ColumnStep(ByColumns):
         roots = np.sqrt(h)
         self._n_rows = len(h)
         self._kept = without_smallest(h, negligible)
-        self._matrix, (squares, lost) = columns.scaled(roots, self._kept)
+        self._arrays, (squares, lost) = columns.scaled(roots, self._kept)
         if np.any(lost[needed] > squares[needed]):
             self._kept = np.ones_like(self._kept)
-            self._matrix, (squares, _) = columns.scaled(roots, self._kept)
+            self._arrays, (squares, _) = columns.scaled(roots, self._kept)
         self._roots = roots[self._kept, np.newaxis]
-        A = self._matrix
-        self._arrays = A.indptr, A.indices, A.data
         free = np.full(n_free, np.vdot(self._roots, self._roots))
         diagonal = np.concatenate([squares, free])[:, np.newaxis]
         super().__init__(diagonal, l1, l2, n_free)
@@ -338,24 +372,24 @@ class ColumnStep(ByColumns):
     def _no_image(self) -> Floats:
         return np.zeros_like(self._roots)
 
-    def _take(self, which: Rows) -> Any:
-        return self._matrix if len(which) == self._m else self._matrix[:, which]
+    def _take(self, which: Rows) -> LinearMap:
+        return InPlace(self._arrays, len(self._roots), which)
 
-    def _scores(self, A: Any, x: Floats) -> Floats:
-        """Return them times √h, as A is."""
-        z = (A @ x[: A.shape[1], 0])[:, np.newaxis]
+    def _scores(self, columns: LinearMap, x: Floats) -> Floats:
+        """Return them times √h, as the columns are."""
+        z = columns.forward(x[: len(x) - self._n_free, 0])[:, np.newaxis]
         if self._n_free:
             z += x[-1] * self._roots
-        return np.asarray(z)
+        return z
 
     def _image(self, scores: Floats) -> Floats:
         return scores
 
-    def _adjoint(self, T: Any, image: Floats) -> Floats:
-        slopes = T @ image[:, 0]
+    def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
+        slopes = columns.adjoint(image[:, 0])
         if self._n_free:
             slopes = np.append(slopes, np.vdot(self._roots, image))
-        return np.asarray(slopes[:, np.newaxis])
+        return slopes[:, np.newaxis]
 
 
 class BlockStep(ByColumns):
@@ -423,22 +457,23 @@ class BlockStep(ByColumns):
     def _no_image(self) -> Floats:
         return np.zeros_like(self._added)
 
-    def _take(self, which: Rows) -> Any:
-        return self._columns.take(which)
+    def _take(self, which: Rows) -> LinearMap:
+        return Copied(self._columns.take(which))
 
-    def _scores(self, A: Any, x: Floats) -> Floats:
-        z = A @ x[: A.shape[1]]
-        z += x[A.shape[1] :].sum(axis=0)
-        return np.asarray(z)
+    def _scores(self, columns: LinearMap, x: Floats) -> Floats:
+        m = len(x) - self._n_free
+        z = columns.forward(x[:m])
+        z += x[m:].sum(axis=0)
+        return z
 
     def _image(self, scores: Floats) -> Floats:
         image = self._added * scores
         image += self._curvature.apply(scores.copy())
         return image
 
-    def _adjoint(self, T: Any, image: Floats) -> Floats:
+    def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
         totals = np.repeat(image.sum(axis=0)[np.newaxis], self._n_free, axis=0)
-        return np.concatenate([T @ image, totals])
+        return np.concatenate([columns.adjoint(image), totals])
 
 
 def without_smallest(h: Floats, share: float) -> Mask:

@@ -26,8 +26,8 @@ _TEXT_SHARE = 0.01
 # product with all of them is cheaper.
 _SUBSET_SHARE = 0.3
 
-# A product with a subset of the columns writes to the scores again and again; above this
-# share of the entries the product with all of them is cheaper.
+# A product with a subset of the columns writes to the scores again and again; above
+# this share of the entries the product with all of them is cheaper.
 _COLUMNS_SHARE = 0.8
 
 # Rows of float32 data are promoted to float64 in blocks of about this many bytes, small
@@ -441,7 +441,7 @@ class Design:
     def _share_of(self, columns: Rows) -> float:
         """Return the share of the stored entries in some columns of a sparse X."""
         ends = self._by_columns.indptr
-        return int((ends[columns + 1] - ends[columns]).sum()) / self._size
+        return int((ends[columns + 1] - ends[columns]).sum()) / max(int(ends[-1]), 1)
 
     @cached_property
     def _column_shares(self) -> Floats:
@@ -569,11 +569,13 @@ class Columns:
         matrix = sparse.csc_array((data, indices, indptr), shape=shape)
         return matrix[:, self.positions[which]].astype(np.float64, copy=False)
 
-    def scaled(self, scales: Floats, kept: Mask) -> tuple[Any, tuple[Floats, Floats]]:
+    def scaled(
+        self, scales: Floats, kept: Mask
+    ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
         """Return some of the rows of diag(scales) A.
 
-        As a CSC array, and the squared norms of its columns and of what they are
-        without.
+        As the arrays of its CSC format, and the squared norms of its columns and of
+        what they are without.
         """
         indptr, indices, data = self.arrays
         size = int(np.diff(indptr)[self.positions].sum())
@@ -584,10 +586,8 @@ class Columns:
         products.scale_columns(
             indptr, indices, data, self.positions, scales, rows, *scaled, squares
         )
-        own, rows, data = scaled
-        shape = int(kept.sum()), len(self.positions)
-        matrix = sparse.csc_array((data[: own[-1]], rows[: own[-1]], own), shape=shape)
-        return matrix, (squares[0], squares[1])
+        end = own[-1]
+        return (own, scaled[1][:end], scaled[2][:end]), (squares[0], squares[1])
 
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""

@@ -10,7 +10,7 @@ is left alone otherwise.
 from libc.math cimport fabs
 from libc.stdlib cimport free as free_memory
 
-from .rows cimport allocate, index, real
+from .rows cimport allocate, index, real, sparse_product
 
 
 cdef inline double _minimizer(
@@ -32,24 +32,6 @@ cdef inline double _violation(double v, double slope, double l1) noexcept nogil:
         return fabs(slope - l1)
     slope = fabs(slope) - l1
     return slope if slope > 0.0 else 0.0
-
-
-cdef inline double _product(
-    const double* values, const index* indices, Py_ssize_t size, const double[::1] x
-) noexcept nogil:
-    """Return the product of a sparse vector with x, in several partial sums."""
-    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
-    cdef Py_ssize_t i = 0
-    while i + 4 <= size:
-        a += values[i] * x[indices[i]]
-        b += values[i + 1] * x[indices[i + 1]]
-        c += values[i + 2] * x[indices[i + 2]]
-        d += values[i + 3] * x[indices[i + 3]]
-        i += 4
-    while i < size:
-        a += values[i] * x[indices[i]]
-        i += 1
-    return (a + b) + (c + d)
 
 
 def sweep_gram(
@@ -139,7 +121,9 @@ def sweep_columns(
             start, stop = indptr[j], indptr[j + 1]
             slope = gradient[k] + l2 * old
             if stop > start:
-                slope += _product(&values[start], &indices[start], stop - start, image)
+                slope += sparse_product(
+                    &values[start], &indices[start], stop - start, &image[0]
+                )
             if curvature <= 0.0 and fabs(slope) >= l1:
                 continue
             violation = _violation(old, slope, l1)

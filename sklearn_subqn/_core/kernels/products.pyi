@@ -21,6 +21,22 @@ def add_columns(
     coef: Floats,
     out: Floats,
 ) -> None: ...
+def multiply_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    columns: Positions,
+    vector: Floats,
+    out: Floats,
+) -> None: ...
+def to_columns(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    values: NDArray[Any],
+    out_indptr: NDArray[Any],
+    out_indices: NDArray[Any],
+    out_values: NDArray[Any],
+) -> None: ...
 def squares(
     indptr: NDArray[Any],
     indices: NDArray[Any],

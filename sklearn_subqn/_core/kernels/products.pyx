@@ -3,7 +3,7 @@
 Those of SciPy copy a float32 matrix to float64 each time.
 """
 
-from .rows cimport index, prefetch, real
+from .rows cimport index, prefetch, real, sparse_product
 
 # Where entries are written is prefetched for so many ahead.
 cdef Py_ssize_t _AHEAD = 16
@@ -39,15 +39,42 @@ def add_columns(
 ):
     """Add the product of some columns of a matrix (CSC) with ``coef`` to ``out``."""
     cdef Py_ssize_t m = columns.shape[0], i, k
+    cdef double factor
     if coef.shape[0] != m:
         raise ValueError("columns and coefficients differ in length.")
     if indices.shape[0] != values.shape[0]:
         raise ValueError("indices and values differ in length.")
     with nogil:
         for k in range(m):
-            if coef[k] != 0.0:
+            factor = coef[k]
+            if factor != 0.0:
                 for i in range(indptr[columns[k]], indptr[columns[k] + 1]):
-                    out[indices[i]] += coef[k] * values[i]
+                    out[indices[i]] += factor * values[i]
+
+
+def multiply_columns(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] columns,
+    const double[::1] vector,
+    double[::1] out,
+):
+    """Write the products of some columns of a matrix (CSC) with ``vector`` to ``out``."""
+    cdef Py_ssize_t m = columns.shape[0], k, start, size
+    if out.shape[0] != m:
+        raise ValueError("columns and products differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    with nogil:
+        for k in range(m):
+            start = indptr[columns[k]]
+            size = indptr[columns[k] + 1] - start
+            out[k] = 0.0
+            if size > 0:
+                out[k] = sparse_product(
+                    &values[start], &indices[start], size, &vector[0]
+                )
 
 
 def to_columns(

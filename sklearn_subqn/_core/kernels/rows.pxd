@@ -132,6 +132,24 @@ cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcep
         order[other] = swapped
 
 
+cdef inline double sparse_product(
+    const real* values, const index* indices, Py_ssize_t size, const double* x
+) noexcept nogil:
+    """Return the product of a sparse vector with x, in several partial sums."""
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef Py_ssize_t i = 0
+    while i + 4 <= size:
+        a += values[i] * x[indices[i]]
+        b += values[i + 1] * x[indices[i + 1]]
+        c += values[i + 2] * x[indices[i + 2]]
+        d += values[i + 3] * x[indices[i + 3]]
+        i += 4
+    while i < size:
+        a += values[i] * x[indices[i]]
+        i += 1
+    return (a + b) + (c + d)
+
+
 cdef inline void add_sparse_row(
     const real* data,
     const index* indices,
