@@ -19,6 +19,9 @@ _ROUND, _LONGER = 5, 3
 # would change signs: then the zeros are not yet found.
 _ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 
+# Columns are put together anew when this share of those with coefficients is missing.
+_LACKING = 0.02
+
 # Shares of the solution that are tried, before the one that changes no sign.
 _SHARES = (1.0, 0.3)
 
@@ -31,20 +34,30 @@ class LinearMap(Protocol):
     def adjoint(self, y: Floats) -> Floats: ...
 
 
-class InPlace:
-    """Some columns of a matrix given by the arrays of its CSC format, of n rows."""
+class ByRows:
+    """Some columns A given by the arrays of the CSR format.
 
-    def __init__(self, arrays: tuple[Any, Any, Any], n: int, which: Rows) -> None:
-        self._arrays, self._n, self._which = arrays, n, which
+    Coefficients of so few columns stay in the cache while all rows pass by.
+    """
+
+    def __init__(self, arrays: tuple[Any, Any, Any], m: int) -> None:
+        self._arrays, self._n, self._m = arrays, len(arrays[0]) - 1, m
 
     def forward(self, x: Floats) -> Floats:
-        z = np.zeros(self._n)
-        products.add_columns(*self._arrays, self._which, x, z)
+        z = np.empty(self._n)
+        products.multiply(*self._arrays, x, z)
         return z
 
     def adjoint(self, y: Floats) -> Floats:
-        out = np.empty(len(self._which))
-        products.multiply_columns(*self._arrays, self._which, y, out)
+        # Rows are the columns of the transpose.
+        out = np.zeros(self._m)
+        products.add_columns(*self._arrays, np.arange(self._n), y, out)
+        return out
+
+    def both(self, x: Floats, z: Floats) -> Floats:
+        """Add A x to z, and return Aᵀ z."""
+        out = np.zeros(self._m)
+        products.multiply_twice(*self._arrays, x, z, out)
         return out
 
 
@@ -63,7 +76,7 @@ class Copied:
 
 
 class Face(NamedTuple):
-    """The columns with coefficients that are not zero.
+    """The columns with coefficients that are not zero, but for a few, and some others.
 
     Attributes
     ----------
@@ -79,6 +92,10 @@ class Face(NamedTuple):
     places: Rows
     columns: LinearMap
 
+    def lacks(self, columns: Rows) -> int:
+        """Return how many of these are not among them."""
+        return int(np.count_nonzero(~np.isin(columns, self.used)))
+
 
 class ByColumns(ABC):
     """Coordinate descent on columns, without the matrix H of the model.
@@ -91,6 +108,8 @@ class ByColumns(ABC):
     ----------
     diagonal : ndarray of the shape of coefficients
         That of H.
+    likely : ndarray of int
+        Columns that will have coefficients, besides those that have.
     l1, l2 : float
         Factors of the penalties.
     n_free : int
@@ -111,7 +130,10 @@ class ByColumns(ABC):
 
     _arrays: tuple[Any, Any, Any]
 
-    def __init__(self, diagonal: Floats, l1: float, l2: float, n_free: int) -> None:
+    def __init__(
+        self, diagonal: Floats, likely: Rows, l1: float, l2: float, n_free: int
+    ) -> None:
+        self._likely = likely
         self._diagonal = diagonal
         self._l1, self._l2 = l1, l2
         self._n_free = n_free
@@ -134,8 +156,12 @@ class ByColumns(ABC):
         """Return the image of zeros."""
 
     @abstractmethod
-    def _take(self, which: Rows) -> LinearMap:
-        """Return some columns."""
+    def _take(self, which: Rows) -> Any:
+        """Return some columns as a ``LinearMap``."""
+
+    def _product(self, columns: Any, x: Floats) -> Floats:
+        """Return H times coefficients of columns and the free ones."""
+        return self._adjoint(columns, self._image(self._scores(columns, x)))
 
     @abstractmethod
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
@@ -146,6 +172,10 @@ class ByColumns(ABC):
         """Return the image of coefficients with these scores."""
 
     @abstractmethod
+    def _slopes(self, image: Floats) -> Floats:
+        """Return the adjoint of an image, for all coefficients."""
+
+    @abstractmethod
     def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
         """Return the adjoint of an image, for columns and the free coefficients."""
 
@@ -153,7 +183,7 @@ class ByColumns(ABC):
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
         v, self.image = np.array(start, order="C"), self._no_image()
-        n_steps = self._n_steps
+        n_steps, face = self._n_steps, None
         while True:
             violation = self._sweep(np.arange(self._m), gradient, v, self.image)
             limit -= 1
@@ -166,13 +196,14 @@ class ByColumns(ABC):
                 if violation <= tol:
                     break
             if violation > tol and limit > 0:
-                places = np.append(used, np.arange(self._m, len(v)))
-                face = Face(used, places, self._take(used))
+                if face is None or face.lacks(used) > _LACKING * len(used):
+                    face = self._face(used)
                 n_steps = min(n_steps, limit)
                 steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
                 limit -= taken
                 p = steps[-1]
-                image = self.image + self._image(self._scores(face.columns, p[places]))
+                change = self._scores(face.columns, p[face.places])
+                image = self.image + self._image(change)
                 vanishing = self._vanishing(v, p)
                 if off <= tol and self._is_dual(gradient, v, p, image, tol):
                     v += p
@@ -185,6 +216,11 @@ class ByColumns(ABC):
                     n_steps *= _LONGER
                 elif not self._try(face, steps, gradient, v):
                     return v
+
+    def _face(self, used: Rows) -> Face:
+        used = np.union1d(used, self._likely)
+        places = np.append(used, np.arange(self._m, self._m + self._n_free))
+        return Face(used, places, self._take(used))
 
     def _solve(
         self, face: Face, gradient: Floats, v: Floats, tol: float, n_steps: int
@@ -202,8 +238,7 @@ class ByColumns(ABC):
         most = _CROSSINGS * np.count_nonzero(signs)
 
         def times(x: Floats) -> Floats:
-            image = self._image(self._scores(face.columns, x))
-            return self._adjoint(face.columns, image) + l2 * x
+            return self._product(face.columns, x) + l2 * x
 
         slopes = gradient[face.places] + self._adjoint(face.columns, self.image)
         slopes += l2 * w + self._l1 * signs
@@ -277,7 +312,7 @@ class ByColumns(ABC):
         changed = np.abs((v + step)[self._vanishing(v, step)])
         if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
             return False
-        slopes = gradient + self._adjoint(self._take(np.arange(self._m)), image)
+        slopes = gradient + self._slopes(image)
         slopes += self._penalized(self._l2 * (v + step))
         beyond = np.abs(slopes) - self._penalized(np.full_like(v, self._l1))
         return float(beyond.max()) <= tol
@@ -330,7 +365,7 @@ class ColumnStep(ByColumns):
         n_free: int,
     ) -> None:
         roots = np.sqrt(h)
-        self._n_rows = len(h)
+        self._n_rows, self._columns = len(h), columns
         self._kept = without_smallest(h, negligible)
         self._arrays, (squares, lost) = columns.scaled(roots, self._kept)
         if np.any(lost[needed] > squares[needed]):
@@ -339,7 +374,7 @@ class ColumnStep(ByColumns):
         self._roots = roots[self._kept, np.newaxis]
         free = np.full(n_free, np.vdot(self._roots, self._roots))
         diagonal = np.concatenate([squares, free])[:, np.newaxis]
-        super().__init__(diagonal, l1, l2, n_free)
+        super().__init__(diagonal, np.flatnonzero(needed), l1, l2, n_free)
 
     def change_of_dual(self) -> Floats:
         change = np.zeros(self._n_rows)
@@ -372,8 +407,10 @@ class ColumnStep(ByColumns):
     def _no_image(self) -> Floats:
         return np.zeros_like(self._roots)
 
-    def _take(self, which: Rows) -> LinearMap:
-        return InPlace(self._arrays, len(self._roots), which)
+    def _take(self, which: Rows) -> ByRows:
+        rows = np.flatnonzero(self._kept)
+        arrays = self._columns.scaled_rows(which, self._roots[:, 0], rows)
+        return ByRows(arrays, len(which))
 
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
         """Return them times √h, as the columns are."""
@@ -382,11 +419,25 @@ class ColumnStep(ByColumns):
             z += x[-1] * self._roots
         return z
 
+    def _product(self, columns: ByRows, x: Floats) -> Floats:
+        image = self._roots * (x[-1] if self._n_free else 0.0)
+        slopes = columns.both(x[: len(x) - self._n_free, 0], image[:, 0])
+        return self._and_free(slopes, image)
+
     def _image(self, scores: Floats) -> Floats:
         return scores
 
+    def _slopes(self, image: Floats) -> Floats:
+        slopes = np.empty(self._m)
+        products.multiply_columns(
+            *self._arrays, np.arange(self._m), image[:, 0], slopes
+        )
+        return self._and_free(slopes, image)
+
     def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
-        slopes = columns.adjoint(image[:, 0])
+        return self._and_free(columns.adjoint(image[:, 0]), image)
+
+    def _and_free(self, slopes: Floats, image: Floats) -> Floats:
         if self._n_free:
             slopes = np.append(slopes, np.vdot(self._roots, image))
         return slopes[:, np.newaxis]
@@ -430,7 +481,7 @@ class BlockStep(ByColumns):
         m = len(columns.positions)
         products.squares(*self._arrays, columns.positions, bounds, self._bounds[:m])
         self._bounds[m:] = bounds.sum(axis=0)
-        super().__init__(0.5 * self._bounds, l1, l2, n_free)
+        super().__init__(0.5 * self._bounds, np.arange(0), l1, l2, n_free)
 
     def change_of_dual(self) -> Floats:
         return self.image
@@ -457,7 +508,7 @@ class BlockStep(ByColumns):
     def _no_image(self) -> Floats:
         return np.zeros_like(self._added)
 
-    def _take(self, which: Rows) -> LinearMap:
+    def _take(self, which: Rows) -> Copied:
         return Copied(self._columns.take(which))
 
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
@@ -470,6 +521,9 @@ class BlockStep(ByColumns):
         image = self._added * scores
         image += self._curvature.apply(scores.copy())
         return image
+
+    def _slopes(self, image: Floats) -> Floats:
+        return self._adjoint(self._take(np.arange(self._m)), image)
 
     def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
         totals = np.repeat(image.sum(axis=0)[np.newaxis], self._n_free, axis=0)

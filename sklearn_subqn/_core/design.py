@@ -589,6 +589,30 @@ class Columns:
         end = own[-1]
         return (own, scaled[1][:end], scaled[2][:end]), (squares[0], squares[1])
 
+    def scaled_rows(
+        self, which: Rows, scales: Floats, rows: Rows
+    ) -> tuple[Any, Any, Any]:
+        """Return rows of some columns, as the arrays of their CSR format.
+
+        Parameters
+        ----------
+        which : ndarray of int
+            The columns.
+        scales : ndarray of shape (n_rows,)
+            Factors of the rows.
+        rows : ndarray of shape (n_rows,)
+        """
+        X = self._design.matrix
+        positions = np.full(X.shape[1], -1, X.indices.dtype)
+        positions[self._columns[which]] = np.arange(len(which))
+        size = int((X.indptr[rows + 1] - X.indptr[rows]).sum()) + 1
+        own = np.empty(len(rows) + 1, X.indptr.dtype)
+        indices, data = np.empty(size, X.indices.dtype), np.empty(size)
+        products.scale_rows(
+            X.indptr, X.indices, X.data, rows, positions, scales, own, indices, data
+        )
+        return own, indices[: own[-1]], data[: own[-1]]
+
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), in float64."""
         if self.sparse:

@@ -195,3 +195,72 @@ def scale_columns(
             out_indptr[c + 1] = <index> end
             squares[0, c] = square
             squares[1, c] = total - square
+
+
+def scale_rows(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    const Py_ssize_t[::1] rows,
+    const index[::1] positions,
+    const double[::1] scales,
+    index[::1] out_indptr,
+    index[::1] out_indices,
+    double[::1] out_values,
+):
+    """Write some rows of X (CSR) times ``scales``, each by its own.
+
+    Column j becomes column ``positions[j]``, or is left out where that is negative.
+    Arrays ``out_indices`` and ``out_values`` have room for all entries of the rows, and
+    one more.
+    """
+    cdef Py_ssize_t n = rows.shape[0], i, j, k, end = 0
+    if out_indptr.shape[0] != n + 1 or scales.shape[0] != n:
+        raise ValueError("rows and results differ in length.")
+    if indices.shape[0] != values.shape[0]:
+        raise ValueError("indices and values differ in length.")
+    for k in range(n):
+        end += indptr[rows[k] + 1] - indptr[rows[k]]
+    if out_indices.shape[0] <= end or out_values.shape[0] <= end:
+        raise ValueError("there is no room for the rows.")
+    with nogil:
+        end = 0
+        out_indptr[0] = 0
+        for k in range(n):
+            i = rows[k]
+            for j in range(indptr[i], indptr[i + 1]):
+                # Written in any case, since branches would take longer.
+                out_indices[end] = positions[indices[j]]
+                out_values[end] = scales[k] * values[j]
+                end += positions[indices[j]] >= 0
+            out_indptr[k + 1] = <index> end
+
+
+def multiply_twice(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const double[::1] values,
+    const double[::1] coef,
+    double[::1] product,
+    double[::1] out,
+):
+    """Add A ``coef`` to ``product`` and then Aᵀ ``product`` to ``out``, for A (CSR).
+
+    Each row is read once.
+    """
+    cdef Py_ssize_t n = product.shape[0], i, j, start, size
+    cdef double factor
+    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError("arrays of a matrix and its product differ in length.")
+    if out.shape[0] != coef.shape[0]:
+        raise ValueError("coefficients differ in length.")
+    with nogil:
+        for i in range(n):
+            start, size = indptr[i], indptr[i + 1] - indptr[i]
+            if size > 0:
+                product[i] += sparse_product(
+                    &values[start], &indices[start], size, &coef[0]
+                )
+            factor = product[i]
+            for j in range(start, start + size):
+                out[indices[j]] += factor * values[j]
