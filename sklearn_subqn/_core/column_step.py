@@ -76,7 +76,7 @@ class Copied:
 
 
 class Face(NamedTuple):
-    """The columns with coefficients that are not zero, but for a few, and some others.
+    """The columns with coefficients that are not zero.
 
     Attributes
     ----------
@@ -92,10 +92,6 @@ class Face(NamedTuple):
     places: Rows
     columns: LinearMap
 
-    def lacks(self, columns: Rows) -> int:
-        """Return how many of these are not among them."""
-        return int(np.count_nonzero(~np.isin(columns, self.used)))
-
 
 class ByColumns(ABC):
     """Coordinate descent on columns, without the matrix H of the model.
@@ -108,8 +104,6 @@ class ByColumns(ABC):
     ----------
     diagonal : ndarray of the shape of coefficients
         That of H.
-    likely : ndarray of int
-        Columns that will have coefficients, besides those that have.
     l1, l2 : float
         Factors of the penalties.
     n_free : int
@@ -130,10 +124,7 @@ class ByColumns(ABC):
 
     _arrays: tuple[Any, Any, Any]
 
-    def __init__(
-        self, diagonal: Floats, likely: Rows, l1: float, l2: float, n_free: int
-    ) -> None:
-        self._likely = likely
+    def __init__(self, diagonal: Floats, l1: float, l2: float, n_free: int) -> None:
         self._diagonal = diagonal
         self._l1, self._l2 = l1, l2
         self._n_free = n_free
@@ -196,8 +187,7 @@ class ByColumns(ABC):
                 if violation <= tol:
                     break
             if violation > tol and limit > 0:
-                if face is None or face.lacks(used) > _LACKING * len(used):
-                    face = self._face(used)
+                face = self._face(used, face)
                 n_steps = min(n_steps, limit)
                 steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
                 limit -= taken
@@ -217,8 +207,8 @@ class ByColumns(ABC):
                 elif not self._try(face, steps, gradient, v):
                     return v
 
-    def _face(self, used: Rows) -> Face:
-        used = np.union1d(used, self._likely)
+    def _face(self, used: Rows, before: Face | None) -> Face:
+        """Return the columns with coefficients; ``before`` was the face before."""
         places = np.append(used, np.arange(self._m, self._m + self._n_free))
         return Face(used, places, self._take(used))
 
@@ -366,6 +356,7 @@ class ColumnStep(ByColumns):
     ) -> None:
         roots = np.sqrt(h)
         self._n_rows, self._columns = len(h), columns
+        self._likely = np.flatnonzero(needed)
         self._kept = without_smallest(h, negligible)
         self._arrays, (squares, lost) = columns.scaled(roots, self._kept)
         if np.any(lost[needed] > squares[needed]):
@@ -374,7 +365,7 @@ class ColumnStep(ByColumns):
         self._roots = roots[self._kept, np.newaxis]
         free = np.full(n_free, np.vdot(self._roots, self._roots))
         diagonal = np.concatenate([squares, free])[:, np.newaxis]
-        super().__init__(diagonal, np.flatnonzero(needed), l1, l2, n_free)
+        super().__init__(diagonal, l1, l2, n_free)
 
     def change_of_dual(self) -> Floats:
         change = np.zeros(self._n_rows)
@@ -406,6 +397,17 @@ class ColumnStep(ByColumns):
 
     def _no_image(self) -> Floats:
         return np.zeros_like(self._roots)
+
+    def _face(self, used: Rows, before: Face | None) -> Face:
+        """Return the one before if it lacks but a few columns, which do not move.
+
+        Or a new one, which has others that may follow, and serves longer.
+        """
+        if before is not None:
+            lacking = np.count_nonzero(~np.isin(used, before.used))
+            if lacking <= _LACKING * len(used):
+                return before
+        return super()._face(np.union1d(used, self._likely), None)
 
     def _take(self, which: Rows) -> ByRows:
         rows = np.flatnonzero(self._kept)
@@ -481,7 +483,7 @@ class BlockStep(ByColumns):
         m = len(columns.positions)
         products.squares(*self._arrays, columns.positions, bounds, self._bounds[:m])
         self._bounds[m:] = bounds.sum(axis=0)
-        super().__init__(0.5 * self._bounds, np.arange(0), l1, l2, n_free)
+        super().__init__(0.5 * self._bounds, l1, l2, n_free)
 
     def change_of_dual(self) -> Floats:
         return self.image
