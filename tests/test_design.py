@@ -294,6 +294,17 @@ def test_columns_in_which_parameters_vanish_take_no_part(container, fit_intercep
     assert design.passes == pytest.approx(2.0 + share)
 
 
+def test_cost_of_products_of_columns_is_that_of_pairs_of_their_entries():
+    X = np.zeros((40, 10))
+    X[:, :2] = 1.0
+    X[np.arange(40), 2 + np.arange(40) % 8] = 1.0
+    sparse_design = Design(sparse.csr_array(X))
+    # Half of the pairs of two entries in each row, in units of its three entries.
+    assert sparse_design.gram_cost(np.arange(2)) == pytest.approx(2.0 / 3.0)
+    assert sparse_design.gram_cost(np.arange(2, 6)) == pytest.approx(0.25 / 6.0)
+    assert Design(X).gram_cost(np.arange(6)) == pytest.approx(0.3)
+
+
 def test_passes_of_subsets_count_when_they_are_told():
     design = Design(np.ones((20, 4)))
     subset = design.rows(np.array([1, 3, 5]))

@@ -257,6 +257,23 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     own = rows.indptr.astype(index), rows.indices.astype(index), rows.data
     products.multiply(*own, w, scores)
     assert_allclose(scores, X.astype(float) @ w, rtol=1e-12)
+    few = np.where(
+        np.isin(np.arange(m), which), np.searchsorted([1, 3, 6], range(m)), -1
+    )
+    some = np.empty(len(A) + 1, index), np.empty(rows.nnz + 1, index)
+    some += (np.empty(rows.nnz + 1),)
+    products.scale_rows(
+        *own, np.flatnonzero(kept), few.astype(index), np.sqrt(h[kept]), *some
+    )
+    size = some[0][-1]
+    made = sparse.csr_array((some[2][:size], some[1][:size], some[0]), (len(A), 3))
+    assert_allclose(made.toarray(), A[:, [1, 3, 6]], rtol=1e-6)
+    product, sums = np.ones(len(A)), np.ones(3)
+    products.multiply_twice(
+        some[0], some[1][:size], some[2][:size], w[:3], product, sums
+    )
+    assert_allclose(product, 1.0 + A[:, [1, 3, 6]] @ w[:3], atol=1e-6)
+    assert_allclose(sums, 1.0 + A[:, [1, 3, 6]].T @ product, atol=1e-5)
     turned = [np.empty_like(array) for array in arrays]
     products.to_columns(*own, *turned)
     for one, other in zip(turned, arrays, strict=True):
@@ -551,11 +568,11 @@ def test_proportional_columns_do_not_stop_the_method(n_classes, monkeypatch):
     assert not np.any(w[30:60])
 
 
-@pytest.mark.parametrize("alpha", [5e-4, 2e-4])
+@pytest.mark.parametrize("alpha", [5e-4, 3e-4])
 def test_the_last_model_is_known_before(alpha, monkeypatch):
     """Its dual point is proof enough, without one more iteration to find it."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((600, 900), density=0.03, random_state=rng, format="csr")
+    X = sparse.random_array((600, 1100), density=0.03, random_state=rng, format="csr")
     y = X[:, :40] @ (4.0 * rng.normal(size=40)) + 0.3 * rng.normal(size=600) > 0.0
     objective = problem(X, y, alpha=alpha, fit_intercept=False)
     start = Start(np.zeros(objective.n_params))
@@ -601,6 +618,15 @@ def test_kernels_refuse_arrays_of_different_lengths():
         products.multiply_columns(*arrays, long, short)
     with pytest.raises(ValueError, match="differ in length"):
         products.to_columns(*arrays[:3], *arrays[:2], short)
+    rows = np.arange(3), np.arange(3, dtype=columns.indptr.dtype), long
+    with pytest.raises(ValueError, match="no room for the rows"):
+        products.scale_rows(*arrays[:3], *rows, *arrays[:3])
+    with pytest.raises(ValueError, match="rows and results differ in length"):
+        products.scale_rows(*arrays[:3], *rows[:2], short, *arrays[:3])
+    with pytest.raises(ValueError, match="differ in length"):
+        products.multiply_twice(*arrays[:3], long, short, long)
+    with pytest.raises(ValueError, match="coefficients differ in length"):
+        products.multiply_twice(*arrays[:3], long, long, short)
     narrow = np.empty(3, columns.indptr.dtype)
     with pytest.raises(ValueError, match="column 2 is none of 2"):
         products.to_columns(*arrays[:3], narrow, *arrays[1:3])

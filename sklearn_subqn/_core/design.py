@@ -131,6 +131,11 @@ class Design:
         return self._size / max(self.n_rows, 1)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix."""
+        return bool(sparse.issparse(self._X))
+
+    @property
     def is_text_like(self) -> bool:
         """Whether the data are so sparse that rows are nearly orthogonal."""
         return self._is_sparser_than(_TEXT_SHARE)
@@ -416,11 +421,12 @@ class Design:
         """Return some of the columns of X."""
         return Columns(self, columns)
 
-    def gram_cost(self, n_columns: int) -> float:
+    def gram_cost(self, columns: Rows) -> float:
         """Return about how many products with X a Gram matrix of columns costs."""
         if sparse.issparse(self._X):
-            return self.row_size * (n_columns / self.n_features) ** 2 / 3.0
-        return n_columns * (n_columns / self.n_features) / 12.0
+            entries = self.row_size * float(self._column_shares[columns].sum())
+            return 0.5 * entries**2 / max(self.row_size, 1.0)
+        return len(columns) * (len(columns) / self.n_features) / 12.0
 
     def joint_gram_cost(self, n_coordinates: int) -> float:
         """Return the like for a matrix of coordinates of several scores."""

@@ -20,8 +20,9 @@ from .objective import Objective, Point
 # H is formed for so many features of sparse data at most.
 _MAX_GRAM = 1000
 
-# Forming H takes the time of this many sweeps over the columns for each entry of a row.
-_SWEEPS_PER_ENTRY = 2.0
+# Forming H takes the time of this many sweeps over the columns for each entry of a row:
+# of more, where features may be too many for H later, and columns are needed anyway.
+_SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
 
 # H of a multinomial model is formed for so many coordinates in any case, and in single
 # precision for more, of which memory holds so many, where it takes the time of so many
@@ -35,6 +36,12 @@ _SWEEPS = 30
 # Shares of a step that are tried, with coordinates set to zero that would change signs,
 # before the one that changes none.
 _SHARES = (1.0, 0.3)
+
+
+def by_columns_at_last(objective: Objective) -> bool:
+    """Whether models of one score per row may outgrow their matrix."""
+    design = objective.design
+    return design.is_sparse and design.n_features > _MAX_GRAM
 
 
 def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
@@ -192,7 +199,9 @@ class QuadraticModel:
         self._columns = columns = self._design.columns(features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
-        worth_it = _SWEEPS_PER_ENTRY * columns.row_size <= n_sweeps
+        at_last = by_columns_at_last(objective)
+        sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
+        worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
         small = len(features) <= _MAX_GRAM
         if K > 1:
             by_gram = forms_matrix(objective, len(coordinates))

@@ -12,7 +12,7 @@ import numpy as np
 from ..line_search import backtrack, rounding_of, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
-from ..quadratic import QuadraticModel, forms_matrix
+from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
 from .run import Iterate, Solver, Start
 from .sample import fractions, spread
 
@@ -266,11 +266,14 @@ def hessian_stride(objective: Objective, w: Floats, active: Rows) -> int:
 
     The estimate is off by about the square root of the number of parameters in use over
     that of rows; a row with several scores counts for some more. It pays where models
-    take the time of many products with X.
+    take the time of many products with X. Models by columns of one score per row leave
+    out the rows that matter least anyway.
     """
     k = objective.design.n_outputs or 1
     if k == 1:
-        cost = objective.design.gram_cost(len(active))
+        if by_columns_at_last(objective):
+            return 1
+        cost = objective.design.gram_cost(active)
     elif forms_matrix(objective, len(active)):
         cost = objective.design.joint_gram_cost(len(active))
     else:
