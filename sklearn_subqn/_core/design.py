@@ -547,7 +547,7 @@ class Columns:
     def __init__(self, design: Design, columns: Rows) -> None:
         self._design = design
         self._columns = columns
-        self.sparse = sparse.issparse(design._X)
+        self.sparse = design.is_sparse
         self.row_size = float(design._column_shares[columns].sum()) * design.row_size
 
     @cached_property

