@@ -9,6 +9,7 @@ from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
 from .multilabel import MultilabelHingeClassifier
 from .online import OnlineLBFGSClassifier, OnlineLBFGSRegressor
+from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
@@ -20,6 +21,7 @@ __all__ = [
     "BMRMOutlierDetector",
     "BMRMRanker",
     "BMRMRegressor",
+    "CoefficientPathDisplay",
     "ConvergenceDisplay",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
@@ -27,6 +29,7 @@ __all__ = [
     "MultilabelHingeClassifier",
     "OnlineLBFGSClassifier",
     "OnlineLBFGSRegressor",
+    "PathScoreDisplay",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
 ]

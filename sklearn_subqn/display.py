@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from ._core.solvers import History
+from ._plotting import axes
 from ._validation import check_option
 
 Floats = npt.NDArray[np.float64]
@@ -186,8 +187,7 @@ class ConvergenceDisplay:
         """
         check_option("x", x, list(_X_LABELS))
         check_option("kind", kind, list(_Y_LABELS))
-        if ax is None:
-            _, ax = _pyplot().subplots()
+        ax = axes(self, ax)
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_, self.bound_lines_ = [], []
         self.gap_areas_, self.phase_lines_ = [], []
@@ -270,17 +270,6 @@ class ConvergenceDisplay:
                 fontsize="small",
                 color=color,
             )
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "ConvergenceDisplay needs matplotlib. Install it with "
-            "`pip install matplotlib`."
-        ) from error
-    return plt
 
 
 def _positions(history: History, x: str) -> Floats:

@@ -2,8 +2,11 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,11 @@ def test_links(name):
         if "://" not in link and not link.startswith("#"):
             target = (ROOT / name).parent / link.partition("#")[0]
             assert target.exists(), f"{name} links to {link}"
+
+
+def test_pictures_are_drawn(tmp_path):
+    command = [sys.executable, ROOT / "examples" / "pictures.py", tmp_path]
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    subprocess.run(command, check=True, env=environment)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == {path.name for path in (ROOT / "docs" / "images").iterdir()}

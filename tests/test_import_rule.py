@@ -31,7 +31,7 @@ LEVELS = [
     ["_core.solvers.run"],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
-    ["_callbacks", "_validation"],
+    ["_callbacks", "_plotting", "_validation"],
     ["_estimator"],
     ["_bundle", "_classifier", "_joint", "_online"],
     ["_cv"],
@@ -73,7 +73,7 @@ RESERVED = {
         "_estimator",
         "[a-z]*",
     ],
-    "matplotlib": ["display"],
+    "matplotlib": ["_plotting"],
     "_core.losses": [
         "_core.online.losses",
         "_bundle",

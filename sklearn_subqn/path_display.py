@@ -1,0 +1,387 @@
+"""Pictures of regularization paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ._cv import check_alphas
+from ._plotting import axes
+from ._validation import check_number
+
+Floats = npt.NDArray[np.float64]
+
+
+class PathScoreDisplay:
+    """Scores on left-out samples along a path of ``alpha``.
+
+    It is recommended to use :meth:`from_estimator` to create a display. All parameters
+    are stored as attributes.
+
+    Parameters
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        The grid.
+    scores : ndarray of shape (n_folds, n_alphas)
+        Scores of each fold.
+    alpha : float, default=None
+        The value that was chosen, to be marked.
+    score_name : str, default=None
+        Name of the score, for the axis; "Score" if None.
+    estimator_name : str, default=None
+        Name of the estimator, for the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the plot.
+    figure_ : matplotlib Figure
+        Figure that contains it.
+    line_ : matplotlib Line2D
+        Means over the folds.
+    area_ : matplotlib PolyCollection
+        A standard deviation of the folds on both sides.
+    alpha_line_ : matplotlib Line2D or None
+        Vertical line at the value that was chosen.
+
+    See Also
+    --------
+    SubLBFGSLinearSVCCV, L1LogisticOWLQNCV : Estimators with such scores.
+    CoefficientPathDisplay : Coefficients along a path.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import L1LogisticOWLQNCV, PathScoreDisplay
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = L1LogisticOWLQNCV(alphas=5, cv=3, scoring="neg_log_loss").fit(X, y)
+    >>> display = PathScoreDisplay.from_estimator(clf)
+    >>> display.ax_.get_ylabel()
+    'neg_log_loss'
+    >>> plt.show()
+    """
+
+    ax_: Any
+    figure_: Any
+    line_: Any
+    area_: Any
+    alpha_line_: Any
+
+    def __init__(
+        self,
+        *,
+        alphas: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        alpha: float | None = None,
+        score_name: str | None = None,
+        estimator_name: str | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.scores = scores
+        self.alpha = alpha
+        self.score_name = score_name
+        self.estimator_name = estimator_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        score_name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+    ) -> PathScoreDisplay:
+        """Plot the ``scores_path_`` of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Fitted, with ``alphas_``, ``alpha_`` and ``scores_path_``; for a pipeline
+            pass its last step.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
+        name : str, default=None
+            Name for the legend; the class of the estimator if None.
+        score_name : str, default=None
+            Name of the score; its ``scoring`` if None, where that is a string.
+        line_kw, fill_kw : dict, default=None
+            Keyword arguments for ``Axes.plot`` of the means, and for
+            ``Axes.fill_between``.
+
+        Returns
+        -------
+        display : PathScoreDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError
+            If the estimator has no ``scores_path_``.
+        """
+        check_is_fitted(estimator, "scores_path_")
+        if score_name is None:
+            scoring = "accuracy" if estimator.scoring is None else estimator.scoring
+            score_name = scoring if isinstance(scoring, str) else None
+        display = cls(
+            alphas=estimator.alphas_,
+            scores=estimator.scores_path_,
+            alpha=estimator.alpha_,
+            score_name=score_name,
+            estimator_name=type(estimator).__name__ if name is None else name,
+        )
+        return display.plot(ax=ax, line_kw=line_kw, fill_kw=fill_kw)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        fill_kw: dict[str, Any] | None = None,
+    ) -> PathScoreDisplay:
+        """Plot the scores.
+
+        Parameters
+        ----------
+        ax, line_kw, fill_kw
+            As in :meth:`from_estimator`.
+        name : str, default=None
+            Name for the legend; ``estimator_name`` if None.
+
+        Returns
+        -------
+        self : PathScoreDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = axes(self, ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        scores = np.asarray(self.scores)
+        mean, deviation = scores.mean(axis=0), scores.std(axis=0)
+        label = self.estimator_name if name is None else name
+        style = {"marker": ".", "label": label} | (line_kw or {})
+        (self.line_,) = ax.plot(self.alphas, mean, **style)
+        color = self.line_.get_color()
+        style = {"alpha": 0.2, "color": color, "linewidth": 0.0} | (fill_kw or {})
+        self.area_ = ax.fill_between(
+            self.alphas, mean - deviation, mean + deviation, **style
+        )
+        self.alpha_line_ = None
+        if self.alpha is not None:
+            style = {"color": color, "linestyle": ":", "linewidth": 1.0}
+            self.alpha_line_ = ax.axvline(self.alpha, **style)
+        ax.set(xscale="log", xlabel="alpha", ylabel=self.score_name or "Score")
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend()
+        return self
+
+
+class CoefficientPathDisplay:
+    """Coefficients along a path of ``alpha``.
+
+    It is recommended to use :meth:`from_estimator` to create a display. All parameters
+    are stored as attributes.
+
+    Parameters
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        The grid.
+    coefs : ndarray of shape (n_alphas, n_features)
+        Coefficients for each of its values.
+    feature_names : sequence of str of length n_features, default=None
+        Names for the legend; "x0", "x1", ... if None.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the plot.
+    figure_ : matplotlib Figure
+        Figure that contains it.
+    lines_ : list of matplotlib Line2D
+        The coefficients that are named, the largest first.
+    other_lines_ : list of matplotlib Line2D
+        The others that are not zero everywhere.
+
+    See Also
+    --------
+    PathScoreDisplay : Scores along a path.
+
+    Notes
+    -----
+    Coefficients of features of different scales do not compare: standardize before.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import CoefficientPathDisplay, L1LogisticOWLQN
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = L1LogisticOWLQN()
+    >>> alphas = clf.alpha_max(X, y) * np.geomspace(1, 1e-3, 20)
+    >>> display = CoefficientPathDisplay.from_estimator(clf, X, y, alphas)
+    >>> display.coefs.shape
+    (20, 20)
+    >>> plt.show()
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+    other_lines_: list[Any]
+
+    def __init__(
+        self,
+        *,
+        alphas: npt.ArrayLike,
+        coefs: npt.ArrayLike,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self.alphas = alphas
+        self.coefs = coefs
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        alphas: npt.ArrayLike,
+        *,
+        target: int | None = None,
+        n_named: int = 10,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+        **fit_params: Any,
+    ) -> CoefficientPathDisplay:
+        """Fit a path and plot its coefficients.
+
+        A clone of the estimator is fitted for each value, from the largest to the
+        smallest, each time from the solution of the one before.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            Linear, with parameters ``alpha`` and ``warm_start``. It is not changed.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Its targets.
+        alphas : array-like of shape (n_alphas,)
+            The grid.
+        target : int, default=None
+            The row of ``coef_``, where there are several: that of a class, label or
+            output.
+        n_named : int, default=10
+            So many coefficients, which are the largest anywhere on the path, have
+            colors and names; the others are gray.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
+        line_kw : dict, default=None
+            Keyword arguments for ``Axes.plot`` of the coefficients that are named.
+        **fit_params
+            For ``fit``, such as ``sample_weight``.
+
+        Returns
+        -------
+        display : CoefficientPathDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If the estimator has no such parameters, a parameter or data are not
+            acceptable, or there are several rows of ``coef_`` and no ``target``.
+        """
+        parameters = estimator.get_params(deep=False)
+        if not {"alpha", "warm_start"} <= parameters.keys():
+            raise ValueError(
+                "estimator must have parameters alpha and warm_start; "
+                f"{type(estimator).__name__} has not."
+            )
+        check_number("n_named", n_named, low=0, integer=True)
+        grid = check_alphas(np.atleast_1d(alphas))
+        model = clone(estimator).set_params(warm_start=True)
+        coefs = []
+        for alpha in grid:
+            model.set_params(alpha=float(alpha)).fit(X, y, **fit_params)
+            coefs.append(_row_of(model.coef_, target))
+        display = cls(
+            alphas=grid,
+            coefs=np.array(coefs),
+            feature_names=getattr(model, "feature_names_in_", None),
+        )
+        return display.plot(n_named=n_named, ax=ax, line_kw=line_kw)
+
+    def plot(
+        self,
+        *,
+        n_named: int = 10,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> CoefficientPathDisplay:
+        """Plot the coefficients.
+
+        Parameters
+        ----------
+        n_named, ax, line_kw
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        self : CoefficientPathDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = axes(self, ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        coefs = np.asarray(self.coefs)
+        largest = np.abs(coefs).max(axis=0)
+        used = np.argsort(-largest, kind="stable")[: np.count_nonzero(largest)]
+        named, others = used[:n_named], used[n_named:]
+        style = {"color": "0.8", "linewidth": 0.8}
+        self.other_lines_ = []
+        if len(others):
+            self.other_lines_ += ax.plot(self.alphas, coefs[:, others], **style)
+        self.lines_ = []
+        for j in named:
+            label = f"x{j}" if self.feature_names is None else self.feature_names[j]
+            style = {"label": label} | (line_kw or {})
+            self.lines_ += ax.plot(self.alphas, coefs[:, j], **style)
+        ax.set(xscale="log", xlabel="alpha", ylabel="Coefficients")
+        if self.lines_:
+            ax.legend(fontsize="small", loc="upper right", ncols=2)
+        return self
+
+
+def _row_of(coef: Any, target: int | None) -> Floats:
+    """Return the coefficients of one target, or the only ones, as a new array."""
+    if sparse.issparse(coef):
+        coef = coef.toarray()
+    rows = np.atleast_2d(coef)
+    if len(rows) == 1 and target is None:
+        target = 0
+    if target not in range(len(rows)):
+        raise ValueError(
+            f"target must be one of 0 to {len(rows) - 1}, the rows of coef_; "
+            f"got {target!r}."
+        )
+    return np.array(rows[target], dtype=np.float64)
