@@ -22,7 +22,7 @@ from sklearn_subqn import (
 
 
 def convergence():
-    """A fit with its lower bound, and the gaps of several solvers."""
+    """Draw a fit with its lower bound, and the gaps of several solvers."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     X, y = make_unscaled()
     clf = SubLBFGSLinearSVC(alpha=1e-4, tol=1e-6).fit(X, y)
@@ -41,7 +41,7 @@ def convergence():
 
 
 def paths():
-    """Coefficients and scores of sparse logistic regression along a path."""
+    """Draw coefficients and scores of sparse logistic regression along a path."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     X, y = make_classification(
         2_000, 60, n_informative=8, n_redundant=0, flip_y=0.1, random_state=0
