@@ -66,7 +66,7 @@ def kink_objective(seed, n=5, d=3, **options):
 
 def subdifferential_vertices(objective, w):
     """All extreme points of the subdifferential of a hinge objective at w (3.27)."""
-    X = objective.design._X
+    X = objective.design.X
     y, weights = objective.targets, objective.weights
     coef, intercept = objective.design.split(w)
     violations = 1.0 - y * (X @ coef + intercept)

@@ -183,7 +183,7 @@ def test_start_with_all_rows_on_the_margin(seed, fit_intercept):
     hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
     bundle = CutBundle(objective)
     result = run(subbfgs(objective, w, hessian), tol=1e-6, max_iter=100, bundle=bundle)
-    X, y = objective.design._X, objective.targets
+    X, y = objective.design.X, objective.targets
     if fit_intercept:
         lower, upper = svc_bounds(X, y, objective.weights, objective.alpha)
     else:
@@ -197,7 +197,7 @@ def without_intercept(objective):
     options = {"fit_intercept": False, "tol": 1e-9, "max_iter": 10**6}
     peer = LinearSVC(loss="hinge", C=1.0, random_state=0, **options)
     weights = objective.weights / objective.alpha
-    peer.fit(objective.design._X, objective.targets, sample_weight=weights)
+    peer.fit(objective.design.X, objective.targets, sample_weight=weights)
     return objective.at(peer.coef_[0]).value
 
 

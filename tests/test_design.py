@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn._core import design as design_module
+from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.design import Design
 
 
@@ -132,7 +133,7 @@ def test_adjoint(n, d, n_outputs, fit_intercept, n_threads, container, share):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_weighted_products_of_columns(container, n_threads, fit_intercept, monkeypatch):
     # Blocks of a few rows.
-    monkeypatch.setattr(design_module, "_DENSE_BYTES", 300)
+    monkeypatch.setattr(design_module, "DENSE_BYTES", 300)
     X = sparse_data()
     design = Design(
         CONTAINERS[container](X), fit_intercept=fit_intercept, n_threads=n_threads
@@ -204,7 +205,7 @@ def test_subsets_share_the_threads():
 def test_products_with_some_rows(container, n_threads, copy, monkeypatch):
     # Blocks of a few rows.
     monkeypatch.setattr(design_module, "_PROMOTED_BYTES", 300)
-    monkeypatch.setattr(design_module, "_BLOCK_BYTES", 300)
+    monkeypatch.setattr(design_module, "BLOCK_BYTES", 300)
     X, rows = sparse_data(), np.array([1, 2, 5, 7, 8, 13, 22])
     design = Design(CONTAINERS[container](X), n_threads=n_threads)
     subset = design.rows(rows, copy=copy)
@@ -285,7 +286,7 @@ def test_columns_in_which_parameters_vanish_take_no_part(container, fit_intercep
     assert_allclose(design.forward(w), expected, atol=1e-14)
     assert design.passes == 1.0
     # Columns are there once they have been asked for.
-    design.columns(np.arange(7)).take(np.arange(2))
+    Columns(design, np.arange(7)).take(np.arange(2))
     assert_allclose(design.forward(w), expected, atol=1e-14)
     share = np.count_nonzero(X[:, [1, 4, 5]]) / np.count_nonzero(X)
     assert design.passes == pytest.approx(1.0 + share)
@@ -329,7 +330,7 @@ def test_rows(container):
 @pytest.mark.parametrize("n", [5, 23])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_products_of_rows_with_each_other(container, n, monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.design._DENSE_BYTES", 64)
+    monkeypatch.setattr("sklearn_subqn._core.design.DENSE_BYTES", 64)
     X = sparse_data(n=n)
     design = Design(CONTAINERS[container](X))
     rows = np.array([4, 0, 3])

@@ -216,7 +216,7 @@ def test_direction_at_kinks_of_the_hinge(seed, fit_intercept):
 def test_fails_at_the_optimum_of_a_hinge_objective():
     """Two opposite rows x = ±1 on the margin of their separating hyperplane."""
     objective, _ = kink_objective(0, n=2, d=2)
-    objective.design._X[:] = [[1.0, 0.0], [-1.0, 0.0]]
+    objective.design.X[:] = [[1.0, 0.0], [-1.0, 0.0]]
     objective.targets[:] = 1.0, -1.0
     w = np.array([1.0, 0.0])
     assert objective.alpha < 1.0

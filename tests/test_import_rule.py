@@ -67,6 +67,7 @@ RESERVED = {
         "[a-z]*",
     ],
     "scipy.sparse": [
+        "_core.columns",
         "_core.design",
         "_core.row_sweeps",
         "_validation",
@@ -82,6 +83,7 @@ RESERVED = {
         "[a-z]*",
     ],
     "_core.design": [
+        "_core.columns",
         "_core.objective",
         "_core.row_sweeps",
         "_bundle",

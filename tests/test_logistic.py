@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
 from sklearn_subqn._core import column_step, quadratic
-from sklearn_subqn._core import design as design_module
+from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.losses import Logistic, Softmax
@@ -408,7 +408,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     point = settle(objective.at(w))
     if in_single:
         monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
-    monkeypatch.setattr(design_module, "_DENSE_BYTES", 1000)
+    monkeypatch.setattr("sklearn_subqn._core.columns.DENSE_BYTES", 1000)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
     model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0, 0.01)
@@ -459,7 +459,7 @@ def test_models_without_any_use_of_their_columns():
             sparse.csr_array(X), y, alpha=10.0, fit_intercept=fit_intercept
         )
         point = settle(objective.origin())
-        columns = objective.design.columns(np.arange(12))
+        columns = Columns(objective.design, np.arange(12))
         added = quadratic.damping(point, 6.0)
         step = quadratic.BlockStep(
             columns, point.curvature, added, 10.0, 0.0, int(fit_intercept)

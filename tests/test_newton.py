@@ -65,7 +65,7 @@ def point_with_curvature(
 
 def dense_hessian(point, rows, width=None):
     o = point.objective
-    X = o.design._X.toarray() if sparse.issparse(o.design._X) else o.design._X
+    X = o.design.X.toarray() if sparse.issparse(o.design.X) else o.design.X
     if o.design.fit_intercept:
         X = np.column_stack([X, np.ones(len(X))])
     h = (2.0 if width is None else 1.0 / width) * o.weights * rows

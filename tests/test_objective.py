@@ -210,7 +210,7 @@ def test_infimum_of_the_risk_is_zero(loss):
 
 def test_products_with_the_data():
     objective, w = kink_objective(0, n=20, d=3)
-    X = objective.design._X
+    X = objective.design.X
     # Two of twenty rows on the margin.
     X[2:, 0] *= 2.0
     point = objective.at(w)
@@ -265,7 +265,7 @@ def test_gradients_are_updated_by_the_rows_that_changed():
     line = point.along(-point.gradient)
     new = line.point(1.5 * line.restriction.kinks.min())
     before = objective.passes
-    assert_allclose(new.risk_gradient, objective.design._X.T @ new.dual, atol=1e-14)
+    assert_allclose(new.risk_gradient, objective.design.X.T @ new.dual, atol=1e-14)
     assert objective.passes == pytest.approx(before + 0.01)
 
 

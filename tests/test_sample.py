@@ -84,7 +84,7 @@ def test_a_sample_of_one_class_misleads_nobody():
 def test_history_begins_at_the_origin():
     objective = tall()
     model = SubLBFGSLinearSVC(1e-3, fit_intercept=False)
-    model.fit(objective.design._X, objective.targets)
+    model.fit(objective.design.X, objective.targets)
     history = model.history_[0]
     assert history.phase[0] == "sample"
     assert set(history.phase[1:]) == {"near rows"}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .columns import Columns
 from .kernels import coordinate_descent, products
 from .losses._base import Curvature, Floats, Mask, Rows
 
@@ -346,7 +347,7 @@ class ColumnStep(ByColumns):
 
     def __init__(
         self,
-        columns: Any,
+        columns: Columns,
         h: Floats,
         needed: Mask,
         negligible: float,
@@ -464,7 +465,7 @@ class BlockStep(ByColumns):
 
     def __init__(
         self,
-        columns: Any,
+        columns: Columns,
         curvature: Curvature,
         added: Floats,
         l1: float,

@@ -1,7 +1,7 @@
 """The linear map from parameters to scores and its adjoint.
 
-The only file that knows intercept columns, row blocks and threads, and, beside the
-sweeps over rows, the only one that knows dense from sparse.
+The only file that knows intercept columns, row blocks and threads, and, beside
+``columns`` and the sweeps over rows, the only one that knows dense from sparse.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from .kernels import gram, products
-from .losses._base import Floats, Mask, Rows
+from .losses._base import Floats, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.
@@ -49,11 +49,11 @@ _PAIRS_SHARE = 0.3
 _COUNTED = 100_000
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.
-_DENSE_BYTES = 1 << 24
+DENSE_BYTES = 1 << 24
 
 # Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
 # core's cache.
-_BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 20
 
 
 class Design:
@@ -78,6 +78,8 @@ class Design:
 
     Attributes
     ----------
+    X : ndarray, CSR array or rows of one
+        The data.
     n_rows, n_features, n_params : int
         n, d and q. The parameters w of shape (q,) hold W of shape (d, k) in C order,
         then b of shape (k,).
@@ -107,11 +109,11 @@ class Design:
         self._parent = parent
         # Rows of compact arrays are compact.
         compact = not sparse.issparse(X) or parent is not None
-        self._X = X if compact else _compact_csr(X)
-        self._size = max(self._X.nnz if sparse.issparse(X) else self._X.size, 1)
-        self._promote = self._X.dtype != np.float64
-        self._in_blocks = self._promote or isinstance(self._X, _SomeRows)
-        self._is_narrow = self._promote and sparse.issparse(self._X)
+        self.X = X if compact else _compact_csr(X)
+        self._size = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
+        self._promote = self.X.dtype != np.float64
+        self._in_blocks = self._promote or isinstance(self.X, _SomeRows)
+        self._is_narrow = self._promote and sparse.issparse(self.X)
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
@@ -122,7 +124,7 @@ class Design:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the entries of X."""
-        dtype: np.dtype[Any] = self._X.dtype
+        dtype: np.dtype[Any] = self.X.dtype
         return dtype
 
     @property
@@ -133,7 +135,7 @@ class Design:
     @property
     def is_sparse(self) -> bool:
         """Whether X is a sparse matrix."""
-        return bool(sparse.issparse(self._X))
+        return bool(sparse.issparse(self.X))
 
     @property
     def is_text_like(self) -> bool:
@@ -148,9 +150,9 @@ class Design:
     @property
     def nbytes(self) -> int:
         """Size of the arrays of X in bytes."""
-        if sparse.issparse(self._X):
-            return sum(a.nbytes for a in (self._X.data, *_index_arrays(self._X)))
-        return int(self._X.nbytes)
+        if sparse.issparse(self.X):
+            return sum(a.nbytes for a in (self.X.data, *_index_arrays(self.X)))
+        return int(self.X.nbytes)
 
     def zero_scores(self) -> Floats:
         """Return the scores of w = 0."""
@@ -163,13 +165,13 @@ class Design:
         Once X is known by columns, those in which w vanishes take no part.
         """
         coef, intercept = self.split(w)
-        if "_by_columns" in vars(self) and coef.ndim == 1 and len(self._parts) == 1:
+        if "by_columns" in vars(self) and coef.ndim == 1 and len(self._parts) == 1:
             columns = np.flatnonzero(coef)
             share = self._share_of(columns)
             if share <= _COLUMNS_SHARE:
                 self.passes += share
                 scores = np.full(self.n_rows, float(intercept))
-                X = self._by_columns
+                X = self.by_columns
                 arrays = X.indptr, X.indices, X.data
                 products.add_columns(*arrays, columns, coef[columns], scores)
                 return scores
@@ -199,7 +201,7 @@ class Design:
             nonzero = nonzero.any(axis=1)
         if np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows:
             rows = np.flatnonzero(nonzero)
-            if sparse.issparse(self._X) and dual.ndim == 1 and len(self._parts) == 1:
+            if sparse.issparse(self.X) and dual.ndim == 1 and len(self._parts) == 1:
                 return self._add_rows(rows, dual[rows])
             subset = self.rows(rows, copy=False)
             self.count(subset)
@@ -209,7 +211,7 @@ class Design:
 
     def _add_rows(self, rows: Rows, dual: Floats) -> Floats:
         """Return the product with entries u of some rows of a sparse X."""
-        X = self._X
+        X = self.X
         sizes = X.indptr[rows + 1] - X.indptr[rows]
         self.passes += int(sizes.sum()) / self._size
         v = np.zeros(self.n_params)
@@ -228,10 +230,10 @@ class Design:
             Whether to copy rows of a dense X now, for several products, or block by
             block in each product, which takes no memory.
         """
-        if sparse.issparse(self._X):
-            subset = self._X[rows]
+        if sparse.issparse(self.X):
+            subset = self.X[rows]
         else:
-            subset = _SomeRows(self._X, rows)
+            subset = _SomeRows(self.X, rows)
             if copy:
                 subset = subset.copy()
         return Design(
@@ -251,13 +253,13 @@ class Design:
         rows : ndarray of int
         further : ndarray of shape (m, d)
         """
-        dtype = self._X.dtype
-        if sparse.issparse(self._X):
-            parts = [self._X[rows], sparse.csr_array(further.astype(dtype))]
+        dtype = self.X.dtype
+        if sparse.issparse(self.X):
+            parts = [self.X[rows], sparse.csr_array(further.astype(dtype))]
             X = sparse.vstack(parts, format="csr")
         else:
             X = np.empty((len(rows) + len(further), self.n_features), dtype)
-            self._X.take(rows, axis=0, mode="clip", out=X[: len(rows)])
+            self.X.take(rows, axis=0, mode="clip", out=X[: len(rows)])
             X[len(rows) :] = further
         return Design(
             X,
@@ -284,7 +286,7 @@ class Design:
 
         def multiply(bounds: tuple[int, int]) -> Floats:
             total = np.zeros((q, q))
-            add(total, _row_view(self._X, *bounds), weights[slice(*bounds)])
+            add(total, _row_view(self.X, *bounds), weights[slice(*bounds)])
             return total
 
         half = sum(self._each(multiply, self._bounds))
@@ -300,12 +302,12 @@ class Design:
             return self._row_gram[np.ix_(rows, rows)]
         subset = self.rows(rows)
         self.count(subset)
-        return _products_of_rows(subset._X)
+        return _products_of_rows(subset.X)
 
     @cached_property
     def _row_gram(self) -> Floats:
         self.passes += 1.0
-        return _products_of_rows(self._X)
+        return _products_of_rows(self.X)
 
     def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
         """Add half of the products of the columns, by row pairs of stored entries."""
@@ -321,11 +323,11 @@ class Design:
         """Add half of the products of the columns, by BLAS on blocks of the rows."""
         d = self.n_features
         # Blocks stay in the cache, unless the columns are many: then few rows are slow.
-        n_bytes = min(max(_BLOCK_BYTES, 64 * d * d), _DENSE_BYTES)
+        n_bytes = min(max(BLOCK_BYTES, 64 * d * d), DENSE_BYTES)
         n_rows = max(1, int(n_bytes / 8 / max(d, 1)))
         for a in range(0, len(weights), n_rows):
             root = np.sqrt(weights[a : a + n_rows])
-            scaled = _dense(block[a : a + n_rows]) * root[:, np.newaxis]
+            scaled = dense_rows(block[a : a + n_rows]) * root[:, np.newaxis]
             total[:d, :d] += 0.5 * (scaled.T @ scaled)
             if self.fit_intercept:
                 total[d, :d] += scaled.T @ root
@@ -344,12 +346,12 @@ class Design:
         self.passes += 1.0
         k = self.n_outputs or 1
         d = self.n_features + self.fit_intercept
-        n_rows = max(1, int(_DENSE_BYTES / 8 / max(d, 1)))
+        n_rows = max(1, int(DENSE_BYTES / 8 / max(d, 1)))
         blocks = np.zeros((k, k, d, d))
         for a in range(0, self.n_rows, n_rows):
             rows = slice(a, min(a + n_rows, self.n_rows))
             X = np.ones((rows.stop - a, d))
-            X[:, : self.n_features] = _dense(self._X[rows])
+            X[:, : self.n_features] = dense_rows(self.X[rows])
             add(X, rows, blocks)
         for j in range(k):
             blocks[j + 1 :, j] = blocks[j, j + 1 :]
@@ -386,7 +388,7 @@ class Design:
             return self._parent.spectrum
         step = -(-self.n_rows // _SPECTRUM_ROWS)
         X = np.ones((-(-self.n_rows // step), self.n_features + self.fit_intercept))
-        X[:, : self.n_features] = _dense(self._X[::step])
+        X[:, : self.n_features] = dense_rows(self.X[::step])
         self.passes += len(X) / max(self.n_rows, 1)
         values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
         return np.maximum(values, 0.0) / len(X), vectors
@@ -394,9 +396,9 @@ class Design:
     @cached_property
     def matrix(self) -> Any:
         """X of shape (n, d), each entry stored once, for kernels that visit rows."""
-        if not sparse.issparse(self._X) or self._X.has_canonical_format:
-            return self._X
-        X = self._X.copy()
+        if not sparse.issparse(self.X) or self.X.has_canonical_format:
+            return self.X
+        X = self.X.copy()
         X.sum_duplicates()
         return X
 
@@ -417,15 +419,14 @@ class Design:
         """Mean squared norm of the rows."""
         return float(self.squares.sum()) / max(self.n_rows, 1)
 
-    def columns(self, columns: Rows) -> Columns:
-        """Return some of the columns of X."""
-        return Columns(self, columns)
+    def entries_in(self, columns: Rows) -> float:
+        """Return the mean number of stored entries in a row of some columns, about."""
+        return float(self._column_shares[columns].sum()) * self.row_size
 
     def gram_cost(self, columns: Rows) -> float:
         """Return about how many products with X a Gram matrix of columns costs."""
-        if sparse.issparse(self._X):
-            entries = self.row_size * float(self._column_shares[columns].sum())
-            return 0.5 * entries**2 / max(self.row_size, 1.0)
+        if sparse.issparse(self.X):
+            return 0.5 * self.entries_in(columns) ** 2 / max(self.row_size, 1.0)
         return len(columns) * (len(columns) / self.n_features) / 12.0
 
     def joint_gram_cost(self, n_coordinates: int) -> float:
@@ -434,9 +435,9 @@ class Design:
         return n_coordinates**2 / entries / 40.0
 
     @cached_property
-    def _by_columns(self) -> Any:
+    def by_columns(self) -> Any:
         """The columns of a sparse X one after the other (CSC)."""
-        X = self._X
+        X = self.X
         indptr = np.empty(self.n_features + 1, X.indptr.dtype)
         indices, data = np.empty_like(X.indices), np.empty_like(X.data)
         products.to_columns(X.indptr, X.indices, X.data, indptr, indices, data)
@@ -446,16 +447,16 @@ class Design:
 
     def _share_of(self, columns: Rows) -> float:
         """Return the share of the stored entries in some columns of a sparse X."""
-        ends = self._by_columns.indptr
+        ends = self.by_columns.indptr
         return int((ends[columns + 1] - ends[columns]).sum()) / max(int(ends[-1]), 1)
 
     @cached_property
     def _column_shares(self) -> Floats:
         """Shares of the stored entries in the columns, of a sparse X about those."""
-        if not sparse.issparse(self._X):
+        if not sparse.issparse(self.X):
             return np.full(self.n_features, 1.0 / max(self.n_features, 1))
         step = -(-self._size // _COUNTED)
-        counts = np.bincount(self._X.indices[::step], minlength=self.n_features)
+        counts = np.bincount(self.X.indices[::step], minlength=self.n_features)
         return counts / max(counts.sum(), 1)
 
     def split(self, w: Floats) -> tuple[Floats, Floats | float]:
@@ -467,7 +468,7 @@ class Design:
         return coef.reshape(shape), intercept if self.fit_intercept else 0.0
 
     def _is_sparser_than(self, share: float) -> bool:
-        return sparse.issparse(self._X) and self.row_size < share * self.n_features
+        return sparse.issparse(self.X) and self.row_size < share * self.n_features
 
     def _adjoint(self, dual: Floats) -> Floats:
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
@@ -495,13 +496,13 @@ class Design:
     def _blocks(self, start: int, stop: int) -> Iterable[tuple[int, int, Any]]:
         """Yield (first row, last row, view) for the products of one thread."""
         if not self._in_blocks:
-            yield start, stop, _row_view(self._X, start, stop)
+            yield start, stop, _row_view(self.X, start, stop)
             return
         row_size = max(1, self._size // max(1, self.n_rows))
         n_rows = max(1, _PROMOTED_BYTES // 8 // row_size)
         for a in range(start, stop, n_rows):
             b = min(a + n_rows, stop)
-            yield a, b, _row_view(self._X, a, b)
+            yield a, b, _row_view(self.X, a, b)
 
     def _float64(self, block: Any) -> Any:
         if isinstance(block, _SomeRows):
@@ -527,135 +528,8 @@ class _SomeRows:
         return self._X.take(self._rows, axis=0, mode="clip")
 
 
-class Columns:
-    """Some columns A of a design's X, without intercepts.
-
-    Parameters
-    ----------
-    design : Design
-    columns : ndarray of shape (m,)
-        Their indices in X.
-
-    Attributes
-    ----------
-    sparse : bool
-        Whether X is sparse.
-    row_size : float
-        Mean number of stored entries in a row, of a sparse X about that.
-    """
-
-    def __init__(self, design: Design, columns: Rows) -> None:
-        self._design = design
-        self._columns = columns
-        self.sparse = design.is_sparse
-        self.row_size = float(design._column_shares[columns].sum()) * design.row_size
-
-    @cached_property
-    def block(self) -> Any:
-        """A, an ndarray or a CSC array of shape (n, m)."""
-        if len(self._columns) == self._design.n_features:
-            return self._matrix
-        return self._matrix[:, self._columns]
-
-    @cached_property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """Arrays indptr, indices and data of a CSC matrix that has the columns."""
-        columns = self._matrix if self.sparse else sparse.csc_array(self.block)
-        return columns.indptr, columns.indices, columns.data
-
-    @property
-    def positions(self) -> Rows:
-        """Where the columns are in it."""
-        return self._columns if self.sparse else np.arange(len(self._columns))
-
-    def take(self, which: Rows) -> Any:
-        """Return some of the columns, as a CSC array of float64."""
-        indptr, indices, data = self.arrays
-        shape = (self._design.n_rows, len(indptr) - 1)
-        matrix = sparse.csc_array((data, indices, indptr), shape=shape)
-        return matrix[:, self.positions[which]].astype(np.float64, copy=False)
-
-    def scaled(
-        self, scales: Floats, kept: Mask
-    ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
-        """Return some of the rows of diag(scales) A.
-
-        As the arrays of its CSC format, and the squared norms of its columns and of
-        what they are without.
-        """
-        indptr, indices, data = self.arrays
-        size = int(np.diff(indptr)[self.positions].sum())
-        rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(indices.dtype)
-        own = np.empty(len(self.positions) + 1, indptr.dtype)
-        scaled = own, np.empty(size, indices.dtype), np.empty(size)
-        squares = np.empty((2, len(self.positions)))
-        products.scale_columns(
-            indptr, indices, data, self.positions, scales, rows, *scaled, squares
-        )
-        end = own[-1]
-        return (own, scaled[1][:end], scaled[2][:end]), (squares[0], squares[1])
-
-    def scaled_rows(
-        self, which: Rows, scales: Floats, rows: Rows
-    ) -> tuple[Any, Any, Any]:
-        """Return rows of some columns, as the arrays of their CSR format.
-
-        Parameters
-        ----------
-        which : ndarray of int
-            The columns.
-        scales : ndarray of shape (n_rows,)
-            Factors of the rows.
-        rows : ndarray of shape (n_rows,)
-        """
-        X = self._design.matrix
-        positions = np.full(X.shape[1], -1, X.indices.dtype)
-        positions[self._columns[which]] = np.arange(len(which))
-        size = int((X.indptr[rows + 1] - X.indptr[rows]).sum()) + 1
-        own = np.empty(len(rows) + 1, X.indptr.dtype)
-        indices, data = np.empty(size, X.indices.dtype), np.empty(size)
-        products.scale_rows(
-            X.indptr, X.indices, X.data, rows, positions, scales, own, indices, data
-        )
-        return own, indices[: own[-1]], data[: own[-1]]
-
-    def adjoint(self, dual: Floats) -> Floats:
-        """Return the product of the transpose with u of shape (n,), in float64."""
-        if self.sparse:
-            return self._design._adjoint(dual)[self._columns]
-        return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
-
-    @property
-    def _matrix(self) -> Any:
-        return self._design._by_columns if self.sparse else self._design._X
-
-    def dense_blocks(self) -> Iterable[tuple[slice, Floats]]:
-        """Yield slices of the rows, and the columns there as an array of float64."""
-        X, m = self._design._X, len(self._columns)
-        n_rows = max(1, int(_DENSE_BYTES / 8 / max(m, 1)))
-        for start in range(0, self._design.n_rows, n_rows):
-            rows = slice(start, min(start + n_rows, self._design.n_rows))
-            yield rows, _dense(X[rows][:, self._columns])
-
-    def gram(self, weights: Floats) -> Floats:
-        """Return Aᵀ diag(weights) A, of shape (m, m)."""
-        m = len(self._columns)
-        total = np.zeros((m, m))
-        if self.sparse:
-            X = self._design._X
-            position = np.full(X.shape[1], -1, dtype=X.indices.dtype)
-            position[self._columns] = np.arange(m)
-            gram.add_half(X.data, X.indices, X.indptr, weights, position, total)
-            return total + total.T
-        roots = np.sqrt(weights)[:, np.newaxis]
-        n_rows = max(1, int(_BLOCK_BYTES / 8 / max(m, 1)))
-        for start in range(0, self._design.n_rows, n_rows):
-            rows = self.block[start : start + n_rows] * roots[start : start + n_rows]
-            total += rows.T @ rows
-        return total
-
-
-def _dense(rows: Any) -> Floats:
+def dense_rows(rows: Any) -> Floats:
+    """Return rows of X as an array of float64."""
     if sparse.issparse(rows):
         rows = rows.toarray()
     elif isinstance(rows, _SomeRows):
@@ -671,7 +545,7 @@ def _products_of_rows(X: Any) -> Floats:
     if X.dtype == np.float64:
         return np.asarray(X @ X.T)
     total = np.zeros((len(X), len(X)))
-    width = max(1, _DENSE_BYTES // 8 // max(len(X), 1))
+    width = max(1, DENSE_BYTES // 8 // max(len(X), 1))
     for start in range(0, X.shape[1], width):
         block = X[:, start : start + width].astype(np.float64)
         total += block @ block.T

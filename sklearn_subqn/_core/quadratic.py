@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from .column_step import BlockStep, ByColumns, ColumnStep
+from .columns import Columns
 from .kernels import coordinate_descent
 from .losses._base import Floats, Mask, Rows
 from .objective import Objective, Point
@@ -196,7 +197,7 @@ class QuadraticModel:
         self._n_outputs = K = self._design.n_outputs or 1
         features = coordinates if K == 1 else np.unique(coordinates // K)
         self._features = features
-        self._columns = columns = self._design.columns(features)
+        self._columns = columns = Columns(self._design, features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
         at_last = by_columns_at_last(objective)

@@ -1,0 +1,142 @@
+"""Some of the columns of X, for methods that go by features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .design import BLOCK_BYTES, DENSE_BYTES, Design, dense_rows
+from .kernels import gram, products
+from .losses._base import Floats, Mask, Rows
+
+
+class Columns:
+    """Some columns A of a design's X, without intercepts.
+
+    Parameters
+    ----------
+    design : Design
+    columns : ndarray of shape (m,)
+        Their indices in X.
+
+    Attributes
+    ----------
+    sparse : bool
+        Whether X is sparse.
+    row_size : float
+        Mean number of stored entries in a row, of a sparse X about that.
+    """
+
+    def __init__(self, design: Design, columns: Rows) -> None:
+        self._design = design
+        self._columns = columns
+        self.sparse = design.is_sparse
+        self.row_size = design.entries_in(columns)
+
+    @cached_property
+    def block(self) -> Any:
+        """A, an ndarray or a CSC array of shape (n, m)."""
+        if len(self._columns) == self._design.n_features:
+            return self._matrix
+        return self._matrix[:, self._columns]
+
+    @cached_property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Arrays indptr, indices and data of a CSC matrix that has the columns."""
+        columns = self._matrix if self.sparse else sparse.csc_array(self.block)
+        return columns.indptr, columns.indices, columns.data
+
+    @property
+    def positions(self) -> Rows:
+        """Where the columns are in it."""
+        return self._columns if self.sparse else np.arange(len(self._columns))
+
+    def take(self, which: Rows) -> Any:
+        """Return some of the columns, as a CSC array of float64."""
+        indptr, indices, data = self.arrays
+        shape = (self._design.n_rows, len(indptr) - 1)
+        matrix = sparse.csc_array((data, indices, indptr), shape=shape)
+        return matrix[:, self.positions[which]].astype(np.float64, copy=False)
+
+    def scaled(
+        self, scales: Floats, kept: Mask
+    ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
+        """Return some of the rows of diag(scales) A.
+
+        As the arrays of its CSC format, and the squared norms of its columns and of
+        what they are without.
+        """
+        indptr, indices, data = self.arrays
+        size = int(np.diff(indptr)[self.positions].sum())
+        rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(indices.dtype)
+        own = np.empty(len(self.positions) + 1, indptr.dtype)
+        scaled = own, np.empty(size, indices.dtype), np.empty(size)
+        squares = np.empty((2, len(self.positions)))
+        products.scale_columns(
+            indptr, indices, data, self.positions, scales, rows, *scaled, squares
+        )
+        end = own[-1]
+        return (own, scaled[1][:end], scaled[2][:end]), (squares[0], squares[1])
+
+    def scaled_rows(
+        self, which: Rows, scales: Floats, rows: Rows
+    ) -> tuple[Any, Any, Any]:
+        """Return rows of some columns, as the arrays of their CSR format.
+
+        Parameters
+        ----------
+        which : ndarray of int
+            The columns.
+        scales : ndarray of shape (n_rows,)
+            Factors of the rows.
+        rows : ndarray of shape (n_rows,)
+        """
+        X = self._design.matrix
+        positions = np.full(X.shape[1], -1, X.indices.dtype)
+        positions[self._columns[which]] = np.arange(len(which))
+        size = int((X.indptr[rows + 1] - X.indptr[rows]).sum()) + 1
+        own = np.empty(len(rows) + 1, X.indptr.dtype)
+        indices, data = np.empty(size, X.indices.dtype), np.empty(size)
+        products.scale_rows(
+            X.indptr, X.indices, X.data, rows, positions, scales, own, indices, data
+        )
+        return own, indices[: own[-1]], data[: own[-1]]
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the product of the transpose with u of shape (n,), in float64."""
+        if self.sparse:
+            return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
+        return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
+
+    @property
+    def _matrix(self) -> Any:
+        return self._design.by_columns if self.sparse else self._design.X
+
+    def dense_blocks(self) -> Iterable[tuple[slice, Floats]]:
+        """Yield slices of the rows, and the columns there as an array of float64."""
+        X, m = self._design.X, len(self._columns)
+        n_rows = max(1, int(DENSE_BYTES / 8 / max(m, 1)))
+        for start in range(0, self._design.n_rows, n_rows):
+            rows = slice(start, min(start + n_rows, self._design.n_rows))
+            yield rows, dense_rows(X[rows][:, self._columns])
+
+    def gram(self, weights: Floats) -> Floats:
+        """Return Aᵀ diag(weights) A, of shape (m, m)."""
+        m = len(self._columns)
+        total = np.zeros((m, m))
+        if self.sparse:
+            X = self._design.X
+            position = np.full(X.shape[1], -1, dtype=X.indices.dtype)
+            position[self._columns] = np.arange(m)
+            gram.add_half(X.data, X.indices, X.indptr, weights, position, total)
+            return total + total.T
+        roots = np.sqrt(weights)[:, np.newaxis]
+        n_rows = max(1, int(BLOCK_BYTES / 8 / max(m, 1)))
+        for start in range(0, self._design.n_rows, n_rows):
+            rows = self.block[start : start + n_rows] * roots[start : start + n_rows]
+            total += rows.T @ rows
+        return total
