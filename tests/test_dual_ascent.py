@@ -226,6 +226,21 @@ def test_handing_over_shows_in_the_history():
     assert np.all(np.diff(history.objective) <= 0.0)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_large_alpha_takes_a_few_passes(fit_intercept):
+    X, y = text()
+    model = SubLBFGSLinearSVC(1.0, fit_intercept=fit_intercept).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.history_[0].passes[-1] < 8.0
+    model.set_params(tol=1e-6).fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    # A start from another point is none at which all dual variables are known.
+    model.set_params(warm_start=True).fit(X, y)
+    warm = model.set_params(alpha=0.5).fit(X, y)
+    assert warm.history_[0].phase[0] == "dual ascent"
+    assert warm.dual_gap_ <= 1e-6 * warm.objective_
+
+
 def test_rows_without_entries():
     X, y = text()
     X = sparse.vstack([X, sparse.csr_array((50, X.shape[1]))], format="csr")

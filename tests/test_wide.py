@@ -107,6 +107,14 @@ def test_larger_alphas_come_first_where_rows_are_held_tightly():
     assert "relaxed" not in loose.history_[0].phase
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_large_alpha_takes_a_few_passes(fit_intercept):
+    X, y = data((400, 250, 0))
+    model = SubLBFGSLinearSVC(100.0, fit_intercept=fit_intercept).fit(X, y)
+    assert_proven(model, 1e-3)
+    assert model.history_[0].passes[-1] < 4.0
+
+
 def joint_problems():
     X, y = make_classification(
         120, 300, n_informative=20, n_classes=4, n_clusters_per_class=1, random_state=0

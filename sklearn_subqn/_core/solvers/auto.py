@@ -5,12 +5,13 @@ stopping criterion based on duality. ``alm`` is fast late and has the criterion.
 it comes what is fastest early:
 
 - Text-like data, sparse with nearly orthogonal rows: dual coordinate ascent, as long as
-  it shrinks the gap fast.
+  it shrinks the gap fast; not where alpha is so large that one step nearly does.
 - Data so tall that a sample of the rows has nearly the same solution: that solution.
   With one score per row, ``alm`` then takes the rows near a kink only.
-- Wide data, with at most a few rows for each feature: nothing. ``alm`` begins with an
-  envelope so wide that rows hold each other little; with several scores per row only
-  where a small alpha would have them hold each other tightly.
+- Wide data, with at most a few rows for each feature, unless alpha is so large that
+  rows hardly depend on each other: nothing. ``alm`` begins with an envelope so wide
+  that rows hold each other little; with several scores per row only where a small alpha
+  would have them hold each other tightly.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
@@ -55,6 +56,11 @@ _PATIENCE, _LONG_PATIENCE = 2, 20
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
 _LOW_CURVATURE = 5.0
+
+# With one score per row, a wide first envelope is in vain below this curvature. Below
+# the second one hardly any dual variable of a loss with kinks leaves the end of its
+# interval at which it is with w = 0, which subLBFGS finds out in its first step.
+_LOOSE, _LOOSEST = 1.0, 1e-2
 
 # On wide data, first envelopes have a width of at least so many units of the loss, and
 # of this share of the mean curvature of the dual: rows are not held so tightly that
@@ -101,7 +107,9 @@ def auto(
     several = objective.design.n_outputs is not None
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None
     if by_rows and objective.design.is_text_like:
-        return (yield from _ascent(objective, start))
+        loosest = _curvature_of_rows(objective) <= _LOOSEST
+        if smooth or several or start.w.any() or not loosest:
+            return (yield from _ascent(objective, start))
     if smooth:
         w = start.w
         kinks = not several and not objective.loss.analytic
@@ -129,9 +137,8 @@ def auto(
         if several:
             return (yield from alm(objective, point, dual=dual, width=width))
         return (yield from near_rows(objective, point, dual=dual, tol=tol))
-    if is_wide(objective) and (
-        not several or _curvature_of_rows(objective) > _TIGHT_SEVERAL
-    ):
+    tight = _TIGHT_SEVERAL if several else _LOOSE
+    if is_wide(objective) and _curvature_of_rows(objective) > tight:
         return (yield from _from_soft_start(objective, start.w))
     if several:
         if by_rows:
@@ -149,6 +156,9 @@ def auto(
         if len(values) > _WINDOW and values[0] - values[-1] < _FADING * values[-1]:
             break
     quasi_newton.close()
+    if by_rows and objective.design.is_text_like:
+        end = Start(point.w, point.dual, point.scores)
+        return (yield from _ascent(objective, end))
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
 
 
