@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -225,6 +226,20 @@ def test_every_file_has_one_line_in_the_architecture():
 def test_import_of_the_package_does_not_import_matplotlib():
     code = "import sys, sklearn_subqn; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+def test_sources_without_compiled_files_say_what_to_do(tmp_path):
+    ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(PACKAGE, tmp_path / "sklearn_subqn", ignore=ignored)
+    # An editable installation would be found before the folder.
+    code = (
+        "import sys; "
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in f.__module__]; "
+        "import sklearn_subqn"
+    )
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "ImportError: The compiled part of sklearn_subqn is missing" in result.stderr
 
 
 def test_version_is_that_of_the_build():

@@ -5,3 +5,12 @@ lengths of its arrays once and then runs without the interpreter's lock. Each fi
 its signatures in a stub (``.pyi``) and its NumPy twin, the oracle, in
 ``tests/test_kernels.py`` or ``tests/test_joint_kernels.py``.
 """
+
+try:
+    from . import products as _products  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"The compiled part of sklearn_subqn is missing in {__path__[0]}. If that is a "
+        "checkout, Python found its sources before the installed package: start it in "
+        "another folder or with -P, or install with `pip install --editable .`."
+    ) from error
