@@ -106,7 +106,8 @@ def auto(
     smooth = objective.loss.smooth
     several = objective.design.n_outputs is not None
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None
-    if by_rows and objective.design.is_text_like:
+    text = by_rows and objective.design.is_text_like
+    if text:
         loosest = _curvature_of_rows(objective) <= _LOOSEST
         if smooth or several or start.w.any() or not loosest:
             return (yield from _ascent(objective, start))
@@ -156,7 +157,7 @@ def auto(
         if len(values) > _WINDOW and values[0] - values[-1] < _FADING * values[-1]:
             break
     quasi_newton.close()
-    if by_rows and objective.design.is_text_like:
+    if text:
         end = Start(point.w, point.dual, point.scores)
         return (yield from _ascent(objective, end))
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
