@@ -303,7 +303,35 @@ def test_refreshed_scores_are_those_of_w():
     X, y = rng.normal(size=(30, 4)), np.sign(rng.normal(size=30))
     objective = binary_objective(X, y, alpha=1e-2)
     w = rng.normal(size=objective.n_params)
-    drifted = Point(objective, w, objective.design.forward(w) + 1e-6)
+    scores = objective.design.forward(w)
+    drifted = Point(objective, w, scores + 1e-6, drifted=1e10)
     refreshed = drifted.refreshed()
-    assert_allclose(refreshed.scores, objective.design.forward(w), rtol=0, atol=0)
+    assert_allclose(refreshed.scores, scores, rtol=0, atol=0)
     assert refreshed.w is w
+    assert refreshed.refreshed() is refreshed
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_steps=st.integers(1, 60),
+    overshoot=st.floats(0.0, 12.0),
+)
+def test_drift_bounds_the_rounding_errors_of_updates(seed, n_steps, overshoot):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 4)), np.sign(rng.normal(size=30))
+    objective = binary_objective(X, y, alpha=1e-2)
+    point, far = objective.at(rng.normal(size=objective.n_params)), 10.0**overshoot
+    for _ in range(n_steps):
+        p = far * rng.normal(size=objective.n_params) - point.w
+        point = point.along(p).point(rng.uniform(0.5, 1.0))
+    end = rng.normal(size=objective.n_params)
+    point = point.along(end - point.w).point(1.0)
+    error = np.abs(point.scores - objective.design.forward(point.w)).max()
+    assert error <= 10.0 * np.finfo(float).eps * point.drift
+    refreshed = point.refreshed()
+    error = np.abs(refreshed.scores - objective.design.forward(point.w)).max()
+    assert error <= 320.0 * np.finfo(float).eps * refreshed.largest_score
+    if overshoot >= 4.0:
+        assert refreshed is not point
+    elif overshoot == 0.0 and n_steps < 4:
+        assert refreshed is point

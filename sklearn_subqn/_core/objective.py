@@ -29,6 +29,9 @@ from .regularizers import ElasticNet, Regularizer
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
+# Scores with so many rounding errors are not worth a product: it has some itself.
+_FEW_ROUNDINGS = 32.0
+
 # Second derivatives that vanish in more than the rest of the rows are kept by copying
 # the rows in which they do not.
 _COPY_SHARE = 0.6
@@ -146,13 +149,13 @@ class Objective:
     def origin(self) -> Point:
         """Return the point w = 0, at no cost."""
         zero = self.design.zero_scores()
-        return Point(self, np.zeros(self.n_params), zero, exact=True)
+        return Point(self, np.zeros(self.n_params), zero)
 
     def at(self, w: Floats, scores: Floats | None = None) -> Point:
         """Return the point w, for a product with X unless w = 0 or scores are known."""
         if scores is None:
             scores = self.design.forward(w) if w.any() else self.design.zero_scores()
-        return Point(self, w, scores, exact=True)
+        return Point(self, w, scores)
 
     def cut(self, dual: Floats) -> Cut:
         """Return the cut of a dual point, at the cost of a product with X."""
@@ -169,19 +172,23 @@ class Objective:
         normal = cut.normal / -self.alpha
         return -self.alpha * self.regularizer.conjugate(normal) + cut.offset
 
-    def dual_bound(self, dual: Floats, normal: Floats) -> float:
+    def dual_bound(
+        self, dual: Floats, normal: Floats, offset: float | None = None
+    ) -> float:
         """Return a dual value of u = ``dual`` with Xᵀu = ``normal``: no J is smaller.
 
         It is the better one of u itself and of u scaled down as the conjugate of the
-        regularizer asks for.
+        regularizer asks for. ``offset`` is -R*(u) if that is known.
         """
         scale = self.regularizer.scaling(normal / self.alpha)
         bound = -np.inf
         for c in {scale, 1.0}:
-            cut = Cut(c * normal, 0.0)
-            value = self.dual_value(cut)
+            value = self.dual_value(Cut(c * normal, 0.0))
             if value > -np.inf:
-                value -= self.loss.conjugate(c * dual, self.targets, self.weights)
+                if c < 1.0 or offset is None:
+                    value -= self.loss.conjugate(c * dual, self.targets, self.weights)
+                else:
+                    value += offset
             bound = max(bound, value)
         return bound
 
@@ -199,8 +206,8 @@ class Point:
         The subgradient of the risk at ``scores`` to use; default the loss' own choice.
     origin : Point, optional
         A point near by, whose risk gradient may be updated to that of this one.
-    exact : bool
-        Whether the scores are a product with w, not updated along steps.
+    drifted : float
+        Drift of the scores that these are an update of; default that of a product.
 
     Attributes
     ----------
@@ -226,12 +233,12 @@ class Point:
         scores: Floats,
         dual: Floats | None = None,
         origin: Point | None = None,
-        exact: bool = False,
+        drifted: float | None = None,
     ) -> None:
         self.objective = objective
         self.w = w
         self.scores = scores
-        self._exact = exact
+        self._drifted = drifted
         if dual is not None:
             self.dual = dual
         self._origin = origin
@@ -310,7 +317,11 @@ class Point:
         o = self.objective
         if o.regularizer.smooth:
             return o.dual_value(self.cut)
-        return o.dual_bound(self.dual, self.risk_gradient)
+        offset = None
+        if o.loss.analytic:
+            # The inequality of Fenchel and Young holds with equality at a gradient.
+            offset = self.risk - float(np.vdot(self.dual, self.scores))
+        return o.dual_bound(self.dual, self.risk_gradient, offset)
 
     def steepest(self, p: Floats) -> Floats:
         """Return argsup <g, p> over the subdifferential of J, of shape (q,).
@@ -331,20 +342,35 @@ class Point:
 
     def under(self, objective: Objective) -> Point:
         """Return the same w as a point of an objective with the same data."""
-        origin = self._evaluated()
-        return Point(objective, self.w, self.scores, origin=origin, exact=self._exact)
+        args = self.w, self.scores, None, self._evaluated(), self._drifted
+        return Point(objective, *args)
 
-    def refreshed(self) -> Point:
+    @cached_property
+    def drift(self) -> float:
+        """Sum of the largest scores after each update since they were a product.
+
+        Updates along steps leave rounding errors of so many units in the last place of
+        one, at most.
+        """
+        return 0.0 if self._drifted is None else self._drifted + self.largest_score
+
+    @cached_property
+    def largest_score(self) -> float:
+        """The largest magnitude of a score."""
+        scores = self.scores
+        return max(float(scores.max(initial=0.0)), -float(scores.min(initial=0.0)))
+
+    def refreshed(self, roundings: float = _FEW_ROUNDINGS) -> Point:
         """Return the same w with its scores computed anew, at the cost of a product.
 
-        Scores that are updated along steps keep the rounding errors of the largest
-        scores on the way. Those of a product already are kept.
+        It returns itself where updates have left so many rounding errors of its largest
+        score at most.
         """
-        if self._exact:
+        if self.drift <= roundings * self.largest_score:
             return self
         o = self.objective
         scores = o.design.forward(self.w)
-        return Point(o, self.w, scores, origin=self._evaluated(), exact=True)
+        return Point(o, self.w, scores, origin=self._evaluated())
 
     def _evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -530,6 +556,7 @@ class Line:
             start.w + step * self.p,
             start.scores + step * self.dscores,
             origin=start._evaluated(),
+            drifted=start.drift,
         )
 
 

@@ -32,7 +32,7 @@ _STEP_ACCURACY = 0.1
 # and curvature are rounding.
 _LONGEST_STEP = 1e8
 
-# Scores that once were so many times larger are computed anew at a change of center.
+# Scores with so many rounding errors are computed anew at a change of center.
 _DRIFT = 1e3
 
 
@@ -80,12 +80,9 @@ def alm(
     # violations: too long a w is better by far than one a little too short.
     wide = is_wide(objective)
     point = start
-    largest = _size(point)
     n_stuck, settling = 0, True
     while True:
-        if largest > _DRIFT * max(1.0, _size(point)):
-            point = point.refreshed()
-            largest = _size(point)
+        point = point.refreshed(_DRIFT)
         smooth = objective.with_loss(loss.envelope(center, width))
         point = point.under(smooth)
         n_inner = 0
@@ -97,7 +94,7 @@ def alm(
             dual = level.dual
             cut = Cut(level.risk_gradient, -loss.conjugate(dual, targets, weights))
             lower = objective.dual_value(cut)
-            primal = Point(objective, level.w, level.scores)
+            primal = level.under(objective)
             if wide:
                 primal = scaled(primal)
             best, bound = min(best, primal.value), max(bound, lower)
@@ -113,7 +110,6 @@ def alm(
                 break
             settling = settling and not (wide and is_short(step))
             point = line.point(step)
-            largest = max(largest, _size(point))
             n_inner += 1
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
@@ -138,10 +134,6 @@ def _first_width(objective: Objective) -> float:
     if objective.design.n_outputs is not None:
         return 1.0 if tall else 10.0
     return 0.3 if tall else 3.0
-
-
-def _size(point: Point) -> float:
-    return float(np.abs(point.scores).max(initial=0.0))
 
 
 def _change_of_width(n_inner: int) -> float:

@@ -100,7 +100,7 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
         near = lower != o.loss.subgradient(moved.scores + reach, *args)
         if np.count_nonzero(near) <= _MOST * len(near):
             break
-    return Point(o, moved.w, moved.scores), moved.dual, near
+    return moved.under(o), moved.dual, near
 
 
 def _value(point: Point) -> float:
