@@ -82,6 +82,24 @@ def test_duals_are_feasible_and_level(form, fit_intercept):
 
 
 @each_format
+def test_duals_near_the_optimum_lose_little_by_leveling(form):
+    objective = problem(form, True, alpha=0.1)
+    best, _ = optimum(objective)
+    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    form_of_dual = loss.rowwise_dual(targets)
+    sweeps = row_sweeps(objective.design, form_of_dual, weights, objective.alpha)
+    for _ in range(6):
+        sweeps.run()
+        sweeps.recenter(sweeps.w)
+    assert np.abs(sweeps.dual.sum(axis=0)).sum() > 1e-4
+    lost = [
+        best - objective.dual_value(objective.cut(level(sweeps.dual, targets, weights)))
+        for level in (loss.level, loss.level_near_optimum)
+    ]
+    assert 0.0 < lost[1] < 0.5 * lost[0]
+
+
+@each_format
 @pytest.mark.parametrize("proximity", [0.0, 0.3])
 def test_parameters_belong_to_the_dual(form, proximity):
     objective = problem(form, False)

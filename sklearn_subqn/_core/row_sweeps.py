@@ -19,9 +19,10 @@ from .design import Design
 from .kernels import ascent, multiclass_ascent, multilabel_ascent
 from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
 
-# Share of a constant column in the squared norm of rows with one. A larger one lets the
-# intercept follow each row, a smaller one keeps it too near to where it was.
-_INTERCEPT_SHARE = 0.1
+# Share of a constant column in the squared norm of rows with one, for sparse and for
+# dense data. A larger one lets the intercept follow each row, a smaller one keeps it
+# too near to where it was; dense rows have much in common anyway.
+_INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
 
 # Rounds of ascent on intervals are so many sweeps, the first one fewer: the gap shows
 # which rows rest.
@@ -96,7 +97,9 @@ class RowSweeps(ABC):
         self._squares = design.squares
         self._intercept_step = 0.0
         if design.fit_intercept:
-            self._intercept_step = _INTERCEPT_SHARE * float(self._squares.mean())
+            is_sparse = sparse.issparse(self._X)
+            share = _INTERCEPT_SHARE if is_sparse else _INTERCEPT_SHARE_DENSE
+            self._intercept_step = share * float(self._squares.mean())
         self._seed = 1
 
     @abstractmethod

@@ -320,6 +320,12 @@ class Loss(ABC):
         """
         raise TypeError(f"{type(self).__name__} does not level its duals.")
 
+    def level_near_optimum(
+        self, dual: Floats, targets: Floats, weights: Floats
+    ) -> Floats:
+        """Return the same at the least cost where u is nearly optimal."""
+        return self.level(dual, targets, weights)
+
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
         """Return generalized second derivatives."""
         raise TypeError(f"{type(self).__name__} has no second derivatives.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Floats
+from ._base import Floats, Rows
 
 # Rows are handled in blocks of about this many numbers.
 _BLOCK = 1 << 18
@@ -14,6 +14,14 @@ _LEVEL = 2e-15
 
 # Shares of flows below this, relative to the largest, are rounding.
 _RANK_TOLERANCE = 1e-13
+
+# Tilting ends at this share of the sums, or after so many steps, none of which changes
+# a ratio of shares by more than the exponential of the last number.
+_TILTED, _MAX_STEPS, _LONGEST_STEP = 1e-4, 25, 2.0
+
+# Labels that have nothing of a row get this share of the sums before, unless the row
+# has flows of less than the second share of its weight: those are dropped.
+_SEED, _TRICKLE = 0.01, 1e-50
 
 
 def leveled(dual: Floats) -> Floats:
@@ -33,11 +41,7 @@ def leveled(dual: Floats) -> Floats:
     n, k = dual.shape
     laplacian = np.zeros((k, k))
     for rows in _row_blocks(n, k):
-        p, q, total = _sides(dual[rows])
-        cross = (p / total).T @ q
-        laplacian -= cross
-        laplacian -= cross.T
-        laplacian[np.diag_indices(k)] += (p + q).sum(axis=0)
+        laplacian += _laplacian(*_sides(dual[rows]))
     x = np.linalg.lstsq(laplacian, sums, rcond=_RANK_TOLERANCE)[0]
     spread = float(x.max() - x.min())
     if not spread < 0.5:
@@ -54,6 +58,66 @@ def leveled(dual: Floats) -> Floats:
     return level
 
 
+def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
+    """Return a dual near an optimal one whose columns nearly sum to zero.
+
+    A row of weight s is shared by the flows from one label to another, as in
+    ``leveled``, and by none at all, with what they leave of s. Where both have a share,
+    the row is about on a kink between them, and hardly minds what share that is: much
+    less than that all its flows shrink. Shares in proportion to exp(x_b - x_a), and to
+    one for none, make column sums vanish for the x that minimizes the sum of s times
+    the logarithm of what they sum to, a smooth convex function with these column sums
+    for its gradient. Newton's method finds it.
+
+    Parameters
+    ----------
+    dual : ndarray of shape (n, k)
+        Rows are feasible if positive and negative entries sum to at most s each and are
+        at their places.
+    weights : ndarray of shape (n,)
+    neutral : ndarray of shape (n, k)
+        Of some dual point without zeros at these places. A little of it is mixed to
+        rows with flows: those that are on a kink may be too few.
+    """
+    before = np.abs(dual.sum(axis=0))
+    rows = _flowing(dual, weights)
+    s = weights[rows, np.newaxis]
+    p, q, total = _sides(dual[rows] / s)
+    other_p, other_q, other_total = _sides(neutral[rows])
+    seed = min(_SEED * float(before.sum()), 0.5)
+    p += seed * (total / other_total * other_p - p)
+    q += seed * (total / other_total * other_q - q)
+    none = np.maximum(1.0 - total, 0.0) * total
+    x = np.zeros(dual.shape[1])
+    for _ in range(_MAX_STEPS):
+        new_p, new_q = p * np.exp(x), q * np.exp(-x)
+        sum_p, sum_q = new_p.sum(axis=1), new_q.sum(axis=1)
+        flow = (sum_p * sum_q)[:, np.newaxis]
+        new_total = flow / (none + flow)
+        new_p *= new_total / sum_p[:, np.newaxis]
+        new_q *= new_total / sum_q[:, np.newaxis]
+        u = new_p - new_q
+        sums = s[:, 0] @ u
+        if np.abs(sums).max() <= _TILTED * before.max():
+            break
+        hessian = _laplacian(s * new_p, s * new_q, s * new_total) - (s * u).T @ u
+        # Adding a constant to x changes nothing, nor do labels without any flow.
+        diagonal = hessian.diagonal()
+        hessian += float(diagonal.mean())
+        hessian[np.diag_indices_from(hessian)] += 1e-10 * float(diagonal.max()) or 1.0
+        step = np.linalg.solve(hessian, sums)
+        x -= min(1.0, _LONGEST_STEP / max(float(np.ptp(step)), _LONGEST_STEP)) * step
+    level = np.zeros_like(dual)
+    level[rows] = s * u
+    return level
+
+
+def _flowing(dual: Floats, weights: Floats) -> Rows:
+    """Return the rows that have more than a trickle on both sides."""
+    least = _TRICKLE * weights
+    return np.flatnonzero((dual.max(axis=1) > least) & (-dual.min(axis=1) > least))
+
+
 def _row_blocks(n: int, k: int) -> list[slice]:
     size = max(1, _BLOCK // k)
     return [slice(start, start + size) for start in range(0, n, size)]
@@ -65,3 +129,11 @@ def _sides(u: Floats) -> tuple[Floats, Floats, Floats]:
     total = p.sum(axis=1, keepdims=True)
     total[total == 0.0] = 1.0
     return p, q, total
+
+
+def _laplacian(p: Floats, q: Floats, total: Floats) -> Floats:
+    """Return that of the graph of labels with the flows of all rows as weights."""
+    cross = (p / total).T @ q
+    laplacian = -(cross + cross.T)
+    laplacian[np.diag_indices(len(laplacian))] += (p + q).sum(axis=0)
+    return np.asarray(laplacian)

@@ -22,7 +22,7 @@ from ._base import (
     Rows,
     Simplices,
 )
-from ._leveling import leveled
+from ._leveling import leveled, tilted
 
 # Labels this near to the edge of the support, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -172,6 +172,13 @@ class MulticlassHinge(Loss):
 
     def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return leveled(dual)
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        if not self._has_unit_rates:
+            return leveled(dual)
+        neutral = self.neutral_variables(targets)
+        neutral[np.arange(len(targets)), targets] -= 1.0
+        return leveled(tilted(dual, weights, neutral))
 
 
 class MulticlassEnvelope(Loss):

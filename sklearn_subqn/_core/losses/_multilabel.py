@@ -22,7 +22,7 @@ from ._base import (
     PiecewiseQuadratic,
     Rows,
 )
-from ._leveling import leveled
+from ._leveling import leveled, tilted
 
 # Labels this near to the edge of the support, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -142,6 +142,20 @@ class MultilabelHinge(Loss):
 
     def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return leveled(dual)
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        neutral = self.neutral_variables(targets)
+        neutral[targets > 0] *= -1.0
+        if dual.shape[1] == targets.shape[1]:
+            return leveled(tilted(dual, weights, neutral))
+        # The sums over irrelevant and over relevant labels are maxima of their own.
+        halves, others = [], []
+        for labels in (targets == 0, targets > 0):
+            for u, parts in ((dual[:, :-1], halves), (neutral, others)):
+                part = np.where(labels, u, 0.0)
+                parts.append(np.column_stack([part, -part.sum(axis=1)]))
+        both = tilted(np.vstack(halves), np.tile(weights, 2), np.vstack(others))
+        return np.add(*np.split(leveled(both), 2))
 
 
 class MultilabelEnvelope(Loss):

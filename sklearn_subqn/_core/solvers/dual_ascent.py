@@ -96,7 +96,9 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             if objective.n_free == 1:
                 dual = _balanced(dual)
             else:
-                dual = objective.loss.level(dual, objective.targets, weights)
+                dual = objective.loss.level_near_optimum(
+                    dual, objective.targets, weights
+                )
             lower = objective.dual_value(objective.cut(dual))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:
