@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -16,8 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitTask
 from ._classifier import LinearClassifier, Problems
-from ._estimator import n_threads
-from ._validation import check_number, check_weights
+from ._estimator import n_threads, user_level
+from ._validation import check_flag, check_number, check_weights
 
 _Self = TypeVar("_Self", bound="PathCV")
 
@@ -63,6 +64,12 @@ class PathCV(LinearClassifier):
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        check_flag("refit", self.refit)
+        if isinstance(self.scoring, (list, tuple, set, dict)):
+            raise ValueError(
+                "scoring must be a single metric, by which alpha is chosen; got "
+                f"{self.scoring!r}."
+            )
         scorer = check_scoring(self, scoring=self.scoring)
         score_weights = None
         if sample_weight is not None:
@@ -79,10 +86,15 @@ class PathCV(LinearClassifier):
             )
             for train, test in folds
         )
+        if not paths:
+            raise ValueError(
+                f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
+                "once; a list of them can be used again."
+            )
         self.alphas_ = alphas
         self.scores_path_ = np.array([path.scores for path in paths])
         self.gaps_path_ = np.array([path.gaps for path in paths])
-        best = int(np.argmax(self.scores_path_.mean(axis=0)))
+        best = _best(self.scores_path_.mean(axis=0), alphas)
         self.alpha_ = float(alphas[best])
         if self.refit:
             task = FitTask(
@@ -116,6 +128,8 @@ class PathCV(LinearClassifier):
         weights = weights[train]
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
+        if score_weights is not None and not score_weights[test].any():
+            raise ValueError("A test part of cv has no samples of positive weight.")
         model = copy.copy(self).set_params(callback=None, verbose=0)
         # Scorers pass arrays, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
@@ -137,6 +151,30 @@ class PathCV(LinearClassifier):
             if not self.refit:
                 path.coefficients.append(coefficients)
         return path
+
+
+def _best(means: npt.NDArray[np.float64], alphas: npt.NDArray[np.float64]) -> int:
+    """Return the place of the largest mean score; those that are not finite are last.
+
+    Raises
+    ------
+    ValueError
+        If none is finite.
+    """
+    finite = np.isfinite(means)
+    if not finite.any():
+        raise ValueError(
+            "No mean of the scores of the folds is finite, for any alpha. Is there a "
+            "fold that cannot be scored, for example of one class?"
+        )
+    if not finite.all():
+        warnings.warn(
+            "Scores of folds are not finite for alpha = "
+            f"{alphas[~finite].tolist()}, which were not chosen.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+    return int(np.argmax(np.where(finite, means, -np.inf)))
 
 
 def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
@@ -55,6 +55,9 @@ _MIN_CUTS = 6
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
+# Scores are kept to this share of the largest that samples of their length can have.
+_LAST_DIGITS = 1e-12
+
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
 
@@ -94,6 +97,7 @@ class Solution:
     history: History
     dual: Floats | None
     scores: Floats
+    drift: float
 
     @property
     def relative_gap(self) -> float:
@@ -103,7 +107,7 @@ class Solution:
     @property
     def start(self) -> Start:
         """Where a fit of a similar problem may start."""
-        return Start(self.w, self.dual, self.scores)
+        return Start(self.w, self.dual, self.scores, self.drift)
 
 
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
@@ -142,17 +146,32 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return validated
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs).
+        """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        return self._scores(self._check_X(X, reset=False))
+
+    def _scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores of checked samples, in float64 without their last digits.
 
         Exact solutions put samples exactly on the margins of several classes. Rounding
-        to 12 decimals keeps such ties, which else are broken by how BLAS happens to sum
-        batches of one size or another.
+        keeps such ties, which else are broken by how BLAS happens to sum batches of one
+        size or another. What is left out is small beside what scores are sums of.
         """
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         scores += self.intercept_
-        return np.round(scores, 12, out=scores)
+        if scores.dtype != np.float64:
+            return np.asarray(scores)
+        coef = self.coef_ if self.coef_.ndim == 2 else self.coef_[np.newaxis]
+        sizes = row_norms(X) * row_norms(coef).max()
+        sizes += np.max(np.abs(self.intercept_), initial=0.0)
+        # Powers of two, so that scaling is exact.
+        _, exponents = np.frexp(_LAST_DIGITS * sizes)
+        units = np.ldexp(1.0, np.maximum(exponents, -1000))
+        rows = scores.T
+        rows /= units
+        np.round(rows, out=rows)
+        rows *= units
+        return np.asarray(scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -276,7 +295,14 @@ def solve(
     if result.gap > tol * abs(result.point.value) and result.status != "callback":
         _warn(label, result, gap, value, tol, max_iter)
     return Solution(
-        stored, value, gap, result.n_iter, result.history, result.dual, point.scores
+        stored,
+        value,
+        gap,
+        result.n_iter,
+        result.history,
+        result.dual,
+        point.scores,
+        point.drift,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Callable
@@ -43,6 +44,9 @@ Floats = npt.NDArray[np.float64]
 
 # Few batches are not enough to tell convergence from chance.
 _MIN_PATIENCE = 30
+
+# Weights of batches are added up; sums of numbers smaller or larger by far overflow.
+_SMALLEST_WEIGHT = 1e-100
 
 
 class Stream(NamedTuple):
@@ -352,6 +356,12 @@ class OnlineEstimator(LinearEstimator):
         w = self._state.w.astype(self._dtype).astype(np.float64)
         self.objective_ = whole.value_and_gradient(w)[0]
 
+    def _score_of_arrays(self, X: Any, y: Any, weights: Floats) -> float:
+        """Return ``score`` of checked samples, whose columns have no names any more."""
+        nameless: Any = copy.copy(self)
+        vars(nameless).pop("feature_names_in_", None)
+        return float(nameless.score(X, y, weights))
+
     def _residual(self, state: State) -> Floats:
         """Return the vector whose running average the test of convergence looks at."""
         method = self._stream.method
@@ -419,7 +429,7 @@ class OnlineEstimator(LinearEstimator):
                 )
             if held_out is not None:
                 self._store()
-                score = self.score(*held_out)
+                score = self._score_of_arrays(*held_out)
                 scores.append(score)
                 n_worse = 0 if score > best[0] + self.tol else n_worse + 1
                 if score > best[0]:
@@ -464,4 +474,11 @@ def stream_weights(sample_weight: Any, n: int) -> Floats | None:
     if weights.ndim == 1 and weights.shape == (n,) and not weights.any():
         return weights
     shares = check_sample_weight(sample_weight, n)
+    sizes = weights[weights > 0.0]
+    if sizes.min() < _SMALLEST_WEIGHT or sizes.max() > 1.0 / _SMALLEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight must be zero or between {_SMALLEST_WEIGHT:g} and "
+            f"{1.0 / _SMALLEST_WEIGHT:g}, so that weights of batches can be added; got "
+            f"weights from {sizes.min():g} to {sizes.max():g}."
+        )
     return np.broadcast_to(weights, shares.shape)

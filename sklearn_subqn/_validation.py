@@ -353,7 +353,7 @@ def check_weights(
             f"data contains only one class with positive weight: {classes[0]}."
         )
     if class_weight is not None:
-        _check_class_weight(class_weight)
+        check_class_weight(class_weight)
         per_class = compute_class_weight(
             class_weight, classes=classes, y=y[used], sample_weight=weights[used]
         )
@@ -416,7 +416,8 @@ def _sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     return np.array(weights, dtype=float)
 
 
-def _check_class_weight(class_weight: Any) -> None:
+def check_class_weight(class_weight: Any) -> None:
+    """Raise ValueError unless it is "balanced" or a dict to non-negative numbers."""
     if not isinstance(class_weight, dict):
         if not isinstance(class_weight, str) or class_weight != "balanced":
             raise ValueError(

@@ -266,7 +266,8 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
           negative and a positive sample;
         - "ordinal": the same over pairs of samples of different classes, which are in
-          sorted order, for one score and thresholds between the classes;
+          sorted order, for one score and thresholds between the classes, so that the
+          scores of classes compare within a sample, and that of the first is zero;
           "ordinal_linear" counts pairs by how far their classes are apart;
         - "f_beta": a bound of one minus the F-beta score of the training data;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among

@@ -210,7 +210,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         self._duals = [solution.dual] if self.warm_start else None
         self.offset_ = 1.0
         if self.contamination != "auto":
-            scores = self._raw_scores(X).ravel()[weights > 0.0]
+            scores = self._scores(X).ravel()[weights > 0.0]
             share = 100.0 * float(self.contamination)
             self.offset_ = float(np.percentile(scores, share))
         task.end()

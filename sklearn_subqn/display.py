@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from ._core.solvers import History
-from ._plotting import axes
+from ._plotting import axes, check_records
 from ._validation import check_option
 
 Floats = npt.NDArray[np.float64]
@@ -135,11 +134,12 @@ class ConvergenceDisplay:
         ImportError
             If matplotlib is not installed.
         NotFittedError
-            If the estimator has no ``history_``.
+            If the estimator is not fitted.
         ValueError
-            If ``x`` or ``kind`` is not one of the accepted strings.
+            If it has no ``history_``, as a pipeline or an online estimator, or if ``x``
+            or ``kind`` is not one of the accepted strings.
         """
-        check_is_fitted(estimator, "history_")
+        check_records(estimator, "history_")
         histories = estimator.history_
         classes = getattr(estimator, "classes_", ())
         names = None

@@ -305,4 +305,10 @@ def _are_margins(costs: npt.NDArray[np.float64]) -> bool:
 
 def _indicators(y: Any) -> npt.NDArray[np.uint8]:
     dense = y.toarray() if sparse.issparse(y) else np.asarray(y)
-    return np.ascontiguousarray(dense != 0, dtype=np.uint8)
+    relevant = dense != 0
+    if np.any(dense[relevant] != 1):
+        raise ValueError(
+            "y must be an indicator matrix of 0 and 1, or of booleans; got the values "
+            f"{np.unique(dense)[:10].tolist()}."
+        )
+    return np.ascontiguousarray(relevant, dtype=np.uint8)

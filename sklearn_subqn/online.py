@@ -30,6 +30,7 @@ from ._core.online.losses import (
 from ._estimator import Progress, log_probabilities
 from ._online import OnlineEstimator, stream_weights
 from ._validation import (
+    check_class_weight,
     check_number,
     check_option,
     check_sample_weight,
@@ -423,8 +424,14 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
                 "sklearn.utils.class_weight.compute_class_weight, and give them as a "
                 "dict from labels to weights."
             )
+        check_class_weight(self.class_weight)
+        unknown = set(self.class_weight) - set(self.classes_.tolist())
+        if unknown:
+            raise ValueError(
+                f"class_weight has the labels {sorted(map(str, unknown))}, which are "
+                f"not among the classes {self.classes_.tolist()}."
+            )
         factors = np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
-        check_sample_weight(factors, len(factors))
         return factors if weights is None else factors * weights
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from ._cv import check_alphas
-from ._plotting import axes
+from ._plotting import axes, check_records
 from ._validation import check_number
 
 Floats = npt.NDArray[np.float64]
@@ -126,9 +125,11 @@ class PathScoreDisplay:
         ImportError
             If matplotlib is not installed.
         NotFittedError
-            If the estimator has no ``scores_path_``.
+            If the estimator is not fitted.
+        ValueError
+            If it has no ``scores_path_``.
         """
-        check_is_fitted(estimator, "scores_path_")
+        check_records(estimator, "scores_path_")
         if score_name is None:
             scoring = "accuracy" if estimator.scoring is None else estimator.scoring
             score_name = scoring if isinstance(scoring, str) else None

@@ -448,7 +448,12 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
         raise ValueError(f"qid has {len(queries)} entries for {n} rows.")
     if queries.dtype.kind == "f" and not np.all(np.isfinite(queries)):
         raise ValueError("qid must not contain NaN or infinity.")
-    return np.unique(queries, return_inverse=True)[1].astype(np.intp)
+    try:
+        return np.unique(queries, return_inverse=True)[1].astype(np.intp)
+    except TypeError as error:
+        raise ValueError(
+            f"qid must hold labels of one type, without None: {error}."
+        ) from error
 
 
 def _row_weights(query_weight: Any, groups: Groups) -> Floats:

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
-from sklearn_subqn import ConvergenceDisplay, SubLBFGSLinearSVC
+from sklearn_subqn import (
+    ConvergenceDisplay,
+    OnlineLBFGSClassifier,
+    SubLBFGSLinearSVC,
+)
 from sklearn_subqn._core.solvers import History
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -143,6 +148,13 @@ def test_unknown_options_name_the_accepted_ones(binary, option):
 def test_unfitted_estimator_is_refused():
     with pytest.raises(NotFittedError):
         ConvergenceDisplay.from_estimator(SubLBFGSLinearSVC())
+
+
+def test_fitted_estimators_without_a_history_are_refused(binary):
+    X, y = make_classification(random_state=0)
+    for other in (make_pipeline(binary), OnlineLBFGSClassifier()):
+        with pytest.raises(ValueError, match="has no history_"):
+            ConvergenceDisplay.from_estimator(other.fit(X, y))
 
 
 def test_missing_matplotlib_is_named(binary, monkeypatch):

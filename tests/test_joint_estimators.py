@@ -403,3 +403,28 @@ def test_multilabel_warm_start():
     first = model.n_iter_
     assert model.fit(X, y).n_iter_ < first
     assert model.dual_gap_ <= 1e-6 * model.objective_
+
+
+@pytest.mark.parametrize("values", [(-1, 1), (1, 2), (0, 2)])
+def test_indicators_other_than_0_and_1_are_refused(values):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 3))
+    y = np.where(X[:, :2] > 0.0, values[1], values[0])
+    with pytest.raises(ValueError, match="indicator matrix of 0 and 1"):
+        MultilabelHingeClassifier().fit(X, y)
+    if 0 in values:
+        with pytest.raises(ValueError, match=r"got the values \[0, 2\]"):
+            MultilabelHingeClassifier().fit(X, sparse.csr_array(y))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-1])
+def test_large_alphas_take_few_iterations_with_intercepts_too(alpha):
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(8, 10))
+    y = rng.integers(0, 8, 2000)
+    X = centers[y] + rng.normal(size=(2000, 10)) + 2.0
+    assert MulticlassHingeClassifier(alpha).fit(X, y).n_iter_ <= 10
+    labels = X[:, :4] > X[:, 4:8]
+    for threshold in (False, True):
+        model = MultilabelHingeClassifier(alpha, threshold=threshold)
+        assert model.fit(X, labels).n_iter_ <= 9

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
@@ -633,3 +634,34 @@ def test_parameters_are_checked(parameters, error, message):
         regressor.fit(X, y)
     with pytest.raises(ValueError, match="loss='poisson' needs y >= 0"):
         OnlineLBFGSRegressor("poisson").fit(X, -1.0 * y)
+
+
+def test_a_batch_whose_classes_have_no_weight_is_passed_over():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    model = OnlineLBFGSClassifier(class_weight={0: 0.0}).partial_fit(X, y, [0, 1])
+    before = model.coef_.copy()
+    model.partial_fit(X[y == 0], y[y == 0])
+    assert_array_equal(model.coef_, before)
+
+
+def test_class_weights_that_are_refused_in_streams():
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    for weights, message in (({2: 1.0}, "not among"), ({1: "x"}, "non-negative")):
+        with pytest.raises(ValueError, match=message):
+            OnlineLBFGSClassifier(class_weight=weights).partial_fit(X, y, [0, 1])
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e307])
+def test_weights_that_cannot_be_added_are_refused(size):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(ValueError, match="must be zero or between 1e-100 and 1e"):
+        OnlineLBFGSRegressor().partial_fit(X, X[:, 0], np.full(60, size))
+
+
+def test_early_stopping_knows_the_names_of_features():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = OnlineLBFGSClassifier(early_stopping=True, random_state=0)
+    model.fit(frame, X[:, 0] > 0.0)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.predict(frame).shape == (200,)

@@ -276,3 +276,10 @@ def test_relevances_out_of_range(loss):
             BMRMRanker(loss=loss).fit(X, wrong, qid=qid)
     with pytest.raises(ValueError, match="score needs relevances"):
         BMRMRanker().fit(X, -1.0 * y, qid=qid).score(X, -1.0 * y)
+
+
+def test_queries_of_several_types_are_refused():
+    X, y, qid = queries()
+    mixed = [None if i == 0 else i for i in qid]
+    with pytest.raises(ValueError, match="labels of one type"):
+        BMRMRanker().fit(X, y, qid=mixed)

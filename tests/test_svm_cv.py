@@ -256,6 +256,57 @@ def test_a_fold_without_a_class():
     assert search.score(X, y) > 0.4
 
 
+def test_alphas_without_a_score_are_not_chosen():
+    X, y = blobs()
+    limit = np.abs(SubLBFGSLinearSVC(0.3).fit(X, y).coef_).max()
+
+    def small(coef):
+        return np.abs(coef).max() < limit
+
+    def score(estimator, X, y):
+        return np.nan if small(estimator.coef_) else estimator.score(X, y)
+
+    def of_nothing(estimator, X, y):
+        return np.nan
+
+    model = SubLBFGSLinearSVCCV(alphas=ALPHAS, cv=2, scoring=score)
+    with pytest.warns(UserWarning, match=r"not finite for alpha = \[1\.0\]"):
+        model.fit(X, y)
+    assert np.isnan(model.scores_path_[:, 0]).all()
+    assert model.alpha_ < 1.0
+    with pytest.raises(ValueError, match="No mean of the scores"):
+        model.set_params(scoring=of_nothing).fit(X, y)
+    assert model.alpha_ < 1.0
+
+
+@pytest.mark.parametrize("cv", [[], iter([])])
+def test_no_folds(cv):
+    with pytest.raises(ValueError, match="gives no folds"):
+        SubLBFGSLinearSVCCV(alphas=ALPHAS, cv=cv).fit(*blobs())
+
+
+@pytest.mark.parametrize("scoring", [["f1", "roc_auc"], {"a": "f1"}, ("f1",)])
+def test_several_metrics_are_refused(scoring):
+    with pytest.raises(ValueError, match="scoring must be a single metric"):
+        SubLBFGSLinearSVCCV(alphas=ALPHAS, scoring=scoring).fit(*blobs())
+
+
+def test_refit_is_a_flag():
+    with pytest.raises((TypeError, ValueError), match="refit"):
+        SubLBFGSLinearSVCCV(alphas=ALPHAS, refit="no").fit(*blobs())
+
+
+def test_a_test_part_without_weight():
+    X, y = blobs()
+    weights = np.ones(len(y))
+    test = np.arange(0, len(y), 3)
+    weights[test] = 0.0
+    train = np.setdiff1d(np.arange(len(y)), test)
+    model = SubLBFGSLinearSVCCV(alphas=ALPHAS, cv=[(train, test)])
+    with pytest.raises(ValueError, match="A test part of cv has no samples of pos"):
+        model.fit(X, y, sample_weight=weights)
+
+
 def test_a_training_part_without_weight():
     X, y = blobs(20)
     weights = np.where(np.arange(20) < 10, 1.0, 0.0)
@@ -299,7 +350,9 @@ def test_a_path_goes_on_from_known_scores():
     problems = model._problems(X, y, weights, np.unique(y), 1)
     problems.solve(1e-2, FitTask.silent())
     (start,) = problems.starts
-    assert_array_equal(start.scores, X @ start.w)
+    error = np.abs(start.scores - X @ start.w).max()
+    assert error <= 10.0 * np.finfo(float).eps * start.drift
+    assert start.drift <= 32.0 * np.abs(start.scores).max()
     (solution,) = problems.solve(1e-3, FitTask.silent())
     assert solution.history.passes[0] == 0.0
     problems.starts = [start._replace(scores=None)]

@@ -49,7 +49,7 @@ class CutBundle:
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of the oldest one where there is no room."""
-        if not cut.is_level(self._objective.regularizer.n_penalized):
+        if not self._objective.is_level(cut):
             return
         j = self._n_cuts
         if j == self.size:

@@ -209,7 +209,15 @@ class SmoothModel(CutModel):
 
     Each step minimizes the quadratic model of the dual on the simplex by an active-set
     method, and is halved until the dual rises enough.
+
+    The infimum of the risk is the first cut: without it the first minimizers lie where
+    exponentials overflow, for entropies with a small ``alpha``.
     """
+
+    def __init__(self, objective: Objective, cuts: Cuts) -> None:
+        super().__init__(objective, cuts)
+        if not cuts.n_cuts and np.isfinite(objective.risk_infimum):
+            self.add(Cut(np.zeros(objective.n_params), objective.risk_infimum))
 
     def minimize(self) -> None:
         o, cuts = self._objective, self.cuts

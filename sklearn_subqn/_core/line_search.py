@@ -17,9 +17,9 @@ _ROUNDING, _NEARLY_ROUNDING = 1e-14, 1e-6
 # A step that the next Newton step would change by less than this share of it is near.
 _NEAR = 0.1
 
-# Sums of dual variables this small need no further step of the intercepts, of which
-# there are at most so many; where a whole step does not halve sums below the second
-# number, they are rounding.
+# Sums of dual variables this small, in units of their scale, need no further step of
+# the intercepts, of which there are at most so many; where a whole step does not halve
+# sums below the second number, they are rounding.
 _SETTLED, _ROUGHLY_SETTLED = 1e-13, 1e-10
 _MAX_SETTLE = 30
 
@@ -282,7 +282,7 @@ def _settle_by_newton(point: Point) -> Point:
     for _ in range(_MAX_SETTLE):
         sums = np.atleast_1d(point.dual.sum(axis=0))
         size = float(np.abs(sums).max())
-        if size <= _SETTLED:
+        if size <= _SETTLED * o.dual_scale:
             break
         hessian = point.curvature.total()
         if o.n_free > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
@@ -294,7 +294,7 @@ def _settle_by_newton(point: Point) -> Point:
         line = point.along_free(direction)
         new = line.point(1.0)
         if not np.abs(new.dual.sum(axis=0)).max() <= 0.5 * size:
-            if size <= _ROUGHLY_SETTLED:
+            if size <= _ROUGHLY_SETTLED * o.dual_scale:
                 break
             step = minimize_smooth(line.derivatives, accuracy=_NEAR)
             if not 0.0 < step < np.inf:

@@ -37,8 +37,8 @@ _FEW_ROUNDINGS = 32.0
 _COPY_SHARE = 0.6
 
 
-# A free parameter's entry of a cut that should vanish is a sum of dual variables, whose
-# absolute values sum to about one or less; rounding leaves less than this of it.
+# A free parameter's entry of a cut that should vanish is a sum of dual variables;
+# rounding leaves less than this of it, in units of their scale.
 _LEVEL_TOLERANCE = 1e-13
 
 
@@ -48,9 +48,10 @@ class Cut(NamedTuple):
     normal: Floats
     offset: float
 
-    def is_level(self, n_penalized: int) -> bool:
+    def is_level(self, n_penalized: int, scale: float = 1.0) -> bool:
         """Whether the bound does not depend on the free parameters, up to rounding."""
-        return bool(np.all(np.abs(self.normal[n_penalized:]) <= _LEVEL_TOLERANCE))
+        tolerance = scale * _LEVEL_TOLERANCE
+        return bool(np.all(np.abs(self.normal[n_penalized:]) <= tolerance))
 
 
 class Objective:
@@ -151,23 +152,35 @@ class Objective:
         zero = self.design.zero_scores()
         return Point(self, np.zeros(self.n_params), zero)
 
-    def at(self, w: Floats, scores: Floats | None = None) -> Point:
+    def at(self, w: Floats, scores: Floats | None = None, drift: float = 0.0) -> Point:
         """Return the point w, for a product with X unless w = 0 or scores are known."""
         if scores is None:
             scores = self.design.forward(w) if w.any() else self.design.zero_scores()
-        return Point(self, w, scores)
+            drift = 0.0
+        point = Point(self, w, scores)
+        point.drift = drift
+        return point
 
     def cut(self, dual: Floats) -> Cut:
         """Return the cut of a dual point, at the cost of a product with X."""
         offset = -self.loss.conjugate(dual, self.targets, self.weights)
         return Cut(self.design.adjoint(dual), offset)
 
+    @cached_property
+    def dual_scale(self) -> float:
+        """About what the absolute dual variables sum to at most, if less than one."""
+        return min(1.0, self.loss.dual_scale(self.targets, self.weights)) or 1.0
+
+    def is_level(self, cut: Cut) -> bool:
+        """Whether the cut does not depend on the free parameters, up to rounding."""
+        return cut.is_level(self.regularizer.n_penalized, self.dual_scale)
+
     def dual_value(self, cut: Cut) -> float:
         """Return min_w alpha * Omega(w) + <normal, w> + offset, a lower bound of J.
 
         It is -inf unless the cut is level in the free parameters, up to rounding.
         """
-        if not cut.is_level(self.regularizer.n_penalized):
+        if not self.is_level(cut):
             return -np.inf
         normal = cut.normal / -self.alpha
         return -self.alpha * self.regularizer.conjugate(normal) + cut.offset
@@ -206,8 +219,8 @@ class Point:
         The subgradient of the risk at ``scores`` to use; default the loss' own choice.
     origin : Point, optional
         A point near by, whose risk gradient may be updated to that of this one.
-    drifted : float
-        Drift of the scores that these are an update of; default that of a product.
+    drifted : float, optional
+        Drift of the scores that these are an update of; default a product.
 
     Attributes
     ----------
@@ -243,6 +256,7 @@ class Point:
             self.dual = dual
         self._origin = origin
         self._n_updates = 0
+        self._slack = 0.0
 
     @cached_property
     def value(self) -> float:
@@ -306,11 +320,24 @@ class Point:
         return -o.loss.conjugate_at(self.dual, self.scores, o.targets, o.weights)
 
     def cut_of(self, gradient: Floats) -> Cut:
-        """Return the cut that belongs to any subgradient of J here."""
+        """Return the cut of a combination of ``gradient`` and what ``steepest`` gave.
+
+        It touches the risk here if rows lie on kinks exactly, and is lower by what they
+        lack of that: they only have to lie near them.
+        """
         o = self.objective
         normal = gradient - o.alpha * o.regularizer.gradient(self.w)
-        risk = self.value - o.alpha * o.regularizer.value(self.w)
-        return Cut(normal, risk - float(normal @ self.w))
+        slack = max(self._slack, self._slack_of(self.dual[self.kinks], self.kinks))
+        return Cut(normal, self.risk - float(normal @ self.w) - slack)
+
+    def _slack_of(self, dual: Floats, rows: Rows) -> float:
+        """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
+        if not rows.size:
+            return 0.0
+        o = self.objective
+        scores, args = self.scores[rows], (o.targets[rows], o.weights[rows])
+        height = o.loss.value(scores, *args) + o.loss.conjugate(dual, *args)
+        return height - float(np.vdot(dual, scores))
 
     @cached_property
     def lower_bound(self) -> float:
@@ -338,12 +365,14 @@ class Point:
             self.scores[rows], subset.forward(p), o.targets[rows], o.weights[rows]
         )
         o.design.count(subset, 2.0)
+        self._slack = max(self._slack, self._slack_of(chosen, rows))
         return self.gradient + subset.adjoint(chosen - self.dual[rows])
 
     def under(self, objective: Objective) -> Point:
         """Return the same w as a point of an objective with the same data."""
-        args = self.w, self.scores, None, self._evaluated(), self._drifted
-        return Point(objective, *args)
+        point = Point(objective, self.w, self.scores, origin=self._evaluated())
+        point.drift = self.drift
+        return point
 
     @cached_property
     def drift(self) -> float:
@@ -529,7 +558,7 @@ class Line:
         products = point.dual * self.dscores
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
         excess = penalty + float(products.sum())
-        if abs(excess) <= 0.1 * _LEVEL_TOLERANCE:
+        if abs(excess) <= 0.1 * _LEVEL_TOLERANCE * o.dual_scale:
             return
         side = products * excess > 0.0
         bent = point.curvature.diagonal() > 0.0

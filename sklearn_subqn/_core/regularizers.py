@@ -354,7 +354,8 @@ class Entropy(Regularizer):
         return self._padded(_log(w[: self.n_penalized]), len(w))
 
     def conjugate(self, v: Floats) -> float:
-        return float(np.exp(v[: self.n_penalized]).sum())
+        with np.errstate(over="ignore"):
+            return float(np.exp(v[: self.n_penalized]).sum())
 
     def conjugate_gradient(self, v: Floats) -> Floats:
         return self._padded(np.exp(v[: self.n_penalized]), len(v))

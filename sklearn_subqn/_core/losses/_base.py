@@ -326,6 +326,10 @@ class Loss(ABC):
         """Return the same at the least cost where u is nearly optimal."""
         return self.level(dual, targets, weights)
 
+    def dual_scale(self, targets: Floats, weights: Floats) -> float:
+        """Return about what the absolute values of u sum to, where scores vanish."""
+        return 1.0
+
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
         """Return generalized second derivatives."""
         raise TypeError(f"{type(self).__name__} has no second derivatives.")

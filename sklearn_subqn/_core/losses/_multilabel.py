@@ -149,7 +149,8 @@ class MultilabelHinge(Loss):
         if dual.shape[1] == targets.shape[1]:
             return leveled(tilted(dual, weights, neutral))
         # The sums over irrelevant and over relevant labels are maxima of their own.
-        halves, others = [], []
+        halves: list[Floats] = []
+        others: list[Floats] = []
         for labels in (targets == 0, targets > 0):
             for u, parts in ((dual[:, :-1], halves), (neutral, others)):
                 part = np.where(labels, u, 0.0)

@@ -51,7 +51,7 @@ class ResidualLoss(Loss):
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return u_i = -s_i v_i, with v = 0 at kinks."""
         r = targets - scores
-        edge = self.epsilon + _tolerance(scores)
+        edge = self.epsilon + _tolerance(scores, targets)
         u = np.where(r > edge, -self.high, 0.0)
         u[r < -edge] = -self.low
         u *= weights
@@ -67,7 +67,7 @@ class ResidualLoss(Loss):
 
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
         distance = np.abs(np.abs(targets - scores) - self.epsilon)
-        return np.flatnonzero(distance <= _tolerance(scores))
+        return np.flatnonzero(distance <= _tolerance(scores, targets))
 
     def argsup(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -118,7 +118,7 @@ class ResidualLoss(Loss):
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> PiecewiseQuadratic:
         r = targets - scores
-        tie = _tolerance(scores)
+        tie = _tolerance(scores, targets)
         slope = 0.0
         kinks, jumps = [], []
         # The loss is a sum of two hinges, of r - epsilon and of -r - epsilon.
@@ -272,5 +272,7 @@ class ResidualEnvelope(Loss):
         return at
 
 
-def _tolerance(scores: Floats) -> Floats:
-    return TIE_TOLERANCE * np.maximum(1.0, np.abs(scores))
+def _tolerance(scores: Floats, targets: Floats) -> Floats:
+    """Return the half-width of bands around kinks, for targets as small as they are."""
+    least = min(1.0, float(np.abs(targets).max(initial=0.0)))
+    return TIE_TOLERANCE * np.maximum(least, np.abs(scores))

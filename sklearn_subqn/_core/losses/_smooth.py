@@ -54,6 +54,9 @@ class Squared(Loss):
         infinite = np.full(targets.shape, np.inf)
         return Intervals(targets, -infinite, infinite, 1.0)
 
+    def dual_scale(self, targets: Floats, weights: Floats) -> float:
+        return float(weights @ np.abs(targets))
+
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all residuals alike."""
         return dual - weights * float(dual.sum())
@@ -104,6 +107,9 @@ class Huber(Loss):
     def rowwise_dual(self, targets: Floats) -> Intervals:
         ends = np.full(targets.shape, self.delta)
         return Intervals(targets, -ends, ends, 1.0)
+
+    def dual_scale(self, targets: Floats, weights: Floats) -> float:
+        return float(weights @ np.abs(targets))
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -262,6 +268,9 @@ class MultivariateSquared(Loss):
         squares = np.einsum("ik,ik->i", u @ self._inverse, u)
         half = 0.5 * float(np.sum(squares / weights[positive]))
         return float(np.vdot(dual, targets)) + half
+
+    def dual_scale(self, targets: Floats, weights: Floats) -> float:
+        return float(weights @ np.abs(targets @ self._M).sum(axis=1))
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all residuals alike."""

@@ -165,7 +165,9 @@ def _auto(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
-    return alm(objective, objective.at(start.w, start.scores), dual=start.dual)
+    return alm(
+        objective, objective.at(start.w, start.scores, start.drift), dual=start.dual
+    )
 
 
 def _newton(objective: Objective, start: Start, options: Options) -> Solver:

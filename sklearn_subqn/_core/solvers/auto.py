@@ -122,7 +122,9 @@ def auto(
     if start.dual is not None:
         return (
             yield from alm(
-                objective, objective.at(start.w, start.scores), dual=start.dual
+                objective,
+                objective.at(start.w, start.scores, start.drift),
+                dual=start.dual,
             )
         )
     sampled = None
@@ -144,7 +146,9 @@ def auto(
     if several:
         if by_rows:
             return (yield from _ascent(objective, start))
-        return (yield from alm(objective, objective.at(start.w, start.scores)))
+        return (
+            yield from alm(objective, objective.at(start.w, start.scores, start.drift))
+        )
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
@@ -158,7 +162,7 @@ def auto(
             break
     quasi_newton.close()
     if text:
-        end = Start(point.w, point.dual, point.scores)
+        end = Start(point.w, point.dual, point.scores, point.drift)
         return (yield from _ascent(objective, end))
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
 

@@ -67,7 +67,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     point = settle(
         objective.origin()
         if start.dual is None
-        else objective.at(start.w, start.scores)
+        else objective.at(start.w, start.scores, start.drift)
     )
     yield Iterate(point, phase="dual ascent")
     curvature = design.mean_square / max(design.n_rows, 1)

@@ -70,11 +70,14 @@ class Start(NamedTuple):
         A dual point of a similar problem, of the shape of the scores.
     scores : ndarray or None
         Those at w, where they are known.
+    drift : float
+        That of the scores, see ``Point``.
     """
 
     w: Floats
     dual: Floats | None = None
     scores: Floats | None = None
+    drift: float = 0.0
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.
