@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -101,6 +102,16 @@ def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in accepted:
         options = ", ".join(repr(option) for option in accepted)
         raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+
+
+def check_records(estimator: Any, attribute: str) -> None:
+    """Raise an error unless the estimator is fitted and has what is to be plotted."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise ValueError(
+            f"This {type(estimator).__name__} has no {attribute}, which is plotted. Of "
+            "a pipeline, give the last step; of a search, the best estimator."
+        )
 
 
 def check_sparse_structure(X: Any) -> None:

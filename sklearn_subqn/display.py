@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core.solvers import History
-from ._plotting import axes, check_records
-from ._validation import check_option
+from ._plotting import axes
+from ._validation import check_option, check_records
 
 Floats = npt.NDArray[np.float64]
 

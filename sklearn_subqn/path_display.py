@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ._cv import check_alphas
-from ._plotting import axes, check_records
-from ._validation import check_number
+from ._plotting import axes
+from ._validation import check_number, check_records
 
 Floats = npt.NDArray[np.float64]
 

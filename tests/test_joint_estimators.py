@@ -428,3 +428,19 @@ def test_large_alphas_take_few_iterations_with_intercepts_too(alpha):
     for threshold in (False, True):
         model = MultilabelHingeClassifier(alpha, threshold=threshold)
         assert model.fit(X, labels).n_iter_ <= 9
+
+
+def test_intercepts_of_labels_without_relevant_rows_stay_near_the_scores():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 6))
+    y = X[:, :4] + 0.5 * rng.normal(size=(120, 4)) > 0.3
+    y[:20], y[20:30], y[:, 3] = False, True, False
+    for seed in range(6):
+        weights = rng.integers(0, 2, 120) * rng.random(120)
+        costs = np.random.default_rng(seed).random((2, 4)) * 2.0
+        model = MultilabelHingeClassifier(
+            0.01, label_cost=costs, threshold=False, solver="alm"
+        )
+        model.fit(X, y, sample_weight=weights)
+        assert np.abs(model.intercept_).max() < 1e3
+        assert model.dual_gap_ <= 1e-3 * model.objective_

@@ -23,6 +23,9 @@ _NEAR = 0.1
 _SETTLED, _ROUGHLY_SETTLED = 1e-13, 1e-10
 _MAX_SETTLE = 30
 
+# Each step of an intercept is at most so many times the largest score, or one.
+_LONGEST_SETTLE = 10.0
+
 # Slopes and curvatures beyond all kinks below this share of their parts are rounding.
 _FLAT_TOLERANCE = 1e-12
 
@@ -279,6 +282,8 @@ def _settle_by_newton(point: Point) -> Point:
     sums of the dual variables is taken out of them.
     """
     o = point.objective
+    # Where a label has no relevant rows slopes vanish, and steps have no end.
+    farthest = _LONGEST_SETTLE * max(1.0, point.largest_score)
     for _ in range(_MAX_SETTLE):
         sums = np.atleast_1d(point.dual.sum(axis=0))
         size = float(np.abs(sums).max())
@@ -291,6 +296,9 @@ def _settle_by_newton(point: Point) -> Point:
         largest = float(hessian.diagonal().max())
         hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
         direction = -np.linalg.solve(hessian, sums)
+        longest = farthest / max(float(np.abs(direction).max()), 1e-300)
+        direction *= min(1.0, longest)
+        longest = max(1.0, longest)
         line = point.along_free(direction)
         new = line.point(1.0)
         if not np.abs(new.dual.sum(axis=0)).max() <= 0.5 * size:
@@ -299,7 +307,7 @@ def _settle_by_newton(point: Point) -> Point:
             step = minimize_smooth(line.derivatives, accuracy=_NEAR)
             if not 0.0 < step < np.inf:
                 break
-            new = line.point(step)
+            new = line.point(min(step, longest))
         point = new
     point.dual = o.loss.level(point.dual, o.targets, o.weights)
     return point

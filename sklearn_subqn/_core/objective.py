@@ -336,7 +336,8 @@ class Point:
             return 0.0
         o = self.objective
         scores, args = self.scores[rows], (o.targets[rows], o.weights[rows])
-        height = o.loss.value(scores, *args) + o.loss.conjugate(dual, *args)
+        height = o.loss.value(scores, *args)
+        height += o.loss.conjugate_at(dual, scores, *args)
         return height - float(np.vdot(dual, scores))
 
     @cached_property
