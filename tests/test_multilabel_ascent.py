@@ -5,7 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, sparse
 from test_dual_ascent import optimum, origin
-from test_multiclass_ascent import each_format, each_intercept, rows
+from test_multiclass_ascent import (
+    assert_leveling_loses_little,
+    each_format,
+    each_intercept,
+    rows,
+)
 
 from sklearn_subqn import MultilabelHingeClassifier
 from sklearn_subqn._core.design import Design
@@ -82,20 +87,7 @@ def test_duals_are_feasible_and_level(form, threshold, fit_intercept):
 @each_format
 @each_threshold
 def test_duals_near_the_optimum_lose_little_by_leveling(form, threshold):
-    objective = problem(form, threshold, True, alpha=0.1)
-    best, _ = optimum(objective)
-    loss, targets, weights = objective.loss, objective.targets, objective.weights
-    form_of_dual = loss.rowwise_dual(targets)
-    sweeps = row_sweeps(objective.design, form_of_dual, weights, objective.alpha)
-    for _ in range(6):
-        sweeps.run()
-        sweeps.recenter(sweeps.w)
-    assert np.abs(sweeps.dual.sum(axis=0)).sum() > 1e-4
-    lost = [
-        best - objective.dual_value(objective.cut(level(sweeps.dual, targets, weights)))
-        for level in (loss.level, loss.level_near_optimum)
-    ]
-    assert 0.0 < lost[1] < 0.5 * lost[0]
+    assert_leveling_loses_little(problem(form, threshold, True, alpha=0.1))
 
 
 @each_format
