@@ -296,9 +296,10 @@ def _settle_by_newton(point: Point) -> Point:
         largest = float(hessian.diagonal().max())
         hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
         direction = -np.linalg.solve(hessian, sums)
-        longest = farthest / max(float(np.abs(direction).max()), 1e-300)
-        direction *= min(1.0, longest)
-        longest = max(1.0, longest)
+        reach = max(float(np.abs(direction).max()), 1e-300)
+        if reach > farthest:
+            direction *= farthest / reach
+            reach = farthest
         line = point.along_free(direction)
         new = line.point(1.0)
         if not np.abs(new.dual.sum(axis=0)).max() <= 0.5 * size:
@@ -307,7 +308,7 @@ def _settle_by_newton(point: Point) -> Point:
             step = minimize_smooth(line.derivatives, accuracy=_NEAR)
             if not 0.0 < step < np.inf:
                 break
-            new = line.point(min(step, longest))
+            new = line.point(min(step, farthest / reach))
         point = new
     point.dual = o.loss.level(point.dual, o.targets, o.weights)
     return point

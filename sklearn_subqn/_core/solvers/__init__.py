@@ -165,9 +165,7 @@ def _auto(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
-    return alm(
-        objective, objective.at(start.w, start.scores, start.drift), dual=start.dual
-    )
+    return alm(objective, start.at(objective), dual=start.dual)
 
 
 def _newton(objective: Objective, start: Start, options: Options) -> Solver:

@@ -123,7 +123,7 @@ def auto(
         return (
             yield from alm(
                 objective,
-                objective.at(start.w, start.scores, start.drift),
+                start.at(objective),
                 dual=start.dual,
             )
         )
@@ -146,9 +146,7 @@ def auto(
     if several:
         if by_rows:
             return (yield from _ascent(objective, start))
-        return (
-            yield from alm(objective, objective.at(start.w, start.scores, start.drift))
-        )
+        return (yield from alm(objective, start.at(objective)))
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)

@@ -113,7 +113,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
     k = objective.design.n_outputs or 1
-    point = settle(objective.at(start.w, start.scores, start.drift))
+    point = settle(start.at(objective))
     bound, stated = -np.inf, False
     good, error, ahead, step = False, 0.0, np.inf, 1.0
     model_stride = 1

@@ -64,11 +64,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         raise TypeError(f"The dual of {name} is not apart for each row.")
     design = objective.design
     several = design.n_outputs is not None
-    point = settle(
-        objective.origin()
-        if start.dual is None
-        else objective.at(start.w, start.scores, start.drift)
-    )
+    point = settle(objective.origin() if start.dual is None else start.at(objective))
     yield Iterate(point, phase="dual ascent")
     curvature = design.mean_square / max(design.n_rows, 1)
     wanted = _ROOT_CURVATURE * np.sqrt(curvature / objective.alpha)

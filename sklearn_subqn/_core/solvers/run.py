@@ -15,7 +15,7 @@ import numpy as np
 
 from ..certificate import CutBundle
 from ..losses._base import Floats
-from ..objective import Cut
+from ..objective import Cut, Objective, Point
 
 # The quadratic program over the cuts is solved after 1, 2, 4, 8 and then at least every
 # so many iterations, which keeps its share of the time small.
@@ -78,6 +78,10 @@ class Start(NamedTuple):
     dual: Floats | None = None
     scores: Floats | None = None
     drift: float = 0.0
+
+    def at(self, objective: Objective) -> Point:
+        """Return the starting point."""
+        return objective.at(self.w, self.scores, self.drift)
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.
