@@ -220,7 +220,7 @@ class LossProblems:
     ) -> None:
         """Start from coefficients (k, d) and intercepts (k,) of a previous solution.
 
-        Dual points count if rows are as many.
+        Dual points count if rows are as many, and coefficients that the penalty allows.
         """
         joint = self._design.n_outputs is not None
         for index in range(self.n_outputs):
@@ -230,7 +230,8 @@ class LossProblems:
             if dual is not None and dual.shape != self._design.zero_scores().shape:
                 dual = None
             start = w[: self._design.n_params].astype(np.float64)
-            self.starts[index] = Start(start, dual)
+            if self._regularizer.contains(start):
+                self.starts[index] = Start(start, dual)
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands."""

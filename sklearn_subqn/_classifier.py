@@ -123,14 +123,9 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
     def _continues(self, previous: dict[str, Any], classes: npt.NDArray[Any]) -> bool:
         """Whether a previous fit was of the same classes and features."""
         return (
-            "coef_" in previous
+            self._same_features(previous)
             # As lists, since old NumPy warns at comparing numbers with strings.
             and previous["classes_"].tolist() == classes.tolist()
-            and previous["coef_"].shape[1] == self.n_features_in_
-            and np.array_equal(
-                previous.get("feature_names_in_", ()),
-                getattr(self, "feature_names_in_", ()),
-            )
         )
 
 

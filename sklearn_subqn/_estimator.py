@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import row_norms, safe_sparse_dot
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
@@ -55,8 +56,10 @@ _MIN_CUTS = 6
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
-# Scores are kept to this share of the largest that samples of their length can have.
+# Scores are kept to this share of the sum of the absolute values that they are sums of,
+# which are made of so many entries of X at a time.
 _LAST_DIGITS = 1e-12
+_ENTRIES_AT_ONCE = 2**18
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -145,6 +148,17 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         check_range(X, type(self).__name__)
         return validated
 
+    def _same_features(self, previous: dict[str, Any]) -> bool:
+        """Whether a previous fit, by its attributes, was of the same features."""
+        return (
+            "coef_" in previous
+            and previous["coef_"].shape[-1] == self.n_features_in_
+            and np.array_equal(
+                previous.get("feature_names_in_", ()),
+                getattr(self, "feature_names_in_", ()),
+            )
+        )
+
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
         check_is_fitted(self)
@@ -155,14 +169,14 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
 
         Exact solutions put samples exactly on the margins of several classes. Rounding
         keeps such ties, which else are broken by how BLAS happens to sum batches of one
-        size or another. What is left out is small beside what scores are sums of.
+        size or another. What is left out is small beside what scores are sums of, for
+        any scales of features.
         """
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         scores += self.intercept_
         if scores.dtype != np.float64:
             return np.asarray(scores)
-        coef = self.coef_ if self.coef_.ndim == 2 else self.coef_[np.newaxis]
-        sizes = row_norms(X) * row_norms(coef).max()
+        sizes = _largest_sums(X, np.abs(np.atleast_2d(self.coef_)).max(axis=0))
         sizes += np.max(np.abs(self.intercept_), initial=0.0)
         # Powers of two, so that scaling is exact.
         _, exponents = np.frexp(_LAST_DIGITS * sizes)
@@ -177,6 +191,16 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _largest_sums(X: Any, coef: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return |X| @ coef of shape (n_samples,)."""
+    if sparse.issparse(X):
+        absolute = type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
+        return np.asarray(absolute @ coef)
+    step = max(1, _ENTRIES_AT_ONCE // X.shape[1])
+    parts = [np.abs(X[i : i + step]) @ coef for i in range(0, len(X), step)]
+    return np.concatenate(parts)
 
 
 def check_solver(solver: str, name: str, loss: Loss) -> None:

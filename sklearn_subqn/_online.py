@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
+from ._callbacks import FitTask, ProblemTask
 from ._core.online import (
     ONLINE_METHODS,
     Averaged,
@@ -189,16 +190,9 @@ class OnlineEstimator(LinearEstimator):
     ) -> State:
         """Make the step of one batch.
 
-        Weights are taken relative to their mean over all rows so far. Rows of weight
-        zero count as missing.
+        Weights, positive, are taken relative to their mean over all rows so far.
         """
-        if weights is not None:
-            used = weights > 0.0
-            if not used.all():
-                X, targets, weights = X[used], targets[used], weights[used]
         n = X.shape[0]
-        if n == 0:
-            return self._state
         self._n_rows += n
         if weights is None:
             self._weight += n
@@ -242,9 +236,13 @@ class OnlineEstimator(LinearEstimator):
     ) -> None:
         """Learn from rows in their order, in equal batches of at most ``batch_size``.
 
-        If the method has been changed, it begins anew where the last one ended.
+        Rows of weight zero count as missing. If the method has been changed, it begins
+        anew where the last one ended.
         """
-        if hasattr(self, "_state"):
+        if weights is not None and not weights.all():
+            used = weights > 0.0
+            X, targets, weights = X[used], targets[used], weights[used]
+        if hasattr(self, "_state") and self._n_rows > 0.0:
             self._go_on()
         else:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
@@ -253,12 +251,17 @@ class OnlineEstimator(LinearEstimator):
         n_batches = -(-n // self.batch_size)
         if n_batches == 1:
             self._learn(X, targets, weights, loss)
-        else:
+        elif n_batches:
             for rows in _equal_parts(n, n_batches):
                 part = None if weights is None else weights[rows]
                 self._learn(X[rows], targets[rows], part, loss)
         self.n_iter_ = 1
         self._store()
+
+    def _stored(self) -> dict[str, Any]:
+        """Return what a copy lacks as an estimator fitted so far: nothing, from now."""
+        self._store()
+        return {}
 
     def _store(self) -> None:
         """Set the coefficients to those of the state, or let them be asked for.
@@ -317,10 +320,24 @@ class OnlineEstimator(LinearEstimator):
         w0: Floats | None,
         previous: dict[str, Any],
         labels: npt.NDArray[Any] | None,
+        unit: float,
+        task: FitTask,
     ) -> None:
         """Fit validated data, from where the previous fit ended if w0 is given.
 
-        ``labels`` are the classes of rows, if there are any.
+        Parameters
+        ----------
+        X, targets, weights, loss, n_outputs
+            As of ``_partial_fit``; the weights in any unit.
+        w0 : ndarray of shape (q,) or None
+        previous : dict
+            The attributes of the previous fit.
+        labels : ndarray of shape (n,) or None
+            Classes of rows, if there are any.
+        unit : float
+            The mean of the positive weights as they were given, which those of
+            batches to come are relative to.
+        task : FitTask
         """
         used = weights > 0.0
         if not used.all():
@@ -329,12 +346,7 @@ class OnlineEstimator(LinearEstimator):
         rng = _generator(self.random_state)
         held_out = None
         if self.early_stopping:
-            rows, out = train_test_split(
-                np.arange(len(targets)),
-                test_size=self.validation_fraction,
-                random_state=rng,
-                stratify=labels,
-            )
+            rows, out = self._held_out(len(targets), labels, rng)
             y = targets if labels is None else labels
             held_out = X[out], y[out], weights[out]
             X, targets, weights = X[rows], targets[rows], weights[rows]
@@ -350,11 +362,37 @@ class OnlineEstimator(LinearEstimator):
             # The test of convergence looks at all columns in any case.
             everywhere: Any = stream.method.on_all_columns()
             self._stream = stream._replace(method=everywhere)
-        self._epochs(X, targets, weights, loss, rng, held_out)
+        problem = task.problem(type(self).__name__)
+        self._epochs(X, targets, weights, loss, rng, held_out, problem)
+        problem.end()
         self._stream = stream
+        self._weight *= unit
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
         self.objective_ = whole.value_and_gradient(w)[0]
+        task.end()
+
+    def _held_out(
+        self, n: int, labels: npt.NDArray[Any] | None, rng: np.random.RandomState
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Return the rows to learn from, and those that are held out."""
+        hint = (
+            f"early_stopping holds out validation_fraction={self.validation_fraction!r}"
+            f" of {n} rows, which is too few to score by. Choose another "
+            "validation_fraction, or early_stopping=False."
+        )
+        try:
+            rows, out = train_test_split(
+                np.arange(n),
+                test_size=self.validation_fraction,
+                random_state=rng,
+                stratify=labels,
+            )
+        except ValueError as error:
+            raise ValueError(f"{hint} ({error})") from error
+        if len(out) < 2:
+            raise ValueError(hint)
+        return rows, out
 
     def _score_of_arrays(self, X: Any, y: Any, weights: Floats) -> float:
         """Return ``score`` of checked samples, whose columns have no names any more."""
@@ -379,8 +417,8 @@ class OnlineEstimator(LinearEstimator):
         """Return where to begin: at zero, but for the intercept of regression."""
         n_free = (n_outputs or 1) if self.fit_intercept else 0
         w0 = np.zeros(X.shape[1] * (n_outputs or 1) + n_free)
-        if n_free:
-            if weights is None or not weights.any():
+        if n_free and len(targets):
+            if weights is None:
                 weights = np.ones(len(targets))
             weights = weights * (len(weights) / weights.sum())
             w0[-n_free:] = self._start_intercept(targets, weights)
@@ -397,6 +435,7 @@ class OnlineEstimator(LinearEstimator):
         loss: OnlineLoss,
         rng: np.random.RandomState,
         held_out: tuple[Any, Any, Floats] | None,
+        task: ProblemTask,
     ) -> None:
         """Learn from all rows again and again, in an order drawn for each epoch."""
         n = X.shape[0]
@@ -435,7 +474,7 @@ class OnlineEstimator(LinearEstimator):
                 if score > best[0]:
                     best = score, self._state
                 converged = n_worse >= self.n_iter_no_change
-            stop = converged
+            stop = task.iteration(self._stored) or converged
             if self.callback is not None:
                 least, seconds = min(self.loss_curve_), time.perf_counter() - begin
                 progress = Progress(epoch, least, np.inf, float(epoch), seconds)
@@ -458,6 +497,15 @@ class OnlineEstimator(LinearEstimator):
 def _equal_parts(n: int, n_parts: int) -> list[slice]:
     bounds = [n * i // n_parts for i in range(n_parts + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]
+
+
+def unit_of(weights: Any) -> float:
+    """Return the mean of positive weights as they were given, within bounds."""
+    if weights is None:
+        return 1.0
+    weights = np.asarray(weights, dtype=np.float64)
+    mean = float((weights[weights > 0.0] / np.max(weights)).mean() * np.max(weights))
+    return min(max(mean, _SMALLEST_WEIGHT), 1.0 / _SMALLEST_WEIGHT)
 
 
 def _generator(random_state: Any) -> np.random.RandomState:

@@ -11,8 +11,11 @@ from sklearn.base import OutlierMixin
 from ._bundle import BundleEstimator, LossProblems
 from ._callbacks import FitTask, with_callbacks
 from ._core.losses import Loss, Novelty
-from ._estimator import Progress, n_threads
+from ._estimator import Floats, Progress, n_threads
 from ._validation import check_number, check_sample_weight, unchanged_on_failure
+
+# Sums of weights are off by no more than this.
+_ROUNDING = 1e-12
 
 
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
@@ -29,8 +32,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Strength of the penalty against the *mean* loss, positive. The smaller, the
         fewer samples are outliers.
     contamination : "auto" or float, default="auto"
-        Share of the training samples that are outliers, in (0, 0.5]; "auto" counts
-        those outside of the half-space.
+        Share of the training samples, by weight, that are outliers, in (0, 0.5]; "auto"
+        counts those outside of the half-space.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -197,7 +200,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         problems = LossProblems(
             self, X, [np.ones(X.shape[0])], loss, weights, n_threads(self.n_jobs)
         )
-        if "coef_" in previous and previous["coef_"].shape == (1, X.shape[1]):
+        if self._same_features(previous):
             duals = previous.get("_duals")
             problems.start_from(previous["coef_"], np.zeros(1), duals)
         task = FitTask(self, 1, self.max_iter, raw_X, None, sample_weight)
@@ -210,9 +213,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         self._duals = [solution.dual] if self.warm_start else None
         self.offset_ = 1.0
         if self.contamination != "auto":
-            scores = self._scores(X).ravel()[weights > 0.0]
-            share = 100.0 * float(self.contamination)
-            self.offset_ = float(np.percentile(scores, share))
+            share = float(self.contamination)
+            self.offset_ = _quantile(self._scores(X).ravel(), weights, share)
         task.end()
         return self
 
@@ -271,3 +273,16 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
                 "contamination must be 'auto' or in (0, 0.5], got "
                 f"{self.contamination!r}."
             )
+
+
+def _quantile(scores: Floats, weights: Floats, share: float) -> float:
+    """Return a number that this share of the weights, which sum to one, lies below.
+
+    Halfway between two scores where one of them ends that share.
+    """
+    order = np.argsort(scores)
+    order = order[weights[order] > 0.0]
+    total = np.cumsum(weights[order])
+    ends = np.searchsorted(total, [share - _ROUNDING, share + _ROUNDING])
+    ends = np.minimum(ends, len(order) - 1)
+    return float(scores[order[ends]].mean())

@@ -252,7 +252,8 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         weights = check_sample_weight(sample_weight, X.shape[0])
         problems = self._problems(X, targets, weights)
         shape = targets.shape[1:]
-        if "coef_" in previous and previous["coef_"].shape == (*shape, X.shape[1]):
+        same = self._same_features(previous)
+        if same and previous["coef_"].shape == (*shape, X.shape[1]):
             problems.start_from(
                 np.atleast_2d(previous["coef_"]),
                 np.atleast_1d(previous["intercept_"]),

@@ -12,10 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ._callbacks import FitTask, with_callbacks
 from ._classifier import ScoringClassifier
 from ._core.online.losses import (
     Counts,
-    Logistic,
+    DampedLogistic,
+    DampedSoftmax,
     MajorizedHinge,
     MajorizedHuber,
     MajorizedQuantile,
@@ -23,12 +25,11 @@ from ._core.online.losses import (
     OneVsRest,
     OnlineLoss,
     RegressionLoss,
-    Softmax,
     SquaredError,
     SquaredHinge,
 )
 from ._estimator import Progress, log_probabilities
-from ._online import OnlineEstimator, stream_weights
+from ._online import OnlineEstimator, stream_weights, unit_of
 from ._validation import (
     check_class_weight,
     check_number,
@@ -41,11 +42,14 @@ from ._validation import (
 Floats = npt.NDArray[np.float64]
 
 _BINARY: dict[str, OnlineLoss] = {
-    "log_loss": Logistic(),
+    "log_loss": DampedLogistic(),
     "hinge": MajorizedHinge(),
     "squared_hinge": SquaredHinge(),
     "modified_huber": ModifiedHuber(),
 }
+
+# Labels that an error message shows.
+_MOST_SHOWN = 5
 
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
@@ -96,7 +100,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
     eta0 : float or None, default=None
         Size of the first steps; None for that of the solver, see Notes.
     tau : float or None, default=None
-        Number of batches after which steps fall; None for that of the solver.
+        Number of batches after which steps fall; None for that of the solver. Not for
+        "smd", which adapts the steps of each coefficient instead.
     memory : int, default=10
         Number of displacement pairs of "auto", "olbfgs" and "res-lbfgs", at least 1.
         "auto" keeps fewer where vectors are long against the entries of a batch.
@@ -248,6 +253,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         self.verbose = verbose
 
     @unchanged_on_failure
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineLBFGSClassifier:
         """Fit the model in epochs, each with all rows once in a new order.
 
@@ -278,16 +284,21 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         """
         self._check_parameters()
         previous = self._previous()
+        raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        unit = self._unit_of_weights(y, sample_weight)
         w0 = self._previous_parameters(previous, classes)
         self.classes_ = classes
         known = np.isin(y, classes)
         if not known.all():
             X, y, weights = X[known], y[known], weights[known]
         targets, loss, n_outputs = self._encoded(y)
-        self._fit_epochs(X, targets, weights, loss, n_outputs, w0, previous, y)
+        task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
+        self._fit_epochs(
+            X, targets, weights, loss, n_outputs, w0, previous, y, unit, task
+        )
         return self
 
     @unchanged_on_failure
@@ -400,20 +411,34 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
                 return np.where(positive, 1.0, -1.0), _BINARY[self.loss], None
         codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
         if np.any(classes[codes] != y):
-            new = np.setdiff1d(y, classes)
+            check_classification_targets(y)
+            new = np.setdiff1d(y, classes).tolist()
+            some = ", ".join(map(repr, new[:_MOST_SHOWN]))
+            if len(new) > _MOST_SHOWN:
+                some += f" and {len(new) - _MOST_SHOWN} more"
             raise ValueError(
-                f"y has classes {new.tolist()} that are not among those of the first "
-                f"call, {classes.tolist()}."
+                f"y has classes {some} that are not among those of the first call, "
+                f"{classes.tolist()}."
             )
         if self.loss == "log_loss":
-            return codes.astype(np.float64), Softmax(), len(classes)
+            return codes.astype(np.float64), DampedSoftmax(), len(classes)
         targets = np.full((len(codes), len(classes)), -1.0)
         targets[np.arange(len(codes)), codes] = 1.0
         return targets, OneVsRest(_BINARY[self.loss]), len(classes)
 
     def _announced(self, classes: Any) -> bool:
         """Whether these are plainly the known classes, in their order."""
-        return list(classes) == self.classes_.tolist()
+        return bool(np.ravel(classes).tolist() == self.classes_.tolist())
+
+    def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:
+        """Return the mean of positive weights, as ``partial_fit`` would take them."""
+        weights = 1.0 if sample_weight is None else np.asarray(sample_weight, float)
+        if isinstance(self.class_weight, dict):
+            weights = weights * self._class_factors(y)
+        return unit_of(np.broadcast_to(weights, y.shape))
+
+    def _class_factors(self, y: npt.NDArray[Any]) -> Floats:
+        return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
 
     def _class_weighted(self, y: npt.NDArray[Any], weights: Floats | None) -> Floats:
         if not isinstance(self.class_weight, dict):
@@ -431,7 +456,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
                 f"class_weight has the labels {sorted(map(str, unknown))}, which are "
                 f"not among the classes {self.classes_.tolist()}."
             )
-        factors = np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
+        factors = self._class_factors(y)
         return factors if weights is None else factors * weights
 
 
@@ -545,6 +570,7 @@ callback, verbose
         self.verbose = verbose
 
     @unchanged_on_failure
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineLBFGSRegressor:
         """Fit the model in epochs, each with all rows once in a new order.
 
@@ -575,14 +601,19 @@ callback, verbose
         """
         self._check_parameters()
         previous = self._previous()
+        raw_X, raw_y = X, y
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
         w0 = None
-        if "coef_" in previous and len(previous["coef_"]) == X.shape[1]:
+        if self._same_features(previous):
             w0 = previous["coef_"].astype(np.float64)
             if self.fit_intercept:
                 w0 = np.append(w0, previous["intercept_"])
-        self._fit_epochs(X, targets, weights, self._loss(), None, w0, previous, None)
+        loss, unit = self._loss(), unit_of(sample_weight)
+        task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
+        self._fit_epochs(
+            X, targets, weights, loss, None, w0, previous, None, unit, task
+        )
         return self
 
     @unchanged_on_failure

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
-    check_is_fitted,
     column_or_1d,
 )
 
@@ -262,7 +260,7 @@ class BMRMRanker(LinearEstimator):
             _row_weights(query_weight, groups),
         )
         start = np.zeros(design.n_params)
-        if self._continues(previous):
+        if self._same_features(previous):
             start = previous["coef_"].astype(np.float64)
 
         def fitted(w: Floats) -> dict[str, Any]:
@@ -307,10 +305,7 @@ class BMRMRanker(LinearEstimator):
         -------
         scores : ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        X = self._check_X(X, reset=False)
-        scores: npt.NDArray[Any] = safe_sparse_dot(X, self.coef_, dense_output=True)
-        return scores
+        return self._raw_scores(X)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> float:
         """Return the mean normalized discounted cumulative gain of the queries.
@@ -384,17 +379,6 @@ class BMRMRanker(LinearEstimator):
             return _as_numbers(y)
         return _checked_relevance(y, f"loss={self.loss!r}")
 
-    def _continues(self, previous: dict[str, Any]) -> bool:
-        """Whether a previous fit was of the same features."""
-        return (
-            "coef_" in previous
-            and previous["coef_"].shape == (self.n_features_in_,)
-            and np.array_equal(
-                previous.get("feature_names_in_", ()),
-                getattr(self, "feature_names_in_", ()),
-            )
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -431,9 +415,12 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
     if qid is not None and group is not None:
         raise ValueError("Give either qid or group, not both.")
     if group is not None:
-        sizes = check_array(
-            group, ensure_2d=False, dtype=np.float64, input_name="group"
-        )
+        try:
+            sizes = check_array(
+                group, ensure_2d=False, dtype=np.float64, input_name="group"
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"group must hold numbers of rows: {error}") from error
         whole = sizes.ndim == 1 and bool(np.all(sizes == np.floor(sizes)))
         if not whole or sizes.min() < 1.0 or sizes.sum() != n:
             raise ValueError(
@@ -443,10 +430,12 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
     if qid is None:
         return np.zeros(n, dtype=np.intp)
-    queries = column_or_1d(qid)
+    queries = column_or_1d(qid, input_name="qid")
     if len(queries) != n:
         raise ValueError(f"qid has {len(queries)} entries for {n} rows.")
-    if queries.dtype.kind == "f" and not np.all(np.isfinite(queries)):
+    # What is missing, of any type, is the only thing that differs from itself.
+    infinite = queries.dtype.kind == "f" and np.any(np.isinf(queries))
+    if infinite or np.any(queries != queries):
         raise ValueError("qid must not contain NaN or infinity.")
     try:
         return np.unique(queries, return_inverse=True)[1].astype(np.intp)

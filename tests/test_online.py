@@ -24,18 +24,18 @@ from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Average, Metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses import (
     Counts,
-    Logistic,
+    DampedLogistic,
+    DampedSoftmax,
     MajorizedHinge,
     MajorizedHuber,
     MajorizedQuantile,
     ModifiedHuber,
     OneVsRest,
-    Softmax,
     SquaredError,
     SquaredHinge,
 )
 
-LABELS = [Logistic(), SquaredHinge(), MajorizedHinge(), ModifiedHuber()]
+LABELS = [DampedLogistic(), SquaredHinge(), MajorizedHinge(), ModifiedHuber()]
 NUMBERS = [SquaredError(), MajorizedHuber(1.35), MajorizedQuantile(0.3), Counts()]
 # Plain gradient steps need to be told how short they have to be.
 SOLVERS = [
@@ -80,7 +80,7 @@ def batch_of(loss, k=None, penalty=None, intercept=True, seed=0, n=9, d=4):
 
 CASES = [
     *[(loss, None) for loss in LABELS + NUMBERS],
-    (Softmax(), 3),
+    (DampedSoftmax(), 3),
     *[(OneVsRest(loss), 3) for loss in LABELS],
 ]
 
@@ -106,14 +106,63 @@ def test_gradients_of_batches_are_central_differences(loss, k, intercept):
 
 @pytest.mark.parametrize(
     ("loss", "k"),
-    [(Logistic(), None), (SquaredError(), None), (Counts(), None), (Softmax(), 3)],
+    [(DampedLogistic(), None), (SquaredError(), None), (DampedSoftmax(), 3)],
     ids=name_of,
 )
 def test_hessian_products_are_differences_of_gradients(loss, k):
     batch, _, w = batch_of(loss, k)
+    # Near zero no score is far on its wrong side.
+    w *= 0.1
     v = np.linspace(-1, 1, len(w))
     difference = (batch.gradient(w + 1e-6 * v) - batch.gradient(w - 1e-6 * v)) / 2e-6
     assert_allclose(batch.hessian_product(w, v), difference, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("loss", "target", "reach"),
+    [
+        (DampedLogistic(), 1.0, lambda z: np.maximum(-2.0 * z, 6.0)),
+        (DampedLogistic(), -1.0, lambda z: np.maximum(2.0 * z, 6.0)),
+        (Counts(), 0.0, lambda z: np.maximum(np.log(1e-3) - z, 1.0)),
+        (Counts(), 7.0, lambda z: np.maximum(np.log(7.0) - z, 1.0)),
+    ],
+    ids=["positive", "negative", "none", "seven"],
+)
+def test_curvature_is_the_second_derivative_unless_steps_are_too_long(
+    loss, target, reach
+):
+    z = np.linspace(-40.0, 12.0, 105)
+    weights = np.linspace(0.5, 2.0, len(z))
+    targets = np.full(len(z), target)
+    u = loss.subgradient(z, targets, weights)
+    e = 1e-5
+    sides = [loss.subgradient(z + s * e, targets, weights) for s in (1.0, -1.0)]
+    second = (sides[0] - sides[1]) / (2 * e)
+    h = loss.curvature(z, targets, weights).diagonal()
+    assert_allclose(h, np.maximum(second, np.abs(u) / reach(z)), atol=1e-9, rtol=1e-6)
+
+
+def test_damped_softmax_of_two_classes_moves_no_score_too_far():
+    # The difference of the scores moves as in the binary loss, half of it by each.
+    z = np.linspace(-40.0, 40.0, 81)
+    scores = np.stack([np.zeros_like(z), z], axis=1)
+    one = np.ones_like(z)
+    loss = DampedSoftmax()
+    u = loss.subgradient(scores, one, one)
+    curvature = loss.curvature(scores, one, one)
+    diagonal = curvature.diagonal()
+    assert np.all(
+        np.abs(u) <= np.maximum(-2.0 * z, 6.0)[:, np.newaxis] * diagonal * (1 + 1e-12)
+    )
+    a, s, p = curvature.rank_one()
+    dense = np.array([np.diag(a[i]) - s[i] * np.outer(p[i], p[i]) for i in range(81)])
+    assert_allclose(np.einsum("ijj->ij", dense), diagonal, atol=1e-15)
+    v = np.random.default_rng(0).standard_normal((81, 2))
+    products = np.einsum("ijk,ik->ij", dense, v)
+    assert_allclose(curvature.apply(v.copy()), products, atol=1e-15)
+    assert_allclose(curvature.total(), dense.sum(axis=0))
+    some = np.array([3, 77])
+    assert_allclose(curvature.take(some).diagonal(), diagonal[some])
 
 
 @pytest.mark.parametrize("loss", [ModifiedHuber(), MajorizedHuber(1.35)], ids=name_of)
@@ -224,7 +273,9 @@ def test_steps_leave_the_old_state_as_it_was():
     method = AdaptiveLBFGS()
     state = method.start(np.zeros(5))
     for seed in range(35):
-        batch, _, _ = batch_of(Logistic(), penalty=Penalty(0.1, 0.1 * (seed > 30)))
+        batch, _, _ = batch_of(
+            DampedLogistic(), penalty=Penalty(0.1, 0.1 * (seed > 30))
+        )
         before = copy.deepcopy(state)
         after = method.step(batch, state)
         assert pickle.dumps(before) == pickle.dumps(state)
@@ -408,7 +459,7 @@ def test_streams_recover_from_a_change_of_concept():
     scale = np.geomspace(0.1, 100.0, 8)
     model = OnlineLBFGSClassifier(alpha=1e-6)
     n_averaged, accuracy = [], []
-    for t in range(300):
+    for t in range(340):
         Z = rng.standard_normal((100, 8))
         y = Z @ (before if t < 200 else after) > 0.0
         X = (Z + 1.0) * scale
@@ -419,7 +470,7 @@ def test_streams_recover_from_a_change_of_concept():
     assert np.all(np.diff(n_averaged[60:200]) == 1)
     assert np.any(np.diff(n_averaged[200:230]) < 0)
     assert np.mean(accuracy[180:199]) > 0.95
-    assert np.mean(accuracy[260:]) > 0.95
+    assert np.mean(accuracy[300:]) > 0.95
 
 
 def fitted(X, y):
@@ -445,7 +496,7 @@ def test_bad_batches_leave_the_model_as_it_was(value):
             model.partial_fit(data, y[300:350])
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :3], y)
-    with pytest.raises(ValueError, match=r"y has classes \[5\] that are not among"):
+    with pytest.raises(ValueError, match=r"y has classes 5 that are not among"):
         model.partial_fit(X[300:350], np.full(50, 5))
     with pytest.raises(ValueError, match="not the same as on last call"):
         model.partial_fit(X, y, classes=[0, 1, 2])

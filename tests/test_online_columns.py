@@ -19,7 +19,7 @@ from sklearn_subqn._core.online import columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS, make_metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.columns import Columns, ColumnState, ColumnwiseLBFGS
-from sklearn_subqn._core.online.losses import Logistic, Softmax
+from sklearn_subqn._core.online.losses import DampedLogistic, DampedSoftmax
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def batch_of(rng, n=20, d=12, density=0.2, k=None, alpha=0.01, intercept=True):
     targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     if k:
         targets = rng.integers(k, size=n).astype(float)
-    loss = Softmax() if k else Logistic()
+    loss = DampedSoftmax() if k else DampedLogistic()
     weights = np.full(n, 1.0 / n)
     return LinearBatch(X, targets, weights, loss, Penalty(alpha), intercept, k)
 
@@ -138,7 +138,7 @@ def test_untouched_coefficients_shrink_like_those_of_the_whole():
         sparse.csr_array((20, 12)),
         np.where(rng.random(20) < 0.3, 1.0, -1.0),
         np.full(20, 0.05),
-        Logistic(),
+        DampedLogistic(),
         Penalty(0.01),
         True,
     )

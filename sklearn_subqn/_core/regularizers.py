@@ -9,6 +9,9 @@ from scipy import linalg
 
 from .losses._base import Floats, PiecewiseQuadratic
 
+# Points of the unit simplex sum to one up to this, in float32, too.
+_ROUNDING_OF_SUM = 1e-5
+
 
 class Regularizer(ABC):
     """A convex penalty on the first ``n_penalized`` parameters.
@@ -60,6 +63,10 @@ class Regularizer(ABC):
     def scaling(self, v: Floats) -> float:
         """Return a factor c <= 1 for which Omega*(c v) is finite."""
         return 1.0
+
+    def contains(self, w: Floats) -> bool:
+        """Whether w of shape (q,) is in the domain of Omega."""
+        return True
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         """Return the largest step from w along p within the domain of Omega."""
@@ -368,6 +375,9 @@ class Entropy(Regularizer):
         """Return the minimizer of Omega."""
         return self.conjugate_gradient(np.zeros(n_params))
 
+    def contains(self, w: Floats) -> bool:
+        return bool(np.all(w[: self.n_penalized] >= 0.0))
+
     def longest_step(self, w: Floats, p: Floats) -> float:
         w, p = w[: self.n_penalized], p[: self.n_penalized]
         falling = p < 0.0
@@ -380,6 +390,10 @@ class NormalizedEntropy(Entropy):
     def value(self, w: Floats) -> float:
         w = w[: self.n_penalized]
         return float(np.sum(_times_log(w))) if np.all(w >= 0.0) else np.inf
+
+    def contains(self, w: Floats) -> bool:
+        off = abs(float(w[: self.n_penalized].sum()) - 1.0)
+        return super().contains(w) and off <= _ROUNDING_OF_SUM
 
     def conjugate(self, v: Floats) -> float:
         """Return ln sum_i exp(v_i)."""

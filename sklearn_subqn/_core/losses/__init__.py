@@ -6,7 +6,7 @@ from ._groups import Groups
 from ._hinge import Hinge, SquaredHinge
 from ._inversions import Inversions
 from ._label_pairs import LabelPairHinge
-from ._logistic import Logistic, Softmax
+from ._logistic import Logistic, Softmax, SoftmaxCurvature, softmax
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
 from ._ontology import Ontology, path_shares
@@ -53,7 +53,9 @@ __all__ = [
     "ReciprocalRank",
     "RocArea",
     "Softmax",
+    "SoftmaxCurvature",
     "Squared",
     "SquaredHinge",
     "path_shares",
+    "softmax",
 ]

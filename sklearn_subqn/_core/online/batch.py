@@ -187,4 +187,10 @@ class LinearBatch:
     @cached_property
     def _squares(self) -> Any:
         X = self._X
-        return (X.power(2) if self.is_sparse else X * X).T
+        if not self.is_sparse:
+            return np.square(X, dtype=np.float64).T
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        squares = np.square(X.data, dtype=np.float64)
+        return type(X)((squares, X.indices, X.indptr), shape=X.shape).T

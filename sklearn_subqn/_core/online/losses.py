@@ -19,13 +19,23 @@ from ..losses import (
     Poisson,
     Quantile,
     Softmax,
+    SoftmaxCurvature,
     Squared,
     SquaredHinge,
+    softmax,
 )
-from ..losses._base import Curvature, DiagonalCurvature, Floats
+from ..losses._base import Curvature, DiagonalCurvature, Floats, Rows
 
 # Distances that count as zero, against the size of targets.
 _SMALLEST_SHARE = 1e-12
+
+# Far on its wrong side a loss with exponentials is linear, with next to no curvature.
+# It is taken for so large that on account of its own row no score moves by more than
+# twice its distance from where the loss bends, as by a parabola above it, or this.
+_REACH, _REACH_OF_COUNTS = 6.0, 1.0
+
+# That changes the curvature of one score where it is so far on its wrong side.
+_FAR = float(np.log(_REACH - 1.0))
 
 # The first counts of a stream may all be zero.
 _SMALLEST_MEAN = 1e-3
@@ -45,6 +55,71 @@ class OnlineLoss(Protocol):
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
         """Return second derivatives, or those of a majorizer."""
         ...
+
+
+class DampedLogistic(Logistic):
+    """The logistic loss ln(1 + exp(-y z)), with more curvature far from y."""
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        """Return max(s_i p_i (1 - p_i), |u_i| / max(6, -2 y_i z_i))."""
+        h = super().curvature(scores, targets, weights).diagonal()
+        u = np.abs(self.subgradient(scores, targets, weights))
+        u /= np.maximum(-2.0 * targets * scores, _REACH)
+        return DiagonalCurvature(np.maximum(h, u))
+
+
+class DampedSoftmax(Softmax):
+    """The multinomial logistic loss, with more curvature far from y."""
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DampedCurvature:
+        """Return that of the loss, with diagonals of at least |u_i| / max(6, 2 m_i).
+
+        m_i is how far the score of the row's own class is below the largest. Rows with
+        m_i <= ln 5 are as they are: each of many classes has a small share at first.
+        """
+        p = softmax(scores)
+        least = np.abs(self.subgradient(scores, targets, weights))
+        own = scores[np.arange(len(scores)), targets.astype(np.intp)]
+        m = scores.max(axis=1) - own
+        least /= np.maximum(2.0 * m, _REACH)[:, np.newaxis]
+        least[m <= _FAR] = 0.0
+        lacking = least - weights[:, np.newaxis] * p * (1.0 - p)
+        return DampedCurvature(p, weights, np.maximum(lacking, 0.0))
+
+
+class DampedCurvature(SoftmaxCurvature):
+    """Softmax curvature plus diagonal matrices.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, k)
+    weights : ndarray of shape (n,)
+    added : ndarray of shape (n, k)
+    """
+
+    def __init__(self, probabilities: Floats, weights: Floats, added: Floats) -> None:
+        super().__init__(probabilities, weights)
+        self._added = added
+
+    def take(self, rows: Rows) -> DampedCurvature:
+        return DampedCurvature(self._p[rows], self._weights[rows], self._added[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        return super().apply(dscores) + self._added * dscores
+
+    def diagonal(self) -> Floats:
+        return super().diagonal() + self._added
+
+    def total(self) -> Floats:
+        return super().total() + np.diag(self._added.sum(axis=0))
+
+    def rank_one(self) -> tuple[Floats, Floats, Floats]:
+        a, s, p = super().rank_one()
+        return a + self._added, s, p
 
 
 class MajorizedHinge(Hinge):
@@ -73,9 +148,9 @@ class ModifiedHuber:
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return 4 s_i / max(m_i, 2) for rows in error, else zero."""
+        """Return 4 s_i / max(m_i, 2) for rows in error or at the kink, else zero."""
         m = 1.0 - targets * scores
-        bends = np.where(m > 0.0, 4.0 / np.maximum(m, 2.0), 0.0)
+        bends = np.where(m >= 0.0, 4.0 / np.maximum(m, 2.0), 0.0)
         return DiagonalCurvature(weights * bends)
 
 
@@ -129,6 +204,16 @@ class Counts(Poisson):
         mean = float(weights @ targets) / len(targets)
         return float(np.log(max(mean, _SMALLEST_MEAN)))
 
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        """Return max(s_i exp(z_i), |u_i| / max(1, ln y_i - z_i))."""
+        h = super().curvature(scores, targets, weights).diagonal()
+        u = np.abs(self.subgradient(scores, targets, weights))
+        distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
+        u /= np.maximum(distance, _REACH_OF_COUNTS)
+        return DiagonalCurvature(np.maximum(h, u))
+
 
 class OneVsRest:
     """The sum over classes of a binary loss; targets of -1 or +1 have shape (b, k).
@@ -177,7 +262,8 @@ def _quantile(targets: Floats, weights: Floats, q: float) -> float:
 
 __all__ = [
     "Counts",
-    "Logistic",
+    "DampedLogistic",
+    "DampedSoftmax",
     "MajorizedHinge",
     "MajorizedHuber",
     "MajorizedQuantile",
@@ -185,7 +271,6 @@ __all__ = [
     "OneVsRest",
     "OnlineLoss",
     "RegressionLoss",
-    "Softmax",
     "SquaredError",
     "SquaredHinge",
 ]
