@@ -176,7 +176,7 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         scores += self.intercept_
         if scores.dtype != np.float64:
             return np.asarray(scores)
-        sizes = _largest_sums(X, np.abs(np.atleast_2d(self.coef_)).max(axis=0))
+        sizes = _largest_sums(X, self.coef_)
         sizes += np.max(np.abs(self.intercept_), initial=0.0)
         # Powers of two, so that scaling is exact.
         _, exponents = np.frexp(_LAST_DIGITS * sizes)
@@ -193,8 +193,11 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-def _largest_sums(X: Any, coef: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return |X| @ coef of shape (n_samples,)."""
+def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
+    """Return |X| times the largest of each feature's |coef|, of shape (n_samples,)."""
+    if sparse.issparse(coef):
+        coef = coef.toarray()
+    coef = np.abs(np.atleast_2d(coef)).max(axis=0)
     if sparse.issparse(X):
         absolute = type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
         return np.asarray(absolute @ coef)

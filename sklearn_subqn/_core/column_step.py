@@ -26,6 +26,10 @@ _LACKING = 0.02
 # Shares of the solution that are tried, before the one that changes no sign.
 _SHARES = (1.0, 0.3)
 
+# Products with less than this share of the coefficients of several scores per row are
+# made entry by entry, not for all scores of a row side by side.
+_FEW_ENTRIES = 0.25
+
 
 class LinearMap(Protocol):
     """Some columns of a matrix, as a linear map."""
@@ -74,6 +78,47 @@ class Copied:
 
     def adjoint(self, y: Floats) -> Floats:
         return np.asarray(self._T @ y)
+
+    def of_entries(self, inside: Mask) -> Entries:
+        """Return the same for coefficients that are zero outside of some entries."""
+        return Entries(self._A, inside)
+
+
+class Entries:
+    """Some columns as a map of a few entries of coefficients of several scores.
+
+    Parameters
+    ----------
+    A : sparse CSC array of shape (n, m)
+    inside : ndarray of bool of shape (m, k)
+        The entries; the others of coefficients are zero, those of adjoints are not
+        computed.
+    """
+
+    def __init__(self, A: Any, inside: Mask) -> None:
+        (n, _), k = A.shape, inside.shape[1]
+        self._inside = inside
+        features, outputs = np.nonzero(inside)
+        sizes = np.diff(A.indptr)[features]
+        ends = np.cumsum(sizes)
+        places = np.arange(ends[-1] if len(ends) else 0)
+        places += np.repeat(A.indptr[features] - (ends - sizes), sizes)
+        # The scores of a row are side by side.
+        rows = A.indices[places].astype(np.int64) * k + np.repeat(outputs, sizes)
+        indptr = np.concatenate([[0], ends])
+        shape = (n * k, len(features))
+        # Products by rows take half the time.
+        self._A = type(A)((A.data[places], rows, indptr), shape=shape).tocsr()
+        self._T = self._A.T
+
+    def forward(self, x: Floats) -> Floats:
+        z = self._A @ x[self._inside]
+        return np.asarray(z.reshape(-1, self._inside.shape[1]))
+
+    def adjoint(self, y: Floats) -> Floats:
+        out = np.zeros(self._inside.shape)
+        out[self._inside] = self._T @ y.ravel()
+        return out
 
 
 class Face(NamedTuple):
@@ -150,6 +195,10 @@ class ByColumns(ABC):
     @abstractmethod
     def _take(self, which: Rows) -> Any:
         """Return some columns as a ``LinearMap``."""
+
+    def _nonzero(self, columns: Any, inside: Mask) -> Any:
+        """Return the same map of coefficients that are zero outside of some entries."""
+        return columns
 
     def _product(self, columns: Any, x: Floats) -> Floats:
         """Return H times coefficients of columns and the free ones."""
@@ -228,8 +277,10 @@ class ByColumns(ABC):
         inside[len(face.used) :] = True
         most = _CROSSINGS * np.count_nonzero(signs)
 
+        columns = self._nonzero(face.columns, inside.copy())
+
         def times(x: Floats) -> Floats:
-            return self._product(face.columns, x) + l2 * x
+            return self._product(columns, x) + l2 * x
 
         slopes = gradient[face.places] + self._adjoint(face.columns, self.image)
         slopes += l2 * w + self._l1 * signs
@@ -513,6 +564,11 @@ class BlockStep(ByColumns):
 
     def _take(self, which: Rows) -> Copied:
         return Copied(self._columns.take(which))
+
+    def _nonzero(self, columns: Copied, inside: Mask) -> Copied | Entries:
+        inside = inside[: len(inside) - self._n_free]
+        few = np.count_nonzero(inside) < _FEW_ENTRIES * inside.size
+        return columns.of_entries(inside) if few else columns
 
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
         m = len(x) - self._n_free

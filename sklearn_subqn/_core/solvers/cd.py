@@ -267,13 +267,15 @@ def hessian_stride(objective: Objective, w: Floats, active: Rows) -> int:
     The estimate is off by about the square root of the number of parameters in use over
     that of rows; a row with several scores counts for some more. It pays where models
     take the time of many products with X. Models by columns of one score per row leave
-    out the rows that matter least anyway.
+    out the rows that matter least anyway, and text has features of a few rows each.
     """
     k = objective.design.n_outputs or 1
     if k == 1:
         if by_columns_at_last(objective):
             return 1
         cost = objective.design.gram_cost(active)
+    elif objective.design.is_text_like:
+        return 1
     elif forms_matrix(objective, len(active)):
         cost = objective.design.joint_gram_cost(len(active))
     else:
