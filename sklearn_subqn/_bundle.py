@@ -226,7 +226,7 @@ class LossProblems:
         for index in range(self.n_outputs):
             rows = slice(None) if joint else slice(index, index + 1)
             w = np.concatenate([coef[rows].T.ravel(), intercept[rows]])
-            dual = duals[index] if duals is not None else None
+            dual = duals[index] if duals and len(duals) == self.n_outputs else None
             if dual is not None and dual.shape != self._design.zero_scores().shape:
                 dual = None
             start = w[: self._design.n_params].astype(np.float64)

@@ -128,8 +128,12 @@ class PathCV(LinearClassifier):
         weights = weights[train]
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
-        if score_weights is not None and not score_weights[test].any():
-            raise ValueError("A test part of cv has no samples of positive weight.")
+        if score_weights is not None:
+            # Samples of weight zero count as missing, and so do their classes.
+            test = np.arange(len(y))[test]
+            test = test[score_weights[test] > 0.0]
+            if not len(test):
+                raise ValueError("A test part of cv has no samples of positive weight.")
         model = copy.copy(self).set_params(callback=None, verbose=0)
         # Scorers pass arrays, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
@@ -137,7 +141,7 @@ class PathCV(LinearClassifier):
             X[train], y[train], weights / weights.sum(), classes, 1
         )
         keywords = {}
-        if score_weights is not None:
+        if score_weights is not None and not _refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
         model.classes_ = classes
         path = _FoldPath([], [], [], [])
@@ -151,6 +155,14 @@ class PathCV(LinearClassifier):
             if not self.refit:
                 path.coefficients.append(coefficients)
         return path
+
+
+def _refuses_weights(scorer: Any) -> bool:
+    """Whether a scorer was told by its metadata request to go without weights."""
+    if not hasattr(scorer, "get_metadata_routing"):
+        return False
+    score = getattr(scorer.get_metadata_routing(), "score", None)
+    return score is not None and score.requests.get("sample_weight") is False
 
 
 def _best(means: npt.NDArray[np.float64], alphas: npt.NDArray[np.float64]) -> int:

@@ -316,6 +316,12 @@ def solve(
             f"Fitting {label} gave coefficients that are not finite as "
             f"{np.dtype(dtype).name}. Scale the features or increase alpha."
         )
+    targets, weights = objective.targets, objective.weights
+    if objective.loss.overflows(point.scores, targets, weights):
+        raise ValueError(
+            f"Fitting {label} ended where exponentials of scores overflow. Scale the "
+            "features or the targets, or choose another alpha."
+        )
     gap = max(value - result.lower_bound, 0.0)
     if verbose:
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")

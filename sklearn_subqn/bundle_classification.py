@@ -46,7 +46,6 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
 }
 # Weights that differ by less than this share are equal.
 _EQUAL = 1e-12
-_ORDINAL = ("ordinal", "ordinal_linear")
 _NEED_K = ("precision_at_k", "recall_at_k")
 
 
@@ -480,11 +479,16 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must be "
                 "equal for all, and class_weight None."
             )
-        if self.loss in _NEED_K and self.k is not None and self.k >= len(y):
+        if isinstance(loss, PrecisionAtK | RecallAtK) and loss.k >= len(y):
             raise ValueError(
-                f"k must be less than the number {len(y)} of samples, got {self.k}."
+                f"k must be less than the number {len(y)} of samples, got {loss.k}."
             )
-        if self.loss in _ORDINAL:
+        if loss.joint and not isinstance(loss, Ontology):
+            raise ValueError(
+                f"loss={loss_name(self.loss)} takes several scores per row; losses of "
+                "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."
+            )
+        if isinstance(loss, OrderedPairs):
             return OrdinalProblems(self, X, y, weights, classes, loss, n_threads)
         if isinstance(loss, Ontology):
             return PathProblems(self, X, y, weights, classes, loss, n_threads)

@@ -20,6 +20,7 @@ from ._core.losses import (
     Huber,
     Loss,
     MultivariateSquared,
+    Ontology,
     Poisson,
     Quantile,
     Squared,
@@ -332,6 +333,11 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
             loss = self.loss
         else:
             loss = _LOSSES[self.loss](self)
+        if isinstance(loss, Ontology):
+            raise ValueError(
+                "loss=Ontology is a loss of classes, which BMRMClassifier takes; "
+                "BMRMRegressor needs a loss of numbers."
+            )
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
             return LossProblems(

@@ -26,6 +26,9 @@ from ._validation import (
     unchanged_on_failure,
 )
 
+# Sums over rows below this share of what they are at most are zero but for rounding.
+_ROUNDING = 1e-14
+
 
 class LogisticProblem:
     """The problem of one data set: binary, or multinomial for more than two classes.
@@ -92,8 +95,13 @@ class LogisticProblem:
     def alpha_max(self) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero."""
         objective = self._objective(1.0)
-        gradient = settle(objective.origin()).risk_gradient[: self._design.n_coef]
-        return float(np.abs(gradient).max(initial=0.0)) / self._estimator.l1_ratio
+        origin = settle(objective.origin())
+        gradient = np.abs(origin.risk_gradient[: self._design.n_coef])
+        # Sums that cancel but for rounding are zero.
+        dual = np.abs(origin.dual)
+        squares = self._design.squared_adjoint(dual)[: self._design.n_coef]
+        gradient[gradient <= _ROUNDING * np.sqrt(dual.sum() * squares)] = 0.0
+        return float(gradient.max(initial=0.0)) / self._estimator.l1_ratio
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Solve the problem from where it stands."""

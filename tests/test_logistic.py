@@ -417,6 +417,10 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     basis = np.eye(objective.n_params)[
         np.append(coordinates, np.arange(n_coef, objective.n_params))
     ]
+    if fit_intercept:
+        # Each column with the intercept that centers it.
+        places = np.arange(len(coordinates))
+        basis[places, n_coef + coordinates % 4] = -model._center[coordinates // 4]
     added = quadratic.damping(point, 6.0)
     scores = [objective.design.forward(one) for one in basis]
     products = [
@@ -424,7 +428,8 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
         for z in scores
     ]
     expected = np.array(products) @ basis.T
-    order = np.lexsort((basis.argmax(axis=1), basis.argmax(axis=1) % 4))
+    own = np.append(coordinates, np.arange(n_coef, objective.n_params))
+    order = np.lexsort((own, own % 4))
     tol = 1e-6 if in_single else 1e-14
     matrix = model._step._gram
     assert_allclose(matrix, expected[np.ix_(order, order)], rtol=tol, atol=tol)

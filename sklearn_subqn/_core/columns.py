@@ -124,8 +124,11 @@ class Columns:
             rows = slice(start, min(start + n_rows, self._design.n_rows))
             yield rows, dense_rows(X[rows][:, self._columns])
 
-    def gram(self, weights: Floats) -> Floats:
-        """Return Aᵀ diag(weights) A, of shape (m, m)."""
+    def gram(self, weights: Floats, center: Floats) -> Floats:
+        """Return Aᵀ diag(weights) A, of shape (m, m), of columns less their center.
+
+        ``center`` of shape (m,) is zero, or their weighted mean.
+        """
         m = len(self._columns)
         total = np.zeros((m, m))
         if self.sparse:
@@ -133,10 +136,13 @@ class Columns:
             position = np.full(X.shape[1], -1, dtype=X.indices.dtype)
             position[self._columns] = np.arange(m)
             gram.add_half(X.data, X.indices, X.indptr, weights, position, total)
-            return total + total.T
+            total = total + total.T
+            total -= float(weights.sum()) * np.outer(center, center)
+            return total
         roots = np.sqrt(weights)[:, np.newaxis]
         n_rows = max(1, int(BLOCK_BYTES / 8 / max(m, 1)))
         for start in range(0, self._design.n_rows, n_rows):
-            rows = self.block[start : start + n_rows] * roots[start : start + n_rows]
+            rows = self.block[start : start + n_rows] - center
+            rows *= roots[start : start + n_rows]
             total += rows.T @ rows
         return total

@@ -200,6 +200,7 @@ class QuadraticModel:
         self._columns = columns = Columns(self._design, features)
         self._n_free = int(self._design.fit_intercept)
         self._l1, self._l2 = objective.penalties
+        self._center = np.zeros(len(features))
         at_last = by_columns_at_last(objective)
         sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
         worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
@@ -213,6 +214,9 @@ class QuadraticModel:
         self._step: Step
         if by_gram:
             inside = self._inside()
+            if self._n_free:
+                h = self._h if K == 1 else self._h.sum(axis=1)
+                self._center = columns.adjoint(h) / max(h.sum(), np.finfo(float).tiny)
             gram = self._joint_gram(inside) if K > 1 else self._gram()
             penalized = np.ones(inside.shape)
             penalized[len(features) :] = 0.0
@@ -271,7 +275,7 @@ class QuadraticModel:
         total = np.zeros((ends[-1], ends[-1]))
         for rows, block in self._columns.dense_blocks():
             A = np.ones((len(inside), len(block)), dtype=dtype)
-            A[: len(self._features)] = block.T
+            A[: len(self._features)] = (block - self._center).T
             Z = np.empty((ends[-1], len(block)), dtype=dtype)
             for k, (place, which) in enumerate(zip(places, columns, strict=True)):
                 own = A[which]
@@ -283,11 +287,11 @@ class QuadraticModel:
 
     def _gram(self) -> Floats:
         """Return H of the features, and of the intercept if there is one."""
-        gram = self._columns.gram(self._h)
+        gram = self._columns.gram(self._h, self._center)
         if not self._n_free:
             return gram
-        border = self._columns.adjoint(self._h)[:, np.newaxis]
-        return np.block([[gram, border], [border.T, np.array([[self._h.sum()]])]])
+        # Columns less their means are orthogonal to that of the intercept.
+        return linalg.block_diag(gram, self._h.sum())
 
     def change_of_dual(self, dscores: Floats) -> Floats:
         """Return the change of the dual point that the model predicts for a step.
@@ -315,9 +319,12 @@ class QuadraticModel:
             Limit on the sweeps over the coordinates.
         """
         K, d, m = self._n_outputs, self._design.n_features, len(self._features)
-        start = self._take(w)
-        change = self._step.minimize(self._take(gradient), start, tol, max_sweeps)
-        change = change - start
+        start, slopes = self._take(w), self._take(gradient)
+        # In terms of columns less their center the intercepts are other ones.
+        start[m:] += self._center @ start[:m]
+        slopes[:m] -= np.outer(self._center, slopes[m:].sum(axis=0))
+        change = self._step.minimize(slopes, start, tol, max_sweeps) - start
+        change[m:] -= self._center @ change[:m]
         p = np.zeros_like(w)
         p[: d * K].reshape(d, K)[self._features] = change[:m]
         p[d * K :] = change[m:].ravel()

@@ -9,8 +9,9 @@ from scipy import linalg
 
 from .losses._base import Floats, PiecewiseQuadratic
 
-# Points of the unit simplex sum to one up to this, in float32, too.
-_ROUNDING_OF_SUM = 1e-5
+# Points of the unit simplex sum to one up to this, in float32, too; and a step changes
+# the sum by no more than this.
+_ROUNDING_OF_SUM, _DRIFT_OF_SUM = 1e-5, 1e-14
 
 
 class Regularizer(ABC):
@@ -394,6 +395,12 @@ class NormalizedEntropy(Entropy):
     def contains(self, w: Floats) -> bool:
         off = abs(float(w[: self.n_penalized].sum()) - 1.0)
         return super().contains(w) and off <= _ROUNDING_OF_SUM
+
+    def longest_step(self, w: Floats, p: Floats) -> float:
+        # Steps along a direction that is mere rounding can be of any length.
+        drift = abs(float(p[: self.n_penalized].sum()))
+        longest = super().longest_step(w, p)
+        return min(longest, max(_DRIFT_OF_SUM / drift, 1.0)) if drift else longest
 
     def conjugate(self, v: Floats) -> float:
         """Return ln sum_i exp(v_i)."""

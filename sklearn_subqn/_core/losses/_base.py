@@ -255,6 +255,10 @@ class Loss(ABC):
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u).
         """
 
+    def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
+        """Whether scores are beyond those up to which ``value`` is that of the loss."""
+        return False
+
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, Floats]:

@@ -223,18 +223,18 @@ class PrecisionAtK(RankingLoss):
         self, k: int, groups: Groups | None = None, *, decay: float | None = None
     ) -> None:
         super().__init__(groups, decay=decay)
-        self._k = k
+        self.k = k
 
     def threshold(self, scores: Floats) -> float:
         """Return a number that k scores of a single group exceed, if none are equal."""
-        around = np.sort(scores)[::-1][self._k - 1 : self._k + 1]
+        around = np.sort(scores)[::-1][self.k - 1 : self.k + 1]
         return float(around.mean())
 
     def gains(self, targets: Floats) -> Floats:
         return (targets > 0.0).astype(np.float64)
 
     def discounts(self, places: Rows) -> Floats:
-        return np.where(places < self._k, 1.0 / self._k, 0.0)
+        return np.where(places < self.k, 1.0 / self.k, 0.0)
 
     def scale(self, ideal: Floats, total: Floats) -> Floats:
         return np.ones_like(ideal)
@@ -247,7 +247,7 @@ class RecallAtK(PrecisionAtK):
     """
 
     def scale(self, ideal: Floats, total: Floats) -> Floats:
-        return np.divide(self._k, total, out=np.zeros_like(ideal), where=total > 0.0)
+        return np.divide(self.k, total, out=np.zeros_like(ideal), where=total > 0.0)
 
 
 class ExpectedRankUtility(RankingLoss):

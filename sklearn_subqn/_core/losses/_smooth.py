@@ -20,7 +20,8 @@ from ._base import (
 )
 
 # The exponential function goes on as its tangent beyond this number: nothing overflows
-# on the way, and no minimizer lies there. Being below it, it proves the same bounds.
+# on the way. Being below it, it proves the same bounds. Minimizers that lie there, as
+# of counts beyond its exponential, are refused.
 _STEEPEST = 50.0
 
 # Means of counts below zero by this share of the targets are so by rounding.
@@ -142,6 +143,9 @@ class Poisson(Loss):
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return float(weights @ (_exp(scores) - targets * scores))
 
+    def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
+        return bool(np.any(scores[weights > 0.0] > _STEEPEST))
+
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         return weights * (_exp_slope(scores) - targets)
 
@@ -195,6 +199,9 @@ class Exponential(Loss):
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return float(weights @ _exp(-targets * scores))
+
+    def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
+        return bool(np.any(-(targets * scores)[weights > 0.0] > _STEEPEST))
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         return -weights * targets * _exp_slope(-targets * scores)

@@ -114,6 +114,10 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     regularizer, alpha = objective.elastic_net, objective.alpha
     k = objective.design.n_outputs or 1
     point = settle(start.at(objective))
+    if start.w.any():
+        # Such as the solution of other data, or of other units.
+        origin = settle(objective.origin())
+        point = origin if origin.value < point.value else point
     bound, stated = -np.inf, False
     good, error, ahead, step = False, 0.0, np.inf, 1.0
     model_stride = 1
