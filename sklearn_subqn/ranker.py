@@ -430,7 +430,9 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
     if qid is None:
         return np.zeros(n, dtype=np.intp)
-    queries = column_or_1d(qid, input_name="qid")
+    if np.ndim(qid) > 1 and np.shape(qid) != (len(qid), 1):
+        raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
+    queries = column_or_1d(qid)
     if len(queries) != n:
         raise ValueError(f"qid has {len(queries)} entries for {n} rows.")
     # What is missing, of any type, is the only thing that differs from itself.

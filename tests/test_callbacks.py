@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks (1.9 and later) on SubLBFGSLinearSVC."""
+"""scikit-learn's callbacks (1.9 and later)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from _optimum import objective
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn import (
+    OnlineLBFGSClassifier,
+    OnlineLBFGSRegressor,
+    SubLBFGSLinearSVC,
+)
 
 callback_module = pytest.importorskip("sklearn.callback")
 
@@ -271,3 +275,27 @@ def test_callbacks_do_not_change_the_result():
     np.testing.assert_array_equal(watched.coef_, plain.coef_)
     np.testing.assert_array_equal(watched.intercept_, plain.intercept_)
     assert watched.n_iter_ == plain.n_iter_
+
+
+@pytest.mark.parametrize("Estimator", [OnlineLBFGSClassifier, OnlineLBFGSRegressor])
+def test_tasks_of_epochs(Estimator):
+    X, y = data()
+    recorder = Recorder()
+    model = Estimator(max_iter=5, tol=0.0, random_state=0).set_callbacks(recorder)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    seen = recorder.told("end", "iteration")
+    assert len(seen) == 5
+    fitted = [keywords["fitted"].predict(X) for keywords in seen]
+    np.testing.assert_array_equal(fitted[-1], model.predict(X))
+    short = Estimator(max_iter=1, tol=0.0, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        short.fit(X, y)
+    np.testing.assert_array_equal(seen[0]["fitted"].coef_, short.coef_)
+
+
+def test_epochs_stop_when_a_callback_asks():
+    X, y = data()
+    recorder = Recorder(stop_after=2)
+    model = OnlineLBFGSClassifier(tol=0.0).set_callbacks(recorder).fit(X, y)
+    assert model.n_iter_ == 3

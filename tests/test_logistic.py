@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
@@ -1001,3 +1001,45 @@ def test_settled_points(n_classes, scale):
     for change in np.vstack([np.eye(objective.n_free), -np.eye(objective.n_free)]):
         beside = point.along_free(change).point(1e-3)
         assert point.value <= beside.value * (1.0 + 1e-14)
+
+
+def test_slopes_at_zero_that_are_rounding_count_as_zero():
+    X, y = np.full((10, 1), 0.1), np.repeat([0, 1], [3, 7])
+    assert L1LogisticOWLQN().alpha_max(X, y) == 0.0
+    # Balanced but for one small entry, beside which others are large.
+    X = np.column_stack([np.full(10, 1e8), 1e-6 * (np.arange(10) == 9)])
+    largest = L1LogisticOWLQN().alpha_max(X, y)
+    assert_allclose(largest, 1e-6 * 0.3 / 10, rtol=1e-6)
+
+
+def test_warm_starts_far_off_begin_at_zero():
+    X, y = load_iris(return_X_y=True)
+    model = L1LogisticOWLQN(1e-5, warm_start=True).fit(0.01 * X, y)
+    model.set_params(alpha=1e-4).fit(100.0 * X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("share", [0.02, 0.9])
+def test_maps_of_some_coefficients(share):
+    rng = np.random.default_rng(0)
+    A = sparse.random(30, 12, 0.3, format="csc", random_state=0)
+    A = sparse.csc_array(A)
+    inside = rng.random((12, 4)) < share
+    x = np.where(inside, rng.normal(size=(12, 4)), 0.0)
+    y = rng.normal(size=(30, 4))
+    whole = column_step.Copied(A)
+    some = whole.of_entries(inside)
+    assert_allclose(some.forward(x), whole.forward(x))
+    assert_allclose(some.adjoint(y), np.where(inside, whole.adjoint(y), 0.0))
+
+
+def test_text_is_not_sampled():
+    rng = np.random.default_rng(0)
+    X = sparse.random(4000, 3000, 0.002, format="csr", random_state=0)
+    y = rng.integers(0, 4, 4000)
+    objective = problem(sparse.csr_array(X), y)
+    active = np.arange(8000)
+    assert objective.design.is_text_like
+    assert (
+        cd_module.hessian_stride(objective, np.zeros(objective.n_params), active) == 1
+    )

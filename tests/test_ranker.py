@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -283,3 +284,34 @@ def test_queries_of_several_types_are_refused():
     mixed = [None if i == 0 else i for i in qid]
     with pytest.raises(ValueError, match="labels of one type"):
         BMRMRanker().fit(X, y, qid=mixed)
+
+
+def test_equal_rows_have_equal_scores_in_any_order():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(1, 50)), 9, axis=0)
+    y = np.arange(9) % 3
+    others = rng.normal(size=(60, 50))
+    model = BMRMRanker().fit(
+        np.concatenate([X, others]),
+        np.concatenate([y, rng.integers(0, 3, 60)]),
+        qid=np.concatenate([np.zeros(9), 1 + np.arange(60) // 10]),
+    )
+    assert len(np.unique(model.predict(X))) == 1
+    orders = [rng.permutation(9) for _ in range(20)]
+    scores = {model.score(X[order], y[order]) for order in orders}
+    assert max(scores) - min(scores) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"qid": np.array([0, np.nan, 1, 1], dtype=object)}, "must not contain NaN"),
+        ({"qid": pd.Series(pd.to_datetime(["2020", None, "2021", "2021"]))}, "NaN"),
+        ({"qid": np.zeros((4, 2))}, "qid should be a 1d array"),
+        ({"group": ["a"]}, "group must hold numbers of rows"),
+    ],
+)
+def test_queries_that_are_none(keywords, message):
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    with pytest.raises(ValueError, match=message):
+        BMRMRanker().fit(X, [0, 1, 0, 1], **keywords)

@@ -14,11 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
     StratifiedKFold,
+    check_cv,
     cross_val_score,
     cross_validate,
 )
@@ -576,3 +577,42 @@ def test_scorers_that_take_no_weights():
     search.fit(X, y)
     with pytest.raises(TypeError, match="sample_weight"):
         search.fit(X, y, np.ones(len(y)))
+
+
+@pytest.mark.parametrize("scoring", ["f1_macro", None])
+def test_classes_without_weight_count_as_missing_in_scores(scoring):
+    X, y = blobs(90, n_classes=3)
+    weights = np.where(y == y[0], 0.0, 1.0)
+    some = weights > 0.0
+    rows = np.arange(len(y))
+    folds = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    place = np.cumsum(some) - 1
+    own = [tuple(place[part[some[part]]] for part in fold) for fold in folds]
+    model = SubLBFGSLinearSVCCV(alphas=3, cv=folds, scoring=scoring)
+    weighted = model.fit(X, y, sample_weight=weights).scores_path_
+    without = SubLBFGSLinearSVCCV(alphas=3, cv=own, scoring=scoring).fit(
+        X[some], y[some]
+    )
+    assert_allclose(weighted, without.scores_path_)
+
+
+def test_scorers_may_refuse_weights():
+    X, y = blobs(90)
+    weights = np.random.default_rng(0).integers(1, 5, len(y)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorers = [
+            get_scorer("accuracy").set_score_request(sample_weight=wanted)
+            for wanted in (True, False)
+        ]
+        paths = [
+            SubLBFGSLinearSVCCV(alphas=3, scoring=scorer)
+            .fit(X, y, sample_weight=weights)
+            .scores_path_
+            for scorer in scorers
+        ]
+    counts = np.array(
+        [len(test) for _, test in check_cv(5, y, classifier=True).split(X, y)]
+    )
+    whole = paths[1] * counts[:, np.newaxis]
+    assert_allclose(whole, np.round(whole), atol=1e-9)
+    assert not np.allclose(paths[0], paths[1])
