@@ -164,3 +164,33 @@ def test_thresholds_of_outliers_know_the_names_of_features():
     assert_allclose(
         model.offset_, BMRMOutlierDetector(contamination=0.1).fit(X).offset_
     )
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "poisson"])
+def test_bounds_for_large_targets(loss, penalty):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 20))
+    y = X @ rng.normal(size=20) + rng.normal(size=500)
+    if loss == "poisson":
+        y = rng.poisson(1e6 * np.exp(np.clip(y, None, 3.0))).astype(float)
+    else:
+        y *= 1e6
+    options = {"epsilon": 1.35e6} if loss == "huber" else {}
+    alpha = {"squared_error": 5e4, "huber": 5e4, "poisson": 5e4}[loss]
+    if penalty == "l2":
+        alpha = 0.1
+    model = BMRMRegressor(alpha, loss=loss, penalty=penalty, **options).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * abs(model.objective_)
+    assert np.count_nonzero(model.coef_) > 0
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_iterations_of_least_squares_do_not_depend_on_the_unit(unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 20))
+    y = X @ rng.normal(size=20) + rng.normal(size=500)
+    plain = BMRMRegressor(0.05, penalty="l1").fit(X, y)
+    scaled = BMRMRegressor(0.05 * unit, penalty="l1").fit(X, unit * y)
+    assert abs(scaled.n_iter_ - plain.n_iter_) <= 1
+    assert_allclose(scaled.coef_, unit * plain.coef_, atol=1e-6 * unit)

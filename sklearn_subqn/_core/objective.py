@@ -168,8 +168,8 @@ class Objective:
 
     @cached_property
     def dual_scale(self) -> float:
-        """About what the absolute dual variables sum to at most, if less than one."""
-        return min(1.0, self.loss.dual_scale(self.targets, self.weights)) or 1.0
+        """About what the absolute dual variables sum to at most."""
+        return self.loss.dual_scale(self.targets, self.weights) or 1.0
 
     def is_level(self, cut: Cut) -> bool:
         """Whether the cut does not depend on the free parameters, up to rounding."""

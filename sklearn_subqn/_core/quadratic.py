@@ -145,9 +145,13 @@ def damping(point: Point, longest: float) -> Floats:
 
     Far on its wrong side a loss is linear, with a slope but hardly any curvature, and
     Newton's method would take steps of any size. A model's curvature is at least the
-    slope over ``longest``, the longest step of a score on account of its own row.
+    slope over ``longest``, the longest step of a score on account of its own row, or
+    over what the loss says is within reach.
     """
-    slopes = np.abs(point.dual) / longest
+    o = point.objective
+    limits = np.maximum(o.loss.reach(point.scores, o.targets), longest)
+    slopes = np.abs(point.dual).T / limits
+    slopes = np.ascontiguousarray(slopes.T)
     return np.maximum(slopes - point.curvature.diagonal(), 0.0)
 
 

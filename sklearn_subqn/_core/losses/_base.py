@@ -259,6 +259,13 @@ class Loss(ABC):
         """Whether scores are beyond those up to which ``value`` is that of the loss."""
         return False
 
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return how far second derivatives tell each row's loss at least, shape (n,).
+
+        In units of scores; zero where the loss says nothing about that.
+        """
+        return np.zeros(len(scores))
+
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, Floats]:
@@ -331,7 +338,10 @@ class Loss(ABC):
         return self.level(dual, targets, weights)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        """Return about what the absolute values of u sum to, where scores vanish."""
+        """Return about what the absolute values of u sum to at most.
+
+        At scores that are all the same, the best one.
+        """
         return 1.0
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:

@@ -105,6 +105,14 @@ class Softmax(Loss):
         u *= weights[:, np.newaxis]
         return u
 
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return twice how far the score of the own class is below the largest.
+
+        A parabola above the loss has its minimizer about there, where the loss is
+        linear: on the wrong side.
+        """
+        return 2.0 * (scores.max(axis=1) - scores[_own(targets)])
+
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of u / s + Y, rows on the simplex."""
         positive = weights > 0.0

@@ -44,6 +44,10 @@ class Squared(Loss):
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         return weights * (scores - targets)
 
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return infinity: second derivatives are the same everywhere."""
+        return np.full(len(scores), np.inf)
+
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(u) = <u, y> + sum_i u_i² / (2 s_i)."""
         return float(dual @ targets) + _half_squares(dual, weights)
@@ -56,7 +60,7 @@ class Squared(Loss):
         return Intervals(targets, -infinite, infinite, 1.0)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        return float(weights @ np.abs(targets))
+        return float(weights @ np.abs(targets - _mean(targets, weights)))
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all residuals alike."""
@@ -110,7 +114,8 @@ class Huber(Loss):
         return Intervals(targets, -ends, ends, 1.0)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        return float(weights @ np.abs(targets))
+        spread = np.abs(targets - _mean(targets, weights))
+        return float(weights @ np.minimum(spread, self.delta))
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -168,6 +173,9 @@ class Poisson(Loss):
         if total <= 0.0:
             return dual
         return means * (float(weights @ targets) / total) - weights * targets
+
+    def dual_scale(self, targets: Floats, weights: Floats) -> float:
+        return float(weights @ targets)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -268,6 +276,10 @@ class MultivariateSquared(Loss):
         """Return s_i M (z_i - y_i)."""
         return weights[:, np.newaxis] * ((scores - targets) @ self._M)
 
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return infinity: second derivatives are the same everywhere."""
+        return np.full(len(scores), np.inf)
+
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return <u, y> + sum_i u_iᵀ M⁺ u_i / (2 s_i), for u in the range of M."""
         positive = weights > 0.0
@@ -277,7 +289,8 @@ class MultivariateSquared(Loss):
         return float(np.vdot(dual, targets)) + half
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        return float(weights @ np.abs(targets @ self._M).sum(axis=1))
+        spread = (targets - _mean(targets, weights)) @ self._M
+        return float(weights @ np.abs(spread).sum(axis=1))
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all residuals alike."""
@@ -346,3 +359,7 @@ def _entropy_conjugate(p: Floats, weights: Floats) -> float:
     """Return sum_i s_i (p_i ln p_i - p_i)."""
     logs = np.log(np.maximum(p, np.finfo(float).tiny))
     return float(weights @ (p * logs - p))
+
+
+def _mean(targets: Floats, weights: Floats) -> Floats:
+    return np.asarray(weights @ targets / weights.sum())

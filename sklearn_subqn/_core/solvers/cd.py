@@ -38,11 +38,10 @@ _LAST = 60
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# Scores move by about so much at most on account of their own row, at first: by more
-# with several of them, or each time that violations do not fall to ``_SLOW`` of the
+# Scores move by about so much at most on account of their own row, at first, unless the
+# loss says more; and by more each time that violations do not fall to ``_SLOW`` of the
 # least ones for the second time.
-_LONGEST, _LONGEST_SEVERAL = 6.0, 50.0
-_LONGER = 4.0
+_LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
 # with a tenth of it each time that a step is shortened or violations do not fall to
@@ -123,7 +122,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
-    longest = reach = _LONGEST if k == 1 else _LONGEST_SEVERAL
+    longest = reach = _LONGEST
     negligible = _NEGLIGIBLE
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
