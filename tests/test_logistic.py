@@ -1043,3 +1043,19 @@ def test_text_is_not_sampled():
     assert (
         cd_module.hessian_stride(objective, np.zeros(objective.n_params), active) == 1
     )
+
+
+def test_models_are_not_minimized_beyond_rounding(monkeypatch):
+    # H has less rank than coordinates, and its entries are tiny.
+    n_solved = []
+    solve_face = quadratic.GramStep._solve_face
+    monkeypatch.setattr(
+        quadratic.GramStep,
+        "_solve_face",
+        lambda *arguments: n_solved.append(1) or solve_face(*arguments),
+    )
+    X, y = 1e-3 * np.random.default_rng(0).normal(size=(5, 120)), np.arange(5) % 4
+    model = L1LogisticOWLQN(l1_ratio=0.1)
+    model.set_params(alpha=1e-3 * model.alpha_max(X, y)).fit(X, y)
+    assert model.dual_gap_ <= 1e-13 * model.objective_
+    assert len(n_solved) <= 5 * model.n_iter_

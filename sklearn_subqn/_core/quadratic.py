@@ -105,10 +105,15 @@ class GramStep:
             violation, _ = coordinate_descent.sweep_gram(
                 self._gram, slopes, v, self._l1, self._l2, tol, _SWEEPS
             )
-            if violation <= tol:
+            if violation <= max(tol, self._rounding(v)):
                 break
             self._solve_face(slopes, v)
         return v
+
+    def _rounding(self, v: Floats) -> float:
+        """Return about the rounding errors of slopes, by a bound of the size of H v."""
+        roots = np.sqrt(np.maximum(self._gram.diagonal(), 0.0))
+        return float(np.finfo(float).eps * roots.max() * (roots @ np.abs(v)))
 
     def _solve_face(self, slopes: Floats, v: Floats) -> None:
         """Move v towards the minimizer with its zeros and signs; update the slopes."""
