@@ -488,7 +488,7 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
                 f"loss={loss_name(self.loss)} takes several scores per row; losses of "
                 "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."
             )
-        if isinstance(loss, OrderedPairs):
+        if isinstance(loss, OrderedPairs) and not isinstance(loss, RocArea):
             return OrdinalProblems(self, X, y, weights, classes, loss, n_threads)
         if isinstance(loss, Ontology):
             return PathProblems(self, X, y, weights, classes, loss, n_threads)
