@@ -194,3 +194,31 @@ def test_iterations_of_least_squares_do_not_depend_on_the_unit(unit):
     scaled = BMRMRegressor(0.05 * unit, penalty="l1").fit(X, unit * y)
     assert abs(scaled.n_iter_ - plain.n_iter_) <= 1
     assert_allclose(scaled.coef_, unit * plain.coef_, atol=1e-6 * unit)
+
+
+# Where the optimum is zero no relative gap is proven.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("noise", [0.0, 1.0, 1e3])
+@pytest.mark.parametrize("base", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize("solver", ["auto", "newton-cg", "lbfgs", "ls-bmrm"])
+def test_least_squares_of_targets_far_from_zero(base, noise, solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = base + noise * rng.normal(size=60)
+    model = BMRMRegressor(1e-3, loss="squared_error", solver=solver).fit(X, y)
+    A = np.column_stack([X, np.ones(60)])
+    ridge = np.diag([0.06] * 4 + [0.0])
+    w = np.linalg.solve(A.T @ A + ridge, A.T @ (y - base))
+    optimum = 0.5 * np.mean((y - base - A @ w) ** 2) + 5e-4 * w[:4] @ w[:4]
+    rounding = 1e-10 * base
+    assert model.objective_ <= optimum * (1.0 + 2e-3) + rounding
+    assert model.objective_ - model.dual_gap_ <= optimum + rounding
+
+
+def test_multivariate_least_squares_of_targets_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    Y = np.array([1e5, -3e7]) + rng.normal(size=(60, 2))
+    model = BMRMRegressor(1e-3, metric=np.eye(2)).fit(X, Y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert_allclose(model.intercept_, [1e5, -3e7], rtol=1e-4)

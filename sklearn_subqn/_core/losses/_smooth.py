@@ -60,7 +60,7 @@ class Squared(Loss):
         return Intervals(targets, -infinite, infinite, 1.0)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        return float(weights @ np.abs(targets - _mean(targets, weights)))
+        return float(weights @ np.abs(_centered(targets, weights)))
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all residuals alike."""
@@ -114,7 +114,7 @@ class Huber(Loss):
         return Intervals(targets, -ends, ends, 1.0)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        spread = np.abs(targets - _mean(targets, weights))
+        spread = np.abs(_centered(targets, weights))
         return float(weights @ np.minimum(spread, self.delta))
 
     def curvature(
@@ -289,7 +289,7 @@ class MultivariateSquared(Loss):
         return float(np.vdot(dual, targets)) + half
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        spread = (targets - _mean(targets, weights)) @ self._M
+        spread = _centered(targets, weights) @ self._M
         return float(weights @ np.abs(spread).sum(axis=1))
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
@@ -361,5 +361,8 @@ def _entropy_conjugate(p: Floats, weights: Floats) -> float:
     return float(weights @ (p * logs - p))
 
 
-def _mean(targets: Floats, weights: Floats) -> Floats:
-    return np.asarray(weights @ targets / weights.sum())
+def _centered(targets: Floats, weights: Floats) -> Floats:
+    """Return targets less their mean, or as they are if they differ by rounding."""
+    centered = targets - weights @ targets / weights.sum()
+    rounding = _ROUNDING * np.abs(targets).max(initial=0.0)
+    return centered if np.abs(centered).max(initial=0.0) > rounding else targets
