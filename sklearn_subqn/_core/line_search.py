@@ -284,8 +284,8 @@ def _settle_by_newton(point: Point) -> Point:
     o = point.objective
     # Where a label has no relevant rows slopes vanish, and steps have no end; those of
     # squares, whose scores are in units of the targets, are exact.
-    reach = float(o.loss.reach(point.scores, o.targets).max(initial=0.0))
-    farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), reach)
+    exact_within = float(o.loss.reach(point.scores, o.targets).max(initial=0.0))
+    farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
     for _ in range(_MAX_SETTLE):
         sums = np.atleast_1d(point.dual.sum(axis=0))
         size = float(np.abs(sums).max())

@@ -82,10 +82,12 @@ class DampedSoftmax(Softmax):
         m_i <= ln 5 are as they are: each of many classes has a small share at first.
         """
         p = softmax(scores)
-        least = np.abs(self.subgradient(scores, targets, weights))
-        own = scores[np.arange(len(scores)), targets.astype(np.intp)]
-        m = scores.max(axis=1) - own
-        least /= np.maximum(2.0 * m, _REACH)[:, np.newaxis]
+        own = np.arange(len(scores)), targets.astype(np.intp)
+        m = scores.max(axis=1) - scores[own]
+        # |u_i|, without another exponential.
+        least = p.copy()
+        least[own] = 1.0 - p[own]
+        least *= (weights / np.maximum(2.0 * m, _REACH))[:, np.newaxis]
         least[m <= _FAR] = 0.0
         lacking = least - weights[:, np.newaxis] * p * (1.0 - p)
         return DampedCurvature(p, weights, np.maximum(lacking, 0.0))
