@@ -1,0 +1,39 @@
+"""L1-regularized logistic problems that several test files share."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.losses import Logistic, Softmax
+from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
+
+
+def data(n=120, d=12, *, n_classes=2, seed=0):
+    X, y = make_classification(
+        n, d, n_informative=min(d, 6), n_classes=n_classes, random_state=seed
+    )
+    return X, y
+
+
+def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True):
+    """The objective for labels 0, 1, ..., as the estimator makes it."""
+    weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    k = len(np.unique(y))
+    multinomial = k > 2
+    design = Design(
+        X, fit_intercept=fit_intercept, n_outputs=k if multinomial else None
+    )
+    targets = y.astype(float) if multinomial else np.where(y > 0, 1.0, -1.0)
+    loss = Softmax() if multinomial else Logistic()
+    penalty = ElasticNet(design.n_coef, l1_ratio)
+    return Objective(design, targets, loss, penalty, alpha, weights / weights.sum())
+
+
+def solve(objective, solver="cd", *, tol=1e-9, max_iter=5000):
+    start = Start(np.zeros(objective.n_params))
+    solver = L1_SOLVERS[solver].start(objective, start, Options())
+    return run(solver, tol=tol, max_iter=max_iter)
