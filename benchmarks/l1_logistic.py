@@ -24,6 +24,7 @@ from typing import Any
 import common
 import datasets
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 from sklearn.linear_model import LogisticRegression
 
@@ -48,6 +49,8 @@ AGREEMENT = 1e-9
 # Of peers that run for agreement only; pylbfgs then keeps so many pairs.
 AGREEMENT_AT_LAST = 1e-10
 PAIRS_OF_PYLBFGS = 20
+# Gradients of coefficients that may leave zero, as a share of alpha.
+NEAR_ALPHA = 0.998
 # Dense matrices of more features take too long.
 MOST_FEATURES_GLUM = 2000
 
@@ -97,35 +100,46 @@ def ours(X: Any, y: Any, alpha: float, tol: float, solver: str = "auto") -> Any:
     ).fit(X, y)
 
 
+def smooth_part(X: Any, y: Any) -> Callable[[Any], tuple[Any, Any]]:
+    """Return the function from coefficients to losses of rows and the mean's gradient.
+
+    Coefficients are flat, of a row for each feature where there are several classes.
+    """
+    n, n_classes = len(y), int(y.max()) + 1
+
+    def binary(w: Any) -> tuple[Any, Any]:
+        margins = y * (X @ w)
+        return np.logaddexp(0.0, -margins), X.T @ (-y * expit(-margins) / n)
+
+    def multinomial(w: Any) -> tuple[Any, Any]:
+        logs = log_softmax(X @ w.reshape(-1, n_classes), axis=1)
+        change = np.exp(logs)
+        change[np.arange(n), y] -= 1.0
+        return -logs[np.arange(n), y], (X.T @ (change / n)).ravel()
+
+    return multinomial if y.min() >= 0 else binary
+
+
 def owlqn_of_pylbfgs(
     X: Any, y: Any, alpha: float, n_iter: int, start: Any = None, memory: int = 6
 ) -> Any:
     """Return the coefficients after so many iterations, of rows a class for classes."""
     from lbfgs import LBFGS, LBFGSError
 
-    n, n_classes = len(y), int(y.max()) + 1
+    losses_and_gradient = smooth_part(X, y)
 
-    def binary(w: Any, gradient: Any) -> float:
-        margins = y * (X @ w)
-        gradient[:] = X.T @ (-y * expit(-margins) / n)
-        return float(np.logaddexp(0.0, -margins).mean())
+    def function(w: Any, gradient: Any) -> float:
+        losses, gradient[:] = losses_and_gradient(w)
+        return float(losses.mean())
 
-    def multinomial(w: Any, gradient: Any) -> float:
-        logs = log_softmax(X @ w.reshape(-1, n_classes), axis=1)
-        change = np.exp(logs)
-        change[np.arange(n), y] -= 1.0
-        gradient[:] = (X.T @ (change / n)).ravel()
-        return -float(logs[np.arange(n), y].mean())
-
-    several = y.min() >= 0
+    n_classes = int(y.max()) + 1 if y.min() >= 0 else 1
     method = LBFGS()
     method.orthantwise_c = alpha
     method.linesearch = "wolfe"
     method.max_iterations = n_iter
     method.epsilon = 1e-14
     method.m = memory
-    shape = X.shape[1] * (n_classes if several else 1)
-    seen = [np.zeros(shape) if start is None else start.T.ravel().copy()]
+    seen = [np.zeros(X.shape[1] * n_classes) if start is None else start.T.ravel()]
 
     def progress(w: Any, *_: Any) -> int:
         seen[0] = np.array(w)
@@ -133,9 +147,52 @@ def owlqn_of_pylbfgs(
 
     # It raises at its limit on the iterations.
     with contextlib.suppress(LBFGSError):
-        function = multinomial if several else binary
-        seen[0] = method.minimize(function, seen[0], progress)
-    return seen[0].reshape(-1, n_classes).T if several else seen[0]
+        seen[0] = method.minimize(function, seen[0].copy(), progress)
+    return seen[0].reshape(-1, n_classes).T
+
+
+def best_of_its_signs(X: Any, y: Any, alpha: float, start: Any, n_iter: int) -> Any:
+    """Return the best coefficients with the signs of ``start``, by SciPy's L-BFGS-B.
+
+    Those that are zero there get a sign where their gradient is near alpha, others
+    stay zero. Losses are less those of the start, so that their last digits count.
+    """
+    n_classes = len(start)
+    w = start.T.ravel()
+    gradient = smooth_part(X, y)(w)[1]
+    signs = np.where(w != 0.0, np.sign(w), -np.sign(gradient))
+    signs[(w == 0.0) & (np.abs(gradient) < NEAR_ALPHA * alpha)] = 0.0
+    used = np.flatnonzero(signs.reshape(-1, n_classes).any(axis=1))
+    signs = signs.reshape(-1, n_classes)[used].ravel()
+    free = signs != 0.0
+    signs = signs[free]
+    losses_and_gradient = smooth_part(X[:, used], y)
+
+    def inside(sizes: Any) -> Any:
+        coef = np.zeros(len(free))
+        coef[free] = signs * sizes
+        return coef
+
+    first = np.abs(start.T[used].ravel()[free])
+    losses_before, _ = losses_and_gradient(inside(first))
+
+    def change(sizes: Any) -> tuple[float, Any]:
+        losses, gradient = losses_and_gradient(inside(sizes))
+        value = (losses - losses_before).mean() + alpha * (sizes - first).sum()
+        return value / alpha, signs * gradient[free] / alpha + 1.0
+
+    options = {"maxcor": 60, "maxiter": n_iter, "maxfun": 2 * n_iter, "gtol": 1e-12}
+    sizes = minimize(
+        change,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * len(first),
+        options=options | {"ftol": 0.0},
+    ).x
+    coef = np.zeros((X.shape[1], n_classes))
+    coef[used] = inside(sizes).reshape(-1, n_classes)
+    return coef.T
 
 
 def peers(
@@ -297,7 +354,10 @@ def measure(
 def agree(
     results: common.Results, data: Any, row: dict[str, Any], seconds: float
 ) -> None:
-    """Let peers run to 1e-10 until one agrees, or for so many seconds each."""
+    """Let peers run to 1e-10 until one agrees, or for so many seconds each.
+
+    SciPy's L-BFGS-B, last, begins with what the one before ended at.
+    """
     X, y, alpha = data.X, data.y, row["alpha"]
     exact = ours(X, y, alpha, 1e-10)
     C = 1.0 / (len(y) * alpha)
@@ -307,27 +367,24 @@ def agree(
         model = LogisticRegression(solver=solver, max_iter=n_iter, tol=1e-10, **options)
         return model.fit(X, y).coef_
 
-    def of_pylbfgs(n_iter: int) -> Any:
-        # From where it ended, with new pairs.
-        starts.append(
-            owlqn_of_pylbfgs(X, y, alpha, n_iter, starts[-1], PAIRS_OF_PYLBFGS)
-        )
-        return starts[-1]
-
-    starts: list[Any] = [None]
     # Longer fits of saga begin anew: it forgets the gradients of the rows between fits,
     # and is thrown back by their first approximations.
-    ladders = {"liblinear": (10**6,)}
+    ladders = {"liblinear": (10**6,), "scipy": (6000,) * 3}
     if y.min() >= 0:
-        ladders = {"saga": (400, 3200), "pylbfgs": (3000,) * 5}
+        ladders = {"saga": (400, 3200), "pylbfgs": (3000,) * 5, "scipy": (6000,) * 3}
     closest = tuple(row["closest_peer"])
+    coef = None
     for name, ladder in ladders.items():
         begin = time.process_time()
-        for n_iter in ladder:
+        for number, n_iter in enumerate(ladder):
             if closest[0] <= AGREEMENT_AT_LAST or time.process_time() - begin > seconds:
                 break
-            if name == "pylbfgs":
-                coef = of_pylbfgs(n_iter)
+            if name == "scipy":
+                coef = best_of_its_signs(X, y, alpha, coef, n_iter)
+            elif name == "pylbfgs":
+                # From where it ended, with new pairs.
+                start = coef if number else None
+                coef = owlqn_of_pylbfgs(X, y, alpha, n_iter, start, PAIRS_OF_PYLBFGS)
             else:
                 coef = of_scikit_learn(name, n_iter)
             excess = objective(X, y, coef, alpha) / exact.objective_ - 1.0

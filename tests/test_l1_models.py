@@ -14,6 +14,7 @@ from sklearn_subqn import L1LogisticOWLQN
 from sklearn_subqn._core import column_step, quadratic
 from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.kernels import coordinate_descent, products
+from sklearn_subqn._core.line_search import lengthen
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
 from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
 
@@ -59,23 +60,6 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     own = rows.indptr.astype(index), rows.indices.astype(index), rows.data
     products.multiply(*own, w, scores)
     assert_allclose(scores, X.astype(float) @ w, rtol=1e-12)
-    few = np.where(
-        np.isin(np.arange(m), which), np.searchsorted([1, 3, 6], range(m)), -1
-    )
-    some = np.empty(len(A) + 1, index), np.empty(rows.nnz + 1, index)
-    some += (np.empty(rows.nnz + 1),)
-    products.scale_rows(
-        *own, np.flatnonzero(kept), few.astype(index), np.sqrt(h[kept]), *some
-    )
-    size = some[0][-1]
-    made = sparse.csr_array((some[2][:size], some[1][:size], some[0]), (len(A), 3))
-    assert_allclose(made.toarray(), A[:, [1, 3, 6]], rtol=1e-6)
-    product, sums = np.ones(len(A)), np.ones(3)
-    products.multiply_twice(
-        some[0], some[1][:size], some[2][:size], w[:3], product, sums
-    )
-    assert_allclose(product, 1.0 + A[:, [1, 3, 6]] @ w[:3], atol=1e-6)
-    assert_allclose(sums, 1.0 + A[:, [1, 3, 6]].T @ product, atol=1e-5)
     turned = [np.empty_like(array) for array in arrays]
     products.to_columns(*own, *turned)
     for one, other in zip(turned, arrays, strict=True):
@@ -425,15 +409,6 @@ def test_kernels_refuse_arrays_of_different_lengths():
         products.multiply_columns(*arrays, long, short)
     with pytest.raises(ValueError, match="differ in length"):
         products.to_columns(*arrays[:3], *arrays[:2], short)
-    rows = np.arange(3), np.arange(3, dtype=columns.indptr.dtype), long
-    with pytest.raises(ValueError, match="no room for the rows"):
-        products.scale_rows(*arrays[:3], *rows, *arrays[:3])
-    with pytest.raises(ValueError, match="rows and results differ in length"):
-        products.scale_rows(*arrays[:3], *rows[:2], short, *arrays[:3])
-    with pytest.raises(ValueError, match="differ in length"):
-        products.multiply_twice(*arrays[:3], long, short, long)
-    with pytest.raises(ValueError, match="coefficients differ in length"):
-        products.multiply_twice(*arrays[:3], long, long, short)
     narrow = np.empty(3, columns.indptr.dtype)
     with pytest.raises(ValueError, match="column 2 is none of 2"):
         products.to_columns(*arrays[:3], narrow, *arrays[1:3])
@@ -487,3 +462,44 @@ def test_models_are_not_minimized_beyond_rounding(monkeypatch):
     model.set_params(alpha=1e-3 * model.alpha_max(X, y)).fit(X, y)
     assert model.dual_gap_ <= 1e-13 * model.objective_
     assert len(n_solved) <= 5 * model.n_iter_
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_categories_with_one_another_for_sums_take_few_models(fit_intercept):
+    # Columns of each group add up to one: along their differences only the penalty
+    # changes, and coordinates vanish one after the other. Models once gave up after
+    # the first of them, and 153 were needed here.
+    rng = np.random.default_rng(2)
+    n, groups = 3000, []
+    for k in (8, 16, 7, 14, 6, 5, 2, 30):
+        shares = 0.75 ** np.arange(k)
+        groups.append(rng.choice(k, n, p=shares / shares.sum()))
+    groups.append(np.where(rng.random(n) < 0.97, groups[0], rng.integers(0, 8, n)))
+    groups.append(groups[1] // 3)
+    groups.append(np.where(rng.random(n) < 0.995, groups[3] // 2, 0))
+    X = np.concatenate([np.eye(g.max() + 1)[g] for g in groups], axis=1)
+    X = X[:, X.any(axis=0)]
+    w = rng.standard_normal(X.shape[1])
+    y = X @ w + rng.logistic(size=n) > 0.0
+    model = L1LogisticOWLQN(1e-7, tol=1e-6, fit_intercept=fit_intercept).fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert model.n_iter_ <= 12
+
+
+def test_first_steps_are_longer_where_losses_fall_like_exponentials():
+    X, _ = data(400, 12)
+    objective = problem(10.0 * X, np.where(X[:, 0] > 0.0, 1, 0), alpha=1e-4)
+    start = objective.at(np.zeros(objective.n_params))
+    line = start.along(
+        -start.gradient / np.abs(objective.design.forward(start.gradient)).max()
+    )
+    step, point = lengthen(line, line.point(1.0))
+    assert step > 1.0
+    assert_allclose(point.w, start.w + step * line.p, rtol=1e-12)
+    assert point.value < line.point(1.0).value < start.value
+    # Not where scores would move far, nor close to the optimum.
+    far = start.along(16.0 * line.p)
+    assert lengthen(far, far.point(1.0))[0] == 1.0
+    near = solve(objective, tol=1e-3).point
+    line = near.along(1e-3 * (near.w + 1.0))
+    assert lengthen(line, line.point(1.0))[0] == 1.0

@@ -20,9 +20,6 @@ _ROUND, _LONGER = 5, 3
 # would change signs: then the zeros are not yet found.
 _ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 
-# Columns are put together anew when this share of those with coefficients is missing.
-_LACKING = 0.02
-
 # Shares of the solution that are tried, before the one that changes no sign.
 _SHARES = (1.0, 0.3)
 
@@ -39,30 +36,20 @@ class LinearMap(Protocol):
     def adjoint(self, y: Floats) -> Floats: ...
 
 
-class ByRows:
-    """Some columns A given by the arrays of the CSR format.
+class InPlace:
+    """Some columns of a matrix given by the arrays of the CSC format."""
 
-    Coefficients of so few columns stay in the cache while all rows pass by.
-    """
-
-    def __init__(self, arrays: tuple[Any, Any, Any], m: int) -> None:
-        self._arrays, self._n, self._m = arrays, len(arrays[0]) - 1, m
+    def __init__(self, arrays: tuple[Any, Any, Any], which: Rows, n_rows: int) -> None:
+        self._arrays, self._which, self._n_rows = arrays, which, n_rows
 
     def forward(self, x: Floats) -> Floats:
-        z = np.empty(self._n)
-        products.multiply(*self._arrays, x, z)
+        z = np.zeros(self._n_rows)
+        products.add_columns(*self._arrays, self._which, x, z)
         return z
 
     def adjoint(self, y: Floats) -> Floats:
-        # Rows are the columns of the transpose.
-        out = np.zeros(self._m)
-        products.add_columns(*self._arrays, np.arange(self._n), y, out)
-        return out
-
-    def both(self, x: Floats, z: Floats) -> Floats:
-        """Add A x to z, and return Aᵀ z."""
-        out = np.zeros(self._m)
-        products.multiply_twice(*self._arrays, x, z, out)
+        out = np.empty(len(self._which))
+        products.multiply_columns(*self._arrays, self._which, y, out)
         return out
 
 
@@ -224,7 +211,7 @@ class ByColumns(ABC):
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
         v, self.image = np.array(start, order="C"), self._no_image()
-        n_steps, face = self._n_steps, None
+        n_steps = self._n_steps
         while True:
             violation = self._sweep(np.arange(self._m), gradient, v, self.image)
             limit -= 1
@@ -237,7 +224,7 @@ class ByColumns(ABC):
                 if violation <= tol:
                     break
             if violation > tol and limit > 0:
-                face = self._face(used, face)
+                face = self._face(used)
                 n_steps = min(n_steps, limit)
                 steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
                 limit -= taken
@@ -257,8 +244,8 @@ class ByColumns(ABC):
                 elif not self._try(face, steps, gradient, v):
                     return v
 
-    def _face(self, used: Rows, before: Face | None) -> Face:
-        """Return the columns with coefficients; ``before`` was the face before."""
+    def _face(self, used: Rows) -> Face:
+        """Return the columns with coefficients."""
         places = np.append(used, np.arange(self._m, self._m + self._n_free))
         return Face(used, places, self._take(used))
 
@@ -411,8 +398,11 @@ class ColumnStep(ByColumns):
         self._likely = np.flatnonzero(needed)
         self._kept = without_smallest(h, negligible)
         self._arrays, (squares, lost) = columns.scaled(roots, self._kept)
-        if np.any(lost[needed] > squares[needed]):
-            self._kept = np.ones_like(self._kept)
+        losing = np.flatnonzero(needed & (lost > squares))
+        if len(losing):
+            indptr, indices, _ = columns.arrays
+            for j in columns.positions[losing]:
+                self._kept[indices[indptr[j] : indptr[j + 1]]] = True
             self._arrays, (squares, _) = columns.scaled(roots, self._kept)
         self._roots = roots[self._kept, np.newaxis]
         free = np.full(n_free, np.vdot(self._roots, self._roots))
@@ -450,21 +440,12 @@ class ColumnStep(ByColumns):
     def _no_image(self) -> Floats:
         return np.zeros_like(self._roots)
 
-    def _face(self, used: Rows, before: Face | None) -> Face:
-        """Return the one before if it lacks but a few columns, which do not move.
+    def _face(self, used: Rows) -> Face:
+        """Return the columns with coefficients, and those that may follow."""
+        return super()._face(np.union1d(used, self._likely))
 
-        Or a new one, which has others that may follow, and serves longer.
-        """
-        if before is not None:
-            lacking = np.count_nonzero(~np.isin(used, before.used))
-            if lacking <= _LACKING * len(used):
-                return before
-        return super()._face(np.union1d(used, self._likely), None)
-
-    def _take(self, which: Rows) -> ByRows:
-        rows = np.flatnonzero(self._kept)
-        arrays = self._columns.scaled_rows(which, self._roots[:, 0], rows)
-        return ByRows(arrays, len(which))
+    def _take(self, which: Rows) -> InPlace:
+        return InPlace(self._arrays, which, len(self._roots))
 
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
         """Return them times √h, as the columns are."""
@@ -473,25 +454,14 @@ class ColumnStep(ByColumns):
             z += x[-1] * self._roots
         return z
 
-    def _product(self, columns: ByRows, x: Floats) -> Floats:
-        image = self._roots * (x[-1] if self._n_free else 0.0)
-        slopes = columns.both(x[: len(x) - self._n_free, 0], image[:, 0])
-        return self._and_free(slopes, image)
-
     def _image(self, scores: Floats) -> Floats:
         return scores
 
     def _slopes(self, image: Floats) -> Floats:
-        slopes = np.empty(self._m)
-        products.multiply_columns(
-            *self._arrays, np.arange(self._m), image[:, 0], slopes
-        )
-        return self._and_free(slopes, image)
+        return self._adjoint(self._take(np.arange(self._m)), image)
 
     def _adjoint(self, columns: LinearMap, image: Floats) -> Floats:
-        return self._and_free(columns.adjoint(image[:, 0]), image)
-
-    def _and_free(self, slopes: Floats, image: Floats) -> Floats:
+        slopes = columns.adjoint(image[:, 0])
         if self._n_free:
             slopes = np.append(slopes, np.vdot(self._roots, image))
         return slopes[:, np.newaxis]

@@ -37,6 +37,11 @@ _NEARLY = 1e-2
 # A function that still falls at this step falls for ever.
 _FARTHEST = 1e30
 
+# After a step of Newton's method that lowers J by more than the first share of it, ones
+# that are longer by this factor are tried, where they gain more by the second share and
+# no score moves farther than that.
+_STEEP, _LONGER, _MORE, _FAR = 0.1, 1.5, 0.1, 15.0
+
 
 class HasSlope(Protocol):
     """A line of which only values and right-hand slopes are known."""
@@ -378,6 +383,26 @@ def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
             return step, point
         step *= 0.5
     return 0.0, start
+
+
+def lengthen(line: Line, point: Point) -> tuple[float, Point]:
+    """Return the step 1, which leads to ``point``, or a longer one and its point.
+
+    Losses with tails like an exponential fall by a constant factor with each step of
+    Newton's method, until scores are far enough. Where they still fall by much, longer
+    steps are tried as long as they gain much more, and move no score too far: where
+    none has much curvature left, models know little.
+    """
+    step, start = 1.0, line.start
+    moved = float(np.abs(line.dscores).max(initial=0.0))
+    fall = start.value - point.value
+    while fall > _STEEP * abs(start.value) and _LONGER * step * moved <= _FAR:
+        longer = line.point(_LONGER * step)
+        if not start.value - longer.value > (1.0 + _MORE) * fall:
+            break
+        step, point = _LONGER * step, longer
+        fall = start.value - point.value
+    return step, point
 
 
 def wolfe(

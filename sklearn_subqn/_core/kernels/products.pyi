@@ -57,22 +57,3 @@ def scale_columns(
     out_values: Floats,
     squares: Floats,
 ) -> None: ...
-def scale_rows(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: NDArray[Any],
-    rows: Positions,
-    positions: NDArray[Any],
-    scales: Floats,
-    out_indptr: NDArray[Any],
-    out_indices: NDArray[Any],
-    out_values: Floats,
-) -> None: ...
-def multiply_twice(
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    values: Floats,
-    coef: Floats,
-    product: Floats,
-    out: Floats,
-) -> None: ...

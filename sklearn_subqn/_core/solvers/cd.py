@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, rounding_of, settle
+from ..line_search import backtrack, lengthen, rounding_of, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
@@ -32,7 +32,7 @@ _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 _LAST_ERROR, _LAST_MOVE = 0.3, 3.0
 
 # So many sweeps over columns do for the last model, as a rule.
-_LAST = 60
+_LAST = 120
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
@@ -40,12 +40,12 @@ _GOOD, _SMALL = 0.3, 3e-4
 
 # Scores move by about so much at most on account of their own row, at first, unless the
 # loss says more; and by more each time that violations do not fall to ``_SLOW`` of the
-# least ones for the second time.
+# least ones for the second time, nor J by ``_STEEP`` of itself.
 _LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
-# with a tenth of it each time that a step is shortened or violations do not fall to
-# ``_SLOW`` of the least ones for the second time.
+# with a tenth of it each time that a step is shortened or violations do not fall for
+# the second time, as above.
 _NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
@@ -62,7 +62,7 @@ _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 _CHEAP = 4.0
 _COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
-_SLOW = 0.5
+_SLOW, _STEEP = 0.5, 0.1
 
 # This share of such a sample is spread evenly, as it were.
 _LEAST_SHARE = 0.2
@@ -140,7 +140,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         stride = min(hessian_stride(objective, w, active), largest_stride)
         if stride > 1 and worst > _SLOW * before:
             stride = largest_stride = max(1, stride // 2)
-        n_stuck = n_stuck + 1 if worst > _SLOW * least else 0
+        slow = worst > _SLOW * least and point.value > value - _STEEP * abs(value)
+        n_stuck = n_stuck + 1 if slow else 0
         least = min(least, worst)
         if step < 1.0 or n_stuck > 1:
             negligible *= 0.1
@@ -186,6 +187,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         penalties = regularizer.value(w + p) - regularizer.value(w)
         decrease = float(gradient @ p) + alpha * penalties
         step, new = backtrack(line, decrease)
+        if step == 1.0:
+            step, new = lengthen(line, new)
         if step == 0.0:
             if stride == 1:
                 return "no_step"
