@@ -44,8 +44,7 @@ _GOOD, _SMALL = 0.3, 3e-4
 _LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
-# with a tenth of it each time that a step is shortened or violations do not fall for
-# the second time, as above.
+# with a tenth of it each time that a step is shortened, or that J does not fall any more.
 _NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
@@ -143,11 +142,12 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         slow = worst > _SLOW * least and point.value > value - _STEEP * abs(value)
         n_stuck = n_stuck + 1 if slow else 0
         least = min(least, worst)
-        if step < 1.0 or n_stuck > 1:
+        falls = point.value < value
+        if step < 1.0 or (n_stuck > 1 and not falls):
             negligible *= 0.1
         if step == 1.0 and n_stuck > 1:
             reach *= _LONGER
-        if n_stuck > _MAX_STUCK and not point.value < value:
+        if n_stuck > _MAX_STUCK and not falls:
             return "no_progress"
         value = min(value, point.value)
         before = worst
