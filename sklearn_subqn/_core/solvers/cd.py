@@ -44,7 +44,7 @@ _GOOD, _SMALL = 0.3, 3e-4
 _LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
-# with a tenth of it each time that a step is shortened, or that J does not fall any more.
+# with a tenth of it each time that a step is shortened, or J does not fall any more.
 _NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
