@@ -395,7 +395,7 @@ class ColumnStep(ByColumns):
     ) -> None:
         roots = np.sqrt(h)
         self._n_rows, self._columns = len(h), columns
-        self._likely = np.flatnonzero(needed)
+        self._likely = needed
         self._kept = without_smallest(h, negligible)
         self._arrays, (squares, lost) = columns.scaled(roots, self._kept)
         losing = np.flatnonzero(needed & (lost > squares))
@@ -442,7 +442,9 @@ class ColumnStep(ByColumns):
 
     def _face(self, used: Rows) -> Face:
         """Return the columns with coefficients, and those that may follow."""
-        return super()._face(np.union1d(used, self._likely))
+        inside = self._likely.copy()
+        inside[used] = True
+        return super()._face(np.flatnonzero(inside))
 
     def _take(self, which: Rows) -> InPlace:
         return InPlace(self._arrays, which, len(self._roots))

@@ -255,10 +255,12 @@ class QuadraticModel:
                 self._n_free,
             )
         else:
+            likely = np.zeros(self._design.n_features, dtype=bool)
+            likely[needed] = True
             self._step = ColumnStep(
                 columns,
                 self._h,
-                np.isin(features, needed),
+                likely[features],
                 negligible,
                 self._l1,
                 self._l2,
