@@ -369,7 +369,7 @@ def agree(
 
     # Longer fits of saga begin anew: it forgets the gradients of the rows between fits,
     # and is thrown back by their first approximations.
-    ladders = {"liblinear": (10**6,), "scipy": (6000,) * 3}
+    ladders = {"liblinear": (1000,), "scipy": (6000,) * 3}
     if y.min() >= 0:
         ladders = {"saga": (400, 3200), "pylbfgs": (3000,) * 5, "scipy": (6000,) * 3}
     closest = tuple(row["closest_peer"])
