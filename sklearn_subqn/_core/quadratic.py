@@ -112,7 +112,7 @@ class GramStep:
             )
             if violation <= max(tol, self._rounding(v)):
                 break
-            for _ in range(max(1, _FACES // len(v))):
+            for _ in range(max(1, _FACES // max(len(v), 1))):
                 if not self._solve_face(slopes, v):
                     break
         return v
