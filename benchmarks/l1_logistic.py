@@ -77,11 +77,10 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
 def fastest(fit: Callable[[], Any]) -> tuple[Any, float]:
     """Return what ``timed`` does, of the fastest of up to three fits in a second."""
     model, duration = timed(fit)
-    spent, n = duration, 1
-    while n < 3 and spent + duration < 1.0:
-        duration = min(duration, timed(fit)[1])
-        spent, n = spent + duration, n + 1
-    return model, duration
+    durations = [duration]
+    while len(durations) < 3 and sum(durations) + duration < 1.0:
+        durations.append(timed(fit)[1])
+    return model, min(durations)
 
 
 def limited(fit: Callable[[], Any], limit: float | None) -> tuple[Any, float] | None:

@@ -394,7 +394,7 @@ class ColumnStep(ByColumns):
         n_free: int,
     ) -> None:
         roots = np.sqrt(h)
-        self._n_rows, self._columns = len(h), columns
+        self._n_rows = len(h)
         self._likely = needed
         self._kept = without_smallest(h, negligible)
         self._arrays, (squares, lost) = columns.scaled(roots, self._kept)
