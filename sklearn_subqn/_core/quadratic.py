@@ -16,7 +16,7 @@ from .column_step import BlockStep, ByColumns, ColumnStep
 from .columns import Columns
 from .kernels import coordinate_descent
 from .losses._base import Floats, Mask, Rows
-from .objective import Objective, Point
+from .objective import Line, Objective, Point
 
 # H is formed for so many features of sparse data at most.
 _MAX_GRAM = 1000
@@ -315,6 +315,14 @@ class QuadraticModel:
             return gram
         # Columns less their means are orthogonal to that of the intercept.
         return linalg.block_diag(gram, self._h.sum())
+
+    def along(self, point: Point, p: Floats) -> Line:
+        """Return the line from a point, by the columns of the model if it has them."""
+        design = point.objective.design
+        if design is not self._design or not self._columns.are_copied:
+            return point.along(p)
+        coef, intercept = design.split(p)
+        return Line(point, p, self._columns.forward(coef[self._features]) + intercept)
 
     def change_of_dual(self, dscores: Floats) -> Floats:
         """Return the change of the dual point that the model predicts for a step.

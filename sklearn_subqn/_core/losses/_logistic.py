@@ -42,11 +42,14 @@ class Logistic(Loss):
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of beta, finite for beta in [0, 1]."""
-        beta = -(dual * targets)
-        np.divide(beta, weights, out=beta, where=weights > 0.0)
+        beta = dual * targets
+        # Rows without weight have no dual, so that any divisor will do.
+        beta /= -np.maximum(weights, np.finfo(float).tiny)
         # Duals of this class may leave the interval by rounding.
         np.clip(beta, 0.0, 1.0, out=beta)
-        return float(weights @ (_entropy(beta) + _entropy(1.0 - beta)))
+        entropies = _entropy(beta)
+        entropies += _entropy(1.0 - beta)
+        return float(weights @ entropies)
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
@@ -218,13 +221,21 @@ def _own(targets: Floats) -> tuple[np.ndarray, np.ndarray]:
 
 def _sigmoid(t: Floats) -> Floats:
     """Return 1 / (1 + exp(-t))."""
-    e = np.abs(t)
-    np.negative(e, out=e)
-    np.exp(e, out=e)
-    return np.where(t < 0.0, e, 1.0) / (1.0 + e)
+    total = np.abs(t)
+    np.negative(total, out=total)
+    np.exp(total, out=total)
+    total += 1.0
+    # A second exponential takes less time than a choice for each entry.
+    p = np.minimum(t, 0.0)
+    np.exp(p, out=p)
+    p /= total
+    return p
 
 
 def _entropy(p: Floats) -> Floats:
     """Return p ln(p), zero at zero."""
     # The smallest number keeps the product exact, and is faster than a mask.
-    return p * np.log(np.maximum(p, np.finfo(float).tiny))
+    entropy = np.maximum(p, np.finfo(float).tiny)
+    np.log(entropy, out=entropy)
+    entropy *= p
+    return entropy

@@ -183,7 +183,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             cost = left if last else max(cost, left)
             accuracy = min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
         p = model.minimize(w, gradient, accuracy, max_sweeps)
-        line = point.along(p)
+        line = model.along(point, p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
         decrease = float(gradient @ p) + alpha * penalties
         step, new = backtrack(line, decrease)
@@ -238,7 +238,8 @@ def predicted_dual(
     o, point = line.start.objective, line.start
     dual = point.dual + model.change_of_dual(line.dscores)
     beyond = ~o.loss.feasible(dual, o.targets, o.weights)
-    dual[beyond] = new.dual[beyond]
+    if beyond.any():
+        dual[beyond] = new.dual[beyond]
     if o.n_free:
         dual = o.loss.level(dual, o.targets, o.weights)
     error = new.risk + o.loss.conjugate(dual, o.targets, o.weights)

@@ -59,7 +59,9 @@ def sample_solution(
 
 def spread(n: int, n_sampled: int) -> Rows:
     """Return indices of rows spread evenly but with no period that data might have."""
-    return np.unique((fractions(n_sampled) * n).astype(np.intp))
+    sampled = np.zeros(n, dtype=bool)
+    sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
+    return np.flatnonzero(sampled)
 
 
 def fractions(n: int) -> Floats:
