@@ -280,8 +280,12 @@ class LossProblems:
         coef_, intercept_ = np.concatenate(rows), np.concatenate(free)
         return coef_.astype(self._dtype, order="C"), intercept_.astype(self._dtype)
 
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need of an estimator where the problems stand."""
+        coef, intercept = self.coefficients()
+        return {"coef_": coef, "intercept_": intercept}
+
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return what a callback needs of an estimator as fitted so far."""
         self.starts[index] = self.starts[index]._replace(w=w, scores=None)
-        coef, intercept = self.coefficients()
-        return {"coef_": coef, "intercept_": intercept}
+        return self.attributes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitTask
 from ._classifier import LinearClassifier, Problems
-from ._estimator import n_threads, user_level
+from ._estimator import forget, n_threads, user_level
 from ._validation import check_flag, check_number, check_weights
 
 _Self = TypeVar("_Self", bound="PathCV")
@@ -56,7 +57,7 @@ class PathCV(LinearClassifier):
     ) -> _Self:
         """Choose ``alpha`` and set the fitted attributes."""
         self._check_parameters()
-        if np.ndim(self.alphas) == 0:
+        if isinstance(self.alphas, numbers.Integral):
             check_number("alphas", self.alphas, low=1, integer=True)
         else:
             check_alphas(self.alphas)
@@ -103,6 +104,8 @@ class PathCV(LinearClassifier):
             self._store(problems, problems.solve(self.alpha_, task))
             task.end()
         else:
+            # Those of a previous fit, with ``refit``, are not of this one.
+            forget(self, "objective_", "dual_gap_", "history_")
             self.classes_ = classes
             self.n_iter_ = max(1, *(max(path.n_iters) for path in paths), 1)
             coefs, intercepts = zip(
@@ -149,12 +152,21 @@ class PathCV(LinearClassifier):
             solutions = problems.solve(float(alpha), FitTask.silent())
             coefficients = problems.coefficients()
             model.coef_, model.intercept_ = coefficients
-            path.scores.append(float(scorer(model, X[test], y[test], **keywords)))
+            score = scorer(model, X[test], y[test], **keywords)
+            path.scores.append(_checked_score(score))
             path.gaps.append(max(solution.relative_gap for solution in solutions))
             path.n_iters.append(max(solution.n_iter for solution in solutions))
             if not self.refit:
                 path.coefficients.append(coefficients)
         return path
+
+
+def _checked_score(score: Any) -> float:
+    """Return what a scorer gave, if it is a number."""
+    try:
+        return float(score)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scoring must return a number, got {score!r}.") from error
 
 
 def _refuses_weights(scorer: Any) -> bool:
@@ -191,11 +203,17 @@ def _best(means: npt.NDArray[np.float64], alphas: npt.NDArray[np.float64]) -> in
 
 def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:
     """Return a grid that the user gave, in descending order."""
-    grid = np.asarray(alphas, dtype=np.float64)
+    message = (
+        f"alphas must be an integer or a non-empty list of numbers, got {alphas!r}."
+    )
+    if isinstance(alphas, str) or not hasattr(alphas, "__len__"):
+        raise TypeError(message)
+    try:
+        grid = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(message) from error
     if grid.ndim != 1 or not grid.size:
-        raise ValueError(
-            f"alphas must be an integer or a non-empty list of numbers, got {alphas!r}."
-        )
+        raise ValueError(message)
     for alpha in grid:
         check_number("alphas", alpha, low=0.0, low_included=False)
     return np.sort(grid)[::-1]

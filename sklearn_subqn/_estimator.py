@@ -52,7 +52,8 @@ _MIN_CUTS = 6
 # With solver="auto", problems of at most this many entries are solved to this gap
 # whatever tol is: they take milliseconds, and the result does not depend on the order
 # or repetition of rows. With an L1 penalty, coefficients are less certain than the
-# objective: no gap will do, and the solver goes on until nothing moves any more.
+# objective: no gap will do, and the solver goes on until nothing moves any more, unless
+# the loss has kinks, where solvers of cuts know no such end.
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
@@ -217,6 +218,13 @@ def check_solver(solver: str, name: str, loss: Loss) -> None:
         )
 
 
+def forget(estimator: Any, *names: str) -> None:
+    """Remove fitted attributes that are not of the last fit, if there are any."""
+    for name in names:
+        if hasattr(estimator, name):
+            delattr(estimator, name)
+
+
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
     return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
@@ -281,7 +289,8 @@ def solve(
         return stop
 
     small = objective.design.n_rows * objective.n_params <= _SMALL
-    exact = _EXACT if objective.regularizer.smooth else _NEVER
+    by_cuts = objective.loss.joint or not objective.loss.analytic
+    exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
     # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
     bundle = None
     if isinstance(objective.regularizer, L2) and not solvers[solver].proves:

@@ -31,8 +31,9 @@ from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import (
     OnlineLoss,
 )
-from ._estimator import LinearEstimator, Progress, user_level
+from ._estimator import LinearEstimator, Progress, forget, user_level
 from ._validation import (
+    as_sample_weights,
     check_callback,
     check_flag,
     check_number,
@@ -156,7 +157,12 @@ class OnlineEstimator(LinearEstimator):
         self._stream = Stream(
             self._settings(), self._method(), bool(self.fit_intercept), n_outputs
         )
-        self._state: State = self._stream.method.start(w0)
+        try:
+            self._state: State = self._stream.method.start(w0)
+        except FloatingPointError as error:
+            raise ValueError(
+                f"{type(self).__name__} cannot begin: {error}. Scale the targets."
+            ) from error
         self._dtype = X.dtype
         self._n_rows, self._weight = 0.0, 0.0
         self.t_ = 0
@@ -256,6 +262,8 @@ class OnlineEstimator(LinearEstimator):
                 part = None if weights is None else weights[rows]
                 self._learn(X[rows], targets[rows], part, loss)
         self.n_iter_ = 1
+        # Of the model as ``fit`` left it.
+        forget(self, "objective_", "loss_curve_", "validation_scores_")
         self._store()
 
     def _stored(self) -> dict[str, Any]:
@@ -284,22 +292,25 @@ class OnlineEstimator(LinearEstimator):
     def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
         n_outputs = self._stream.n_outputs or 1
         coef = w[: self.n_features_in_ * n_outputs].reshape(-1, n_outputs).T
-        return np.array(coef, dtype=self._dtype, order="C")
+        with np.errstate(over="ignore"):
+            return np.array(coef, dtype=self._dtype, order="C")
 
-    def _check_stored(self, coef: npt.NDArray[Any]) -> None:
+    def _check_stored(self, coef: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return coefficients or intercepts as they are stored."""
         # The state is finite in float64.
         with np.errstate(over="ignore"):
             stored = coef.astype(self._dtype, copy=False)
         if self._dtype != np.float64 and not np.isfinite(stored).all():
             raise ValueError(
                 f"Coefficients are not finite as {np.dtype(self._dtype).name}. Scale "
-                "the features or increase alpha."
+                "the features and targets, or increase alpha."
             )
+        return stored
 
     def _set_intercept(self, intercept: Floats) -> None:
         if not self.fit_intercept:
             intercept = np.zeros(self._stream.n_outputs or 1)
-        self.intercept_ = intercept.astype(self._dtype)
+        self.intercept_ = np.array(self._check_stored(intercept))
 
     @property
     def coef_(self) -> npt.NDArray[Any]:
@@ -421,7 +432,8 @@ class OnlineEstimator(LinearEstimator):
             if weights is None:
                 weights = np.ones(len(targets))
             weights = weights * (len(weights) / weights.sum())
-            w0[-n_free:] = self._start_intercept(targets, weights)
+            with np.errstate(over="ignore"):
+                w0[-n_free:] = self._start_intercept(targets, weights)
         return w0
 
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
@@ -518,10 +530,10 @@ def stream_weights(sample_weight: Any, n: int) -> Floats | None:
     """Return checked weights in their own unit, or None for equal ones."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 1 and weights.shape == (n,) and not weights.any():
+    weights = as_sample_weights(sample_weight, n)
+    if not weights.any():
         return weights
-    shares = check_sample_weight(sample_weight, n)
+    check_sample_weight(weights, n)
     sizes = weights[weights > 0.0]
     if sizes.min() < _SMALLEST_WEIGHT or sizes.max() > 1.0 / _SMALLEST_WEIGHT:
         raise ValueError(
@@ -529,4 +541,4 @@ def stream_weights(sample_weight: Any, n: int) -> Floats | None:
             f"{1.0 / _SMALLEST_WEIGHT:g}, so that weights of batches can be added; got "
             f"weights from {sizes.min():g} to {sizes.max():g}."
         )
-    return np.broadcast_to(weights, shares.shape)
+    return weights

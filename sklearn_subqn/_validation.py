@@ -296,6 +296,16 @@ def check_range(X: Any, estimator_name: str) -> None:
         )
 
 
+def check_targets(y: Any) -> npt.NDArray[np.float64]:
+    """Return numbers to be predicted as a new array of finite float64.
+
+    Numbers among objects are converted only here.
+    """
+    targets = np.array(y, dtype=np.float64, order="F")
+    assert_all_finite(targets, input_name="y")
+    return targets
+
+
 def check_labels(y: Any) -> None:
     """Raise ValueError if y has missing entries that are not numbers.
 
@@ -388,7 +398,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     ValueError
         If weights are negative, not finite, all zero, or of the wrong shape.
     """
-    weights = _sample_weights(sample_weight, n)
+    weights = as_sample_weights(sample_weight, n)
     if not np.all(np.isfinite(weights)):
         raise ValueError("sample_weight must be finite.")
     if np.any(weights < 0.0):
@@ -403,7 +413,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     return weights
 
 
-def _sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """Return ``sample_weight`` as a new array of shape (n,)."""
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.full(n, 1.0 if sample_weight is None else sample_weight, float)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._bundle import BundleEstimator, LossProblems, loss_name
-from ._callbacks import FitTask, with_callbacks
+from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier
 from ._core.design import Design
 from ._core.losses import (
@@ -28,7 +28,7 @@ from ._core.losses import (
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import Start, settle
-from ._estimator import Floats, Progress, Solution
+from ._estimator import Floats, Progress
 from ._validation import check_number, check_option, unchanged_on_failure
 
 #: Losses of one score per row, for targets -1 or +1; each class against the rest.
@@ -86,32 +86,27 @@ class ClassProblems(LossProblems):
         super().__init__(estimator, X, targets, loss, weights, n_threads, labels=labels)
         # Losses of rankings leave the intercepts open.
         self._free: Design | None = None
-        self._intercept = np.zeros(len(targets))
         if loss.ranks and estimator.fit_intercept:
             self._free = Design(X, n_threads=n_threads)
-
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
-        """Solve all problems, each from where it stands."""
-        solutions = super().solve(alpha, task)
-        if self._free is not None:
-            for index, targets in enumerate(self._targets):
-                w = self.starts[index].w
-                if isinstance(self._loss, PrecisionAtK):
-                    threshold = self._loss.threshold(self._design.forward(w))
-                    self._intercept[index] = -threshold
-                else:
-                    self._intercept[index] = _best_intercept(
-                        self._free, targets, self._weights, w
-                    )
-        return solutions
 
     def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return coefficients (k, d) and intercepts (k,) where the problems stand."""
         coef, intercept = super().coefficients()
-        return coef, intercept + self._intercept.astype(intercept.dtype)
+        if self._free is not None:
+            found = [self._intercept(self._free, k) for k in range(self.n_outputs)]
+            intercept = np.array(found, dtype=self._dtype)
+        return coef, intercept
 
-    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
-        return {"classes_": self.classes, **super()._fitted(index, w)}
+    def _intercept(self, design: Design, index: int) -> float:
+        """Return the intercept that suits the coefficients of one problem."""
+        w = self.starts[index].w
+        if isinstance(self._loss, PrecisionAtK):
+            return -self._loss.threshold(self._design.forward(w))
+        return _best_intercept(design, self._targets[index], self._weights, w)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need."""
+        return {"classes_": self.classes, **super().attributes()}
 
 
 def _best_intercept(
@@ -157,7 +152,6 @@ class OrdinalProblems(LossProblems):
             estimator, X, [levels.astype(np.float64)], loss, weights, n_threads
         )
         self._free = Design(X, n_threads=n_threads)
-        self._thresholds = np.zeros(len(classes) - 1)
 
     def start_from(
         self, coef: Any, intercept: Any, duals: list[Floats | None] | None
@@ -165,27 +159,28 @@ class OrdinalProblems(LossProblems):
         """Start from coefficients of classes of a previous solution."""
         self.starts[0] = Start(coef[-1].astype(np.float64) / max(len(coef) - 1, 1))
 
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
-        """Solve the problem, and find the thresholds."""
-        solutions = super().solve(alpha, task)
-        levels, w = self._targets[0], self.starts[0].w
-        for k in range(len(self._thresholds)):
-            signs = np.where(levels > k, 1.0, -1.0)
-            b = _best_intercept(self._free, signs, self._weights, w)
-            self._thresholds[k] = -b
-        self._thresholds = np.maximum.accumulate(self._thresholds)
-        return solutions
-
     def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return coefficients and intercepts of classes: for two, the difference."""
         (w,), _ = super().coefficients()
-        below = np.cumsum(np.append(0.0, self._thresholds)).astype(self._dtype)
+        below = np.cumsum(np.append(0.0, self._thresholds())).astype(self._dtype)
         numbers = np.arange(len(self.classes), dtype=self._dtype)
         first = 1 if len(self.classes) == 2 else 0
         return np.multiply.outer(numbers, w)[first:], -below[first:]
 
-    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
-        return {"classes_": self.classes, **super()._fitted(index, w)}
+    def _thresholds(self) -> Floats:
+        """Return the thresholds between the classes, in order."""
+        levels, w = self._targets[0], self.starts[0].w
+        thresholds = [
+            -_best_intercept(
+                self._free, np.where(levels > k, 1.0, -1.0), self._weights, w
+            )
+            for k in range(len(self.classes) - 1)
+        ]
+        return np.maximum.accumulate(thresholds)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need."""
+        return {"classes_": self.classes, **super().attributes()}
 
 
 class PathProblems(LossProblems):
@@ -240,8 +235,9 @@ class PathProblems(LossProblems):
             coef = coef[1:] - coef[:1]
         return coef, np.zeros(len(coef), dtype=self._dtype)
 
-    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
-        return {"classes_": self.classes, **super()._fitted(index, w)}
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need."""
+        return {"classes_": self.classes, **super().attributes()}
 
 
 class BMRMClassifier(LinearClassifier, BundleEstimator):

@@ -10,12 +10,44 @@ from sklearn.base import OutlierMixin
 
 from ._bundle import BundleEstimator, LossProblems
 from ._callbacks import FitTask, with_callbacks
-from ._core.losses import Loss, Novelty
+from ._core.losses import Novelty
 from ._estimator import Floats, Progress, n_threads
 from ._validation import check_number, check_sample_weight, unchanged_on_failure
 
 # Sums of weights are off by no more than this.
 _ROUNDING = 1e-12
+
+
+class NoveltyProblem(LossProblems):
+    """The problem of an outlier detector.
+
+    Parameters
+    ----------
+    estimator : BMRMOutlierDetector
+        Gives the parameters.
+    X : {ndarray, CSR matrix} of shape (n, d)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    n_threads : int
+    """
+
+    def __init__(
+        self, estimator: BMRMOutlierDetector, X: Any, weights: Floats, n_threads: int
+    ) -> None:
+        ones = np.ones(X.shape[0])
+        super().__init__(estimator, X, [ones], Novelty(), weights, n_threads)
+        self._contamination = estimator.contamination
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need."""
+        return {**super().attributes(), "offset_": self._offset()}
+
+    def _offset(self) -> float:
+        """Return the score below which samples are outliers."""
+        if self._contamination == "auto":
+            return 1.0
+        scores = self._design.forward(self.starts[0].w)
+        return _quantile(scores, self._weights, float(self._contamination))
 
 
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
@@ -196,23 +228,21 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         raw_X = X
         X = self._check_X(X, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
-        loss: Loss = Novelty()
-        problems = LossProblems(
-            self, X, [np.ones(X.shape[0])], loss, weights, n_threads(self.n_jobs)
-        )
+        problems = NoveltyProblem(self, X, weights, n_threads(self.n_jobs))
         if self._same_features(previous):
             duals = previous.get("_duals")
             problems.start_from(previous["coef_"], np.zeros(1), duals)
         task = FitTask(self, 1, self.max_iter, raw_X, None, sample_weight)
         (solution,) = problems.solve(float(self.alpha), task)
-        self.coef_, self.intercept_ = problems.coefficients()
+        for name, value in problems.attributes().items():
+            setattr(self, name, value)
         self.objective_, self.dual_gap_ = solution.objective, solution.dual_gap
         self.n_iter_ = max(1, solution.n_iter)
         self.history_ = [solution.history]
         # The dual point is only worth its memory to a fit that starts from it.
         self._duals = [solution.dual] if self.warm_start else None
-        self.offset_ = 1.0
         if self.contamination != "auto":
+            # By scores that are rounded as those of predictions.
             share = float(self.contamination)
             self.offset_ = _quantile(self._scores(X).ravel(), weights, share)
         task.end()

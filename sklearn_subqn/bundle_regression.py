@@ -30,6 +30,7 @@ from ._validation import (
     check_number,
     check_option,
     check_sample_weight,
+    check_targets,
     unchanged_on_failure,
 )
 
@@ -43,6 +44,29 @@ _LOSSES: dict[str, Callable[[Any], Loss]] = {
     "huber": lambda estimator: Huber(float(estimator.epsilon)),
     "poisson": lambda estimator: Poisson(),
 }
+
+
+class TargetProblems(LossProblems):
+    """The problems of a regressor: one for each column of y, or of a joint loss.
+
+    Parameters
+    ----------
+    estimator, X, targets, loss, weights, n_threads, n_scores, labels
+        As for ``LossProblems``.
+    single : bool
+        Whether y is of shape (n,), so that coefficients are of shape (d,).
+    """
+
+    def __init__(self, *args: Any, single: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._single = single
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need."""
+        attributes = super().attributes()
+        if self._single:
+            return {name: values[0] for name, values in attributes.items()}
+        return attributes
 
 
 class BMRMRegressor(RegressorMixin, BundleEstimator):
@@ -245,7 +269,7 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         X, y = self._check_X(X, y, reset=True, several=True)
         if sparse.issparse(y):
             raise ValueError("Sparse y is not supported; pass an array.")
-        targets = np.array(y, dtype=np.float64, order="F")
+        targets = check_targets(y)
         if self.loss == "poisson" and np.any(targets < 0.0):
             raise ValueError(
                 f"loss='poisson' needs y >= 0; its least value is {targets.min():g}."
@@ -264,9 +288,8 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
             self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
         )
         solutions = problems.solve(float(self.alpha), task)
-        coef, intercept = problems.coefficients()
-        self.coef_ = coef if shape else coef[0]
-        self.intercept_ = intercept if shape else intercept[0]
+        for name, value in problems.attributes().items():
+            setattr(self, name, value)
         objectives = np.array([solution.objective for solution in solutions])
         gaps = np.array([solution.dual_gap for solution in solutions])
         several = len(solutions) > 1
@@ -322,7 +345,7 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
 
     def _problems(
         self, X: Any, y: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
-    ) -> LossProblems:
+    ) -> TargetProblems:
         """Return a problem for each column of y, or one of a joint loss."""
         name, threads = type(self).__name__, n_threads(self.n_jobs)
         columns = [y] if y.ndim == 1 else [y[:, j] for j in range(y.shape[1])]
@@ -338,12 +361,16 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
                 "loss=Ontology is a loss of classes, which BMRMClassifier takes; "
                 "BMRMRegressor needs a loss of numbers."
             )
+        single = y.ndim == 1
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
-            return LossProblems(
-                self, X, [Y], loss, weights, threads, n_scores=Y.shape[1]
+            n_scores = Y.shape[1]
+            return TargetProblems(
+                self, X, [Y], loss, weights, threads, n_scores=n_scores, single=single
             )
         labels = [name]
         if len(columns) > 1:
             labels = [f"{name}, column {j} of y" for j in range(len(columns))]
-        return LossProblems(self, X, columns, loss, weights, threads, labels=labels)
+        return TargetProblems(
+            self, X, columns, loss, weights, threads, labels=labels, single=single
+        )

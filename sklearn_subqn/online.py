@@ -35,6 +35,7 @@ from ._validation import (
     check_number,
     check_option,
     check_sample_weight,
+    check_targets,
     check_weights,
     unchanged_on_failure,
 )
@@ -156,7 +157,8 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
         Number of batches learned from.
     objective_ : float
         After ``fit``, the objective at the coefficients, over the rows learned from.
-        There is no bound on its distance from the optimum.
+        There is no bound on its distance from the optimum. ``partial_fit`` removes it,
+        and ``loss_curve_`` and ``validation_scores_``: they are not of its model.
     loss_curve_ : list of float
         Of ``fit``: for each epoch the mean objective of its batches, each before its
         step.
@@ -684,7 +686,7 @@ callback, verbose
 
     def _checked_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Floats]:
         X, y = self._check_X(X, y, reset=reset, numeric=True)
-        targets = np.asarray(y, dtype=np.float64)
+        targets = check_targets(y)
         if self.loss == "poisson" and targets.min() < 0.0:
             raise ValueError(
                 f"loss='poisson' needs y >= 0, got values down to {targets.min():g}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -373,14 +374,15 @@ class CoefficientPathDisplay:
         return self
 
 
-def _row_of(coef: Any, target: int | None) -> Floats:
+def _row_of(coef: Any, target: Any) -> Floats:
     """Return the coefficients of one target, or the only ones, as a new array."""
     if sparse.issparse(coef):
         coef = coef.toarray()
     rows = np.atleast_2d(coef)
     if len(rows) == 1 and target is None:
         target = 0
-    if target not in range(len(rows)):
+    is_index = isinstance(target, numbers.Integral) and not isinstance(target, bool)
+    if not is_index or target not in range(len(rows)):
         raise ValueError(
             f"target must be one of 0 to {len(rows) - 1}, the rows of coef_; "
             f"got {target!r}."

@@ -307,7 +307,15 @@ class BMRMRanker(LinearEstimator):
         """
         return self._raw_scores(X)
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, group: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: None = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+    ) -> float:
         """Return the mean normalized discounted cumulative gain of the queries.
 
         Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
@@ -319,6 +327,8 @@ class BMRMRanker(LinearEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Relevances, non-negative.
+        sample_weight : None
+            Must be None, which pipelines pass: queries count alike.
         qid, group : array-like, default=None
             Queries, as in ``fit``.
 
@@ -326,6 +336,8 @@ class BMRMRanker(LinearEstimator):
         -------
         score : float
         """
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None: queries count alike.")
         scores = self.predict(X)
         y = _checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)
@@ -430,7 +442,7 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
     if qid is None:
         return np.zeros(n, dtype=np.intp)
-    if np.ndim(qid) > 1 and np.shape(qid) != (len(qid), 1):
+    if np.ndim(qid) != 1 and np.shape(qid) != (n, 1):
         raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
     queries = column_or_1d(qid)
     if len(queries) != n:

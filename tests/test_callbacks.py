@@ -11,6 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMOutlierDetector,
+    BMRMRegressor,
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
@@ -216,6 +219,47 @@ def test_scoring_monitor(n_classes):
     (whole,) = (row for row in rows if row["task_name"] == "fit")
     assert whole["accuracy"] == iterations[-1]["accuracy"] == model.score(X, y)
     assert whole["accuracy"] > iterations[0]["accuracy"]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"loss": "roc_area"},
+        {"loss": "ordinal"},
+        {"loss": "precision_at_k", "k": 20},
+        {"loss": "recall_at_k", "k": 20},
+        {"loss": "hinge"},
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scoring_monitor_of_losses_without_intercepts(parameters, n_classes):
+    X, y = data(n_classes)
+    monitor = callback_module.ScoringMonitor(scoring="accuracy")
+    model = BMRMClassifier(1e-2, **parameters).set_callbacks(monitor).fit(X + 3.0, y)
+    rows = monitor.get_logs().data
+    iterations = [row["accuracy"] for row in rows if row["task_name"] == "iteration"]
+    assert iterations[-1] == model.score(X + 3.0, y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BMRMRegressor(),
+        BMRMRegressor(loss="poisson"),
+        BMRMOutlierDetector(),
+        BMRMOutlierDetector(contamination=0.1),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("several", [False, True])
+def test_estimators_as_fitted_so_far_predict_as_the_last_one(model, several):
+    X, y = data()
+    y = np.abs(X[:, :2]) if several else np.abs(X[:, 0])
+    recorder = Recorder()
+    model.set_callbacks(recorder).fit(X, y)
+    last = recorder.told("end", "iteration")[-1]["fitted"]
+    assert last.predict(X).shape == model.predict(X).shape
+    np.testing.assert_allclose(last.predict(X), model.predict(X))
 
 
 def test_scoring_monitor_with_weights():

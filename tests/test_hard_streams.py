@@ -176,3 +176,48 @@ def test_numbers_for_labels_are_told_apart_from_new_labels():
     model.partial_fit(X, s > 0.0, classes=[False, True])
     with pytest.raises(ValueError, match="not the same as on last call"):
         model.partial_fit(X, s > 0.0, classes=2)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "quantile"])
+def test_targets_beyond_single_precision(method, loss):
+    X, y = noisy(0, n=200)
+    model = OnlineLBFGSRegressor(loss=loss)
+    with pytest.raises(ValueError, match="not finite as float32"):
+        getattr(model, method)(X.astype(np.float32), 1e39 + y)
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("loss", ["squared_error", "poisson"])
+def test_targets_whose_mean_overflows(method, loss):
+    X, _ = noisy(0, n=200)
+    with pytest.raises(ValueError, match=r"cannot begin.*Scale the targets"):
+        getattr(OnlineLBFGSRegressor(loss=loss), method)(X, np.full(200, 1e307))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_infinite_targets_among_objects(method):
+    X, y = noisy(0, n=50)
+    y = y.astype(object)
+    y[3] = np.inf
+    with pytest.raises(ValueError, match="y contains infinity"):
+        getattr(OnlineLBFGSRegressor(), method)(X, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "error"),
+    [(["a"] * 50, ValueError), ({1: 2.0}, TypeError), (np.full(50, 1j), ValueError)],
+)
+def test_weights_of_batches_that_are_no_numbers(weights, error):
+    X, y = noisy(0, n=50)
+    with pytest.raises(error, match=r"sample_weight|Complex data"):
+        OnlineLBFGSRegressor().partial_fit(X, y, sample_weight=weights)
+
+
+def test_a_stream_forgets_the_objective_of_fit():
+    X, y = noisy(0, n=200)
+    model = OnlineLBFGSRegressor().fit(X, y)
+    assert np.isfinite(model.objective_)
+    model.partial_fit(X, -y)
+    for name in ("objective_", "loss_curve_", "validation_scores_"):
+        assert not hasattr(model, name)

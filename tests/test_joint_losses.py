@@ -219,6 +219,31 @@ def test_envelope(kind, width, seed):
 
 
 @each_kind
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_gradients_of_envelopes_at_large_scores_are_feasible(kind, apart, seed):
+    loss, smooth, targets, weights, scores, _ = envelope_of(kind, seed, 1.0)
+    # Shifts cost digits, of all labels or of those that are not relevant.
+    scores = 0.1 * scores
+    relevant = np.zeros(scores.shape, dtype=bool)
+    if apart and targets.ndim == 1:
+        relevant[np.arange(len(targets)), targets] = True
+    elif apart:
+        relevant[:, : targets.shape[1]] = targets > 0
+    scores[~relevant] += 1e9 / 3.0
+    u = smooth.subgradient(scores, targets, weights)
+    assert u.any()
+    assert_allclose(u.sum(axis=1), 0.0, atol=1e-15)
+    parts = [np.maximum(u, 0.0), np.maximum(-u, 0.0)]
+    if kind == "threshold":
+        # Of relevant and of irrelevant labels, which the threshold makes up for.
+        parts = [part[:, :-1] for part in parts]
+    most = weights * (loss.rates.max() if kind == "slack" else 1.0)
+    for part in parts:
+        assert np.all(part.sum(axis=1) <= most + 1e-15)
+
+
+@each_kind
 def test_curvature_as_matrix(kind):
     _, smooth, targets, weights, scores, _ = envelope_of(kind, 3, 1.0)
     n, k = scores.shape

@@ -142,7 +142,7 @@ def test_target_is_a_row_of_the_coefficients():
     display = CoefficientPathDisplay.from_estimator(clf, X, y, [0.1], target=2)
     expected = clf.set_params(alpha=0.1).fit(X, y).coef_[2]
     np.testing.assert_allclose(display.coefs[0], expected)
-    for target in (None, 3, -1, 1.5):
+    for target in (None, 3, -1, 1.5, 1.0, True):
         with pytest.raises(ValueError, match="target must be one of 0 to 2, the"):
             CoefficientPathDisplay.from_estimator(clf, X, y, [0.1], target=target)
 

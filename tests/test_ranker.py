@@ -9,8 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize, sparse
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import ndcg_score
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_subqn import BMRMRanker
 from sklearn_subqn._core.losses import Ndcg
@@ -315,3 +319,23 @@ def test_queries_that_are_none(keywords, message):
     X = np.random.default_rng(0).normal(size=(4, 2))
     with pytest.raises(ValueError, match=message):
         BMRMRanker().fit(X, [0, 1, 0, 1], **keywords)
+
+
+def test_cross_validation_of_a_pipeline():
+    X, y, qid = queries()
+    with config_context(enable_metadata_routing=True):
+        ranker = BMRMRanker().set_fit_request(qid=True).set_score_request(qid=True)
+        model = make_pipeline(StandardScaler(), ranker)
+        scores = cross_val_score(
+            model, X, y, cv=GroupKFold(3), params={"qid": qid, "groups": qid}
+        )
+    assert np.all(scores > 0.5)
+
+
+def test_weights_of_rows_are_no_weights_of_queries():
+    X, y, qid = queries()
+    model = BMRMRanker().fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="sample_weight must be None"):
+        model.score(X, y, sample_weight=np.ones(len(y)), qid=qid)
+    with pytest.raises(ValueError, match="qid should be a 1d array"):
+        model.fit(X, y, qid=3)

@@ -433,7 +433,9 @@ def test_values_that_occur_twice_are_kept():
         ([1.0, -1.0], ValueError, "alphas"),
         ([1.0, np.nan], ValueError, "alphas"),
         ([1.0, np.inf], ValueError, "alphas"),
-        (["a", "b"], ValueError, "could not convert"),
+        (["a", "b"], ValueError, "alphas must be"),
+        ({1.0, 0.1}, ValueError, "non-empty list"),
+        ((a for a in [1.0]), TypeError, "non-empty list"),
     ],
 )
 def test_bad_grids(alphas, error, match):
@@ -616,3 +618,19 @@ def test_scorers_may_refuse_weights():
     whole = paths[1] * counts[:, np.newaxis]
     assert_allclose(whole, np.round(whole), atol=1e-9)
     assert not np.allclose(paths[0], paths[1])
+
+
+def test_a_refit_without_refit_forgets_the_objective():
+    X, y = blobs(200, 5)
+    search = SubLBFGSLinearSVCCV(ALPHAS, cv=2).fit(X, y)
+    fresh = SubLBFGSLinearSVCCV(ALPHAS, cv=2, refit=False).fit(-X, y)
+    search.set_params(refit=False).fit(-X, y)
+    assert set(vars(search)) == set(vars(fresh))
+    assert not hasattr(search, "objective_")
+
+
+@pytest.mark.parametrize("score", [{"a": 1.0}, None, "high"])
+def test_scores_that_are_no_numbers(score):
+    X, y = blobs(200, 5)
+    with pytest.raises(ValueError, match="scoring must return a number"):
+        SubLBFGSLinearSVCCV(ALPHAS, scoring=lambda model, X, y: score).fit(X, y)

@@ -304,14 +304,18 @@ def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     The multipliers, one for each entry of b, lie on the unit simplex.
     """
     t, d = A.shape
-    program = optimize.linprog(
-        np.append(np.ones(2 * d), 1.0),
-        A_ub=np.hstack([A, -A, -np.ones((t, 1))]),
-        b_ub=-b[:-1],
-        bounds=[(0.0, None)] * (2 * d) + [(b[-1], None)],
-        method="highs",
-    )
-    if program.x is None:
+    # The simplex method takes steep cuts for unbounded problems sometimes.
+    for method in ("highs", "highs-ipm"):
+        program = optimize.linprog(
+            np.append(np.ones(2 * d), 1.0),
+            A_ub=np.hstack([A, -A, -np.ones((t, 1))]),
+            b_ub=-b[:-1],
+            bounds=[(0.0, None)] * (2 * d) + [(b[-1], None)],
+            method=method,
+        )
+        if program.x is not None:
+            break
+    else:
         raise FloatingPointError(f"linear program: {program.message}")
     x = np.maximum(-program.ineqlin.marginals, 0.0)
     x = np.append(x, max(1.0 - float(x.sum()), 0.0))

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .kernels import piecewise
-from .losses._base import Derivatives, Floats, PiecewiseQuadratic
+from .losses._base import Derivatives, PiecewiseQuadratic
 from .objective import Line, Point
 
 # A slope this small against that at the start is zero; below the second share it is
@@ -65,20 +65,23 @@ def exact(line: Line) -> float:
     return minimize_piecewise(line.restriction)
 
 
-def minimizer(point: Point, p: Floats, dscores: Floats) -> Point:
-    """Return the minimizer on a half-line, the point itself if nothing is gained.
+def minimizer(line: Line) -> Point:
+    """Return the minimizer on a half-line, its start if nothing is gained.
 
-    All scores are known; it needs no product with X.
+    Lines that are hardly known are followed no farther than to 1.
     """
-    line = Line(point, p, dscores)
     step = exact(line)
-    return line.point(step) if 0.0 < step < np.inf else point
+    if not line.is_accurate:
+        step = min(step, 1.0)
+    return line.point(step) if 0.0 < step < np.inf else line.start
 
 
 def scaled(point: Point) -> Point:
     """Return the best positive multiple of the parameters, or nearly."""
-    longer = minimizer(point, point.w, point.scores)
-    return longer if longer is not point else minimizer(point, -point.w, -point.scores)
+    longer = minimizer(Line(point, point.w, point.scores, point.drift))
+    if longer is not point:
+        return longer
+    return minimizer(Line(point, -point.w, -point.scores, point.drift))
 
 
 class Trial(NamedTuple):

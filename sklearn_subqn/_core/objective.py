@@ -32,6 +32,9 @@ _MAX_UPDATES = 30
 # Scores with so many rounding errors are not worth a product: it has some itself.
 _FEW_ROUNDINGS = 32.0
 
+# Directions whose scores have more rounding errors than that lead nowhere.
+_MANY_ROUNDINGS = 1e6
+
 # Second derivatives that vanish in more than the rest of the rows are kept by copying
 # the rows in which they do not.
 _COPY_SHARE = 0.6
@@ -425,6 +428,11 @@ class Point:
         """Return the line w + eta * p, at the cost of one product with X."""
         return Line(self, p, self.objective.design.forward(p))
 
+    def towards(self, other: Point) -> Line:
+        """Return the line through another point at 1; X takes no part."""
+        drift = self.drift + other.drift + max(self.largest_score, other.largest_score)
+        return Line(self, other.w - self.w, other.scores - self.scores, drift)
+
     def along_free(self, direction: Floats) -> Line:
         """Return the line that moves the free parameters only; X takes no part."""
         p = np.zeros(self.objective.n_params)
@@ -443,12 +451,23 @@ class Line:
     p : ndarray of shape (q,)
     dscores : ndarray of the shape of the scores
         Xp.
+    drift : float
+        As of ``Point``, of dscores.
     """
 
-    def __init__(self, point: Point, p: Floats, dscores: Floats) -> None:
+    def __init__(
+        self, point: Point, p: Floats, dscores: Floats, drift: float = 0.0
+    ) -> None:
         self.start = point
         self.p = p
         self.dscores = dscores
+        self._drift = drift
+
+    @property
+    def is_accurate(self) -> bool:
+        """Whether dscores are Xp, up to a small share: not only rounding errors."""
+        largest = float(np.abs(self.dscores).max(initial=0.0))
+        return self._drift <= _MANY_ROUNDINGS * largest
 
     @cached_property
     def restriction(self) -> PiecewiseQuadratic:
@@ -586,7 +605,7 @@ class Line:
             start.w + step * self.p,
             start.scores + step * self.dscores,
             origin=start._evaluated(),
-            drifted=start.drift,
+            drifted=start.drift + step * self._drift,
         )
 
 

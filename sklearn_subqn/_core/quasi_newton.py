@@ -27,6 +27,12 @@ class Pair(NamedTuple):
         return self.curvature / float(self.dg @ self.dg)
 
 
+def tells_curvature(dw: Floats, dg: Floats) -> bool:
+    """Whether a pair has positive curvature, which does not underflow."""
+    tiny = float(np.finfo(float).tiny)
+    return float(dw @ dg) > tiny and float(dg @ dg) > tiny
+
+
 def bfgs_change(B: Floats, pair: Pair, c: float = 1.0) -> Floats:
     """Return what the BFGS update adds to B of shape (q, q), so that B dg = c dw.
 

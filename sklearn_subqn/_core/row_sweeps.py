@@ -90,7 +90,7 @@ class RowSweeps(ABC):
         self._design = design
         self._loss = loss
         self._weights = weights
-        self._proximity = proximity
+        self._alpha, self._proximity = alpha, proximity
         self._curvature = alpha + proximity
         self._steps = weights / self._curvature
         self._X = design.matrix
@@ -123,7 +123,7 @@ class RowSweeps(ABC):
         if not self._proximity:
             return self._coef.ravel()
         point = self._coef - self._center
-        point *= self._proximity / (self._curvature - self._proximity)
+        point *= self._proximity / self._alpha
         point += self._coef
         return point.ravel()
 

@@ -244,7 +244,7 @@ def envelope_gradient(
 ):
     """Write the gradient of the envelope; return its value."""
     cdef Py_ssize_t i, p, size, n = scores.shape[0], l = targets.shape[1]
-    cdef double shift, rest, b, row, total = 0.0
+    cdef double shift, rest, b, row, mass, total = 0.0
     cdef double* t
     cdef Py_ssize_t* pairs
     cdef const double* c
@@ -263,8 +263,13 @@ def envelope_gradient(
             c = &center[starts[i]]
             rest = _project(t, c, size, width, t + _most_pairs(l) + 1, &shift)
             row = -0.5 * (max(0.0, rest - shift) - rest) ** 2
+            # Large scores have rounding errors: b must not sum to more than one.
+            mass = 0.0
             for p in range(size):
-                b = max(0.0, t[p] - shift)
+                mass += max(0.0, t[p] - shift)
+            mass = max(mass, 1.0)
+            for p in range(size):
+                b = max(0.0, t[p] - shift) / mass
                 row += b * (t[p] - c[p]) - 0.5 * (b - c[p]) * (b - c[p])
                 out[i, pairs[2 * p]] -= weights[i] * b
                 out[i, pairs[2 * p + 1]] += weights[i] * b

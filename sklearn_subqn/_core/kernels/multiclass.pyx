@@ -272,7 +272,7 @@ def envelope_gradient(
 ):
     """Write the gradient of the envelope with respect to the scores."""
     cdef Py_ssize_t i, j, y, n = scores.shape[0], k = scores.shape[1]
-    cdef double shift, total, u
+    cdef double shift, total, u, mass, scale
     cdef double* t
     _check(scores, targets, offsets, rates, weights)
     _same_shape(scores, center)
@@ -285,11 +285,17 @@ def envelope_gradient(
                 &scores[i, 0], &center[i, 0], &offsets[y, 0], &rates[y, 0],
                 k, y, width, t,
             )
+            mass = 0.0
+            for j in range(k):
+                if t[j] > shift and j != y:
+                    mass += t[j] - shift
+            # Large scores have rounding errors.
+            scale = weights[i] / max(mass, 1.0)
             total = 0.0
             for j in range(k):
                 u = 0.0
                 if t[j] > shift and j != y:
-                    u = weights[i] * rates[y, j] * (t[j] - shift)
+                    u = scale * rates[y, j] * (t[j] - shift)
                     total += u
                 out[i, j] = u
             out[i, y] = -total

@@ -245,6 +245,7 @@ def envelope_gradient(
     cdef Py_ssize_t i, j, n = scores.shape[0], l = targets.shape[1]
     cdef bint threshold = _check(scores, targets, costs, weights)
     cdef double shifts[2]
+    cdef double factors[2]
     cdef double b, row, total = 0.0
     cdef double* t
     _check_center(center, targets)
@@ -256,10 +257,11 @@ def envelope_gradient(
                 &scores[i, 0], &center[i, 0], &targets[i, 0], costs, l, threshold,
                 width, t, shifts,
             )
+            _feasible(t, shifts, &targets[i, 0], l, threshold, factors)
             _clear(&out[i, 0], out.shape[1])
             row = 0.0
             for j in range(l):
-                b = t[j] - shifts[targets[i, j]]
+                b = (t[j] - shifts[targets[i, j]]) * factors[targets[i, j]]
                 if b > 0.0:
                     _add(&out[i, 0], targets[i, j], j, l, threshold, weights[i] * b)
                 else:
@@ -697,6 +699,34 @@ cdef inline void _project(
         shifts[side] = kind_shift(t, targets, side, l, top[side], t + l)
         if shifts[side] < 0.0:
             shifts[side] = 0.0
+
+
+cdef inline void _feasible(
+    const double* t,
+    const double* shifts,
+    const unsigned char* targets,
+    Py_ssize_t l,
+    bint threshold,
+    double* factors,
+) noexcept nogil:
+    """Write factors of b that repair the rounding errors of large scores.
+
+    With them the sums over both kinds are at most one, and equal without a threshold.
+    """
+    cdef Py_ssize_t j
+    cdef double b
+    cdef double sums[2]
+    cdef double most[2]
+    sums[0] = sums[1] = 0.0
+    for j in range(l):
+        b = t[j] - shifts[targets[j]]
+        if b > 0.0:
+            sums[targets[j]] += b
+    most[0], most[1] = min(sums[0], 1.0), min(sums[1], 1.0)
+    if not threshold:
+        most[0] = most[1] = min(most[0], most[1])
+    for j in range(2):
+        factors[j] = most[j] / sums[j] if sums[j] > 0.0 else 1.0
 
 
 cdef inline double _size(const double* z, Py_ssize_t k) noexcept nogil:

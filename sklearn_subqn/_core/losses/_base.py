@@ -28,6 +28,9 @@ Derivatives = Callable[[float], tuple[float, float]]
 #: It must exceed the rounding error of scores that are updated along steps.
 TIE_TOLERANCE = 1e-10
 
+# Sums of terms that cancel are off by at most this share of them, or nearly.
+_ROUNDING = 4.0 * float(np.finfo(float).eps)
+
 _NO_KINKS = np.empty(0)
 _NO_ROWS = np.empty(0, dtype=np.intp)
 
@@ -390,5 +393,10 @@ class FirstOrderLoss(Loss):
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        """Return <u, z> - R(z)."""
-        return float(np.vdot(dual, scores)) - self.value(scores, targets, weights)
+        """Return <u, z> - R(z), and what rounding may have left out.
+
+        Both may be much larger than the bounds that are made of it.
+        """
+        value = self.value(scores, targets, weights)
+        terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
+        return float(np.vdot(dual, scores)) - value + _ROUNDING * terms

@@ -106,6 +106,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         hessian += float(diagonal.mean())
         hessian[np.diag_indices_from(hessian)] += 1e-10 * float(diagonal.max()) or 1.0
         step = np.linalg.solve(hessian, sums)
+        step -= step.mean()
         x -= min(1.0, _LONGEST_STEP / max(float(np.ptp(step)), _LONGEST_STEP)) * step
     level = np.zeros_like(dual)
     level[rows] = s * u

@@ -67,6 +67,9 @@ _LOOSE, _LOOSEST = 1.0, 1e-2
 # Newton's method could follow but a few of them in each step.
 _LEAST_WIDTH, _SOFTNESS = 3.0, 1e-2
 
+# Where this share of the objective is left of the gap, rounding has ended a method.
+_EXACT = 1e-9
+
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first: to such a gap, in so many iterations. Those
 # of several scores per row begin with such an envelope from the second number on.
@@ -166,13 +169,25 @@ def auto(
 
 
 def _from_soft_start(objective: Objective, w: Floats) -> Solver:
-    """Yield the iterates of ``alm`` from w and an envelope as soft as the penalty."""
+    """Yield the iterates of ``alm`` from w and an envelope as soft as the penalty.
+
+    Such an envelope hides features of a much smaller scale than the others. What the
+    method does not find it goes on for with an envelope of the usual width.
+    """
     point = objective.at(w)
     unit = objective.loss.unit(point.scores, objective.targets, objective.weights)
     width = max(_LEAST_WIDTH * unit, _SOFTNESS * _curvature_of_rows(objective))
     # So far from its ends, the dual point of a row stays between them for a while.
     share = min(0.5, unit / width)
-    return (yield from alm(objective, point, dual=share * point.dual, width=width))
+    bound = -np.inf
+    for iterate in alm(objective, point, dual=share * point.dual, width=width):
+        yield iterate
+        bound = max(bound, iterate.lower_bound)
+        if iterate.point.value < point.value:
+            point = iterate.point
+    if point.value - bound <= _EXACT * point.value:
+        return "no_progress"
+    return (yield from alm(objective, point))
 
 
 def _relaxed_solution(objective: Objective) -> Floats:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..line_search import settle, wolfe
 from ..losses._base import Floats
-from ..quasi_newton import InverseHessian
+from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver
 
 
@@ -65,7 +63,7 @@ def bfgs(
         dw, dg = new.w - point.w, new.gradient - point.gradient
         # Free parameters are minimized over after the search, so that (2.8) need not
         # hold for dw; a pair without curvature is skipped.
-        if float(dw @ dg) > np.finfo(float).tiny:
+        if tells_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new
         yield Iterate(point, point.cut, point.lower_bound, "bfgs")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..cut_model import cut_model
-from ..line_search import exact, settle
+from ..line_search import minimizer, settle
 from ..losses._base import Floats
 from ..objective import Line, Objective, Point
 from .run import Iterate, Solver
@@ -106,7 +106,7 @@ def ls_bmrm(
         before = best.value - model.lower_bound
         model.minimize()
         line = _towards(best, model.w)
-        new = settle(_minimizer(line))
+        new = settle(minimizer(line))
         if new.value < best.value:
             best = new
             if model.cuts.normals.nbytes <= _BOTH_CUTS * objective.design.nbytes:
@@ -139,18 +139,12 @@ def following(line: Line) -> Line:
     return Line(line.start, np.append(line.p[:n], change), line.dscores + change)
 
 
-def _minimizer(line: Line) -> Point:
-    """Return the minimizer on a line, its start if there is no further one."""
-    step = exact(line)
-    return line.point(step) if 0.0 < step < np.inf else line.start
-
-
 def _cut_point(best: Point, end: Point, theta: float, highest: float) -> Point:
     """Return (1 - theta) * best + theta * end.
 
     For steep losses theta is divided until no higher than ``highest``.
     """
-    line = Line(best, end.w - best.w, end.scores - best.scores)
+    line = best.towards(end)
     point = line.point(theta)
     if best.objective.loss.steep:
         while point.value > highest:

@@ -144,7 +144,7 @@ def _better(best: Point, point: Point) -> Point:
     Momentum carries parameters too far or not far enough as a whole, so that scaling
     gains much.
     """
-    return scaled(minimizer(best, point.w - best.w, point.scores - best.scores))
+    return scaled(minimizer(best.towards(point)))
 
 
 def _balanced(dual: Floats) -> Floats:

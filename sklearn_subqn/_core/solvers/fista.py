@@ -6,7 +6,7 @@ import numpy as np
 
 from ..line_search import settle
 from ..losses._base import Floats
-from ..objective import Line, Objective, Point
+from ..objective import Objective, Point
 from .run import Iterate, Solver
 
 
@@ -50,8 +50,7 @@ def fista(objective: Objective, w: Floats) -> Solver:
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         factor = 1.0 + (momentum - 1.0) / following
         # Scores are linear, so that going ahead takes no product with X.
-        line = Line(point, new.w - point.w, new.scores - point.scores)
-        ahead = settle(line.point(factor)) if factor > 1.0 else new
+        ahead = settle(point.towards(new).point(factor)) if factor > 1.0 else new
         point, momentum = new, following
         step *= 1.25
 

@@ -12,7 +12,7 @@ from ..direction import descent_direction
 from ..line_search import settle
 from ..losses._base import Floats
 from ..objective import Objective, Point
-from ..quasi_newton import LimitedMemoryInverseHessian
+from ..quasi_newton import LimitedMemoryInverseHessian, tells_curvature
 from .run import Iterate, Solver
 
 # A step must lower J by this share of what the slope at its beginning promises.
@@ -180,5 +180,5 @@ def _update(hessian: LimitedMemoryInverseHessian, point: Point, new: Point) -> N
     dw = new.w - point.w
     dg = new.risk_gradient - point.risk_gradient
     dg += point.objective.alpha * regularizer.smooth_gradient(dw)
-    if float(dw @ dg) > np.finfo(float).tiny:
+    if tells_curvature(dw, dg):
         hessian.update(dw, dg)

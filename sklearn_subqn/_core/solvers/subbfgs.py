@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..direction import descent_direction
 from ..line_search import exact, settle
 from ..losses._base import Floats
-from ..quasi_newton import InverseHessian
+from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver
 
 
@@ -88,8 +86,7 @@ def subbfgs(
             shift = max(0.0, min_curvature_ratio - float(dw @ dg) / square)
             if shift > 0.0:
                 dw += shift * dg
-        # Without any curvature, or where it underflows, there is nothing to learn.
-        if float(dw @ dg) > np.finfo(float).tiny:
+        if tells_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new
         yield Iterate(point, point.cut, phase="subbfgs", dual=point.dual)

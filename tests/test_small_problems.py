@@ -1,0 +1,195 @@
+"""Small problems, of which rounding is a large part: proofs hold, and fits end soon."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from _optimum import objective
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMOutlierDetector,
+    BMRMRanker,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+
+each_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
+
+
+def small(seed):
+    """Rows of a few digits, classes of which there are at least two, and an alpha."""
+    rng = np.random.default_rng(seed)
+    n, d, k = (int(rng.integers(*ends)) for ends in ((2, 12), (1, 5), (2, 4)))
+    X = rng.normal(size=(n, d)).round(1)
+    y = rng.integers(0, k, size=n)
+    y[:2] = 0, 1
+    return X, y, 10.0 ** rng.uniform(-4.0, 0.0)
+
+
+def check_proof(model, value):
+    """The objective is that of the coefficients, and no bound exceeds it."""
+    assert model.objective_ == pytest.approx(value, rel=1e-9, abs=1e-14)
+    (history,) = model.history_
+    assert history.lower_bound[-1] <= model.objective_ * (1.0 + 1e-10) + 1e-14
+
+
+@each_intercept
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_dual_ascent_of_binary_classes(fit_intercept, first):
+    for seed in range(first, first + 50):
+        X, y, alpha = small(seed)
+        y = np.minimum(y, 1)
+        # With many features, as text has, which are not in use.
+        X = sparse.csr_array(np.hstack([X, np.zeros((len(X), 300))]))
+        model = SubLBFGSLinearSVC(alpha, fit_intercept=fit_intercept).fit(X, y)
+        signs = np.where(y == 1, 1.0, -1.0)
+        value = objective(X, signs, model.coef_[0], model.intercept_[0], alpha)
+        check_proof(model, value)
+
+
+@each_intercept
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_multiclass(fit_intercept, first):
+    for seed in range(first, first + 50):
+        X, y, alpha = small(seed)
+        model = MulticlassHingeClassifier(alpha, fit_intercept=fit_intercept).fit(X, y)
+        coef, intercept = model.coef_, model.intercept_
+        if len(coef) == 1:
+            coef, intercept = np.vstack([-coef, coef]) / 2.0, np.append(-1, 1) / 2.0
+            intercept = intercept * model.intercept_
+        scores = X @ coef.T + intercept
+        own = scores[np.arange(len(y)), y][:, np.newaxis]
+        margins = scores - own + 1.0
+        margins[np.arange(len(y)), y] = 0.0
+        value = 0.5 * alpha * (coef**2).sum() + margins.max(axis=1).mean()
+        check_proof(model, value)
+
+
+@each_intercept
+@pytest.mark.parametrize("threshold", [False, True])
+@pytest.mark.parametrize("first", range(0, 200, 100))
+def test_multilabel(fit_intercept, threshold, first):
+    for seed in range(first, first + 100):
+        X, y, alpha = small(seed)
+        Y = np.random.default_rng(seed).random((len(y), 3)) < 0.4
+        model = MultilabelHingeClassifier(
+            alpha, fit_intercept=fit_intercept, threshold=threshold
+        )
+        with warnings.catch_warnings():
+            # No gap is small beside an optimum of zero.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, Y.astype(int))
+        check_proof(model, model.objective_)
+
+
+def test_outliers_of_two_rows():
+    X = sparse.csr_array(([1.4, 0.3], ([0, 1], [0, 0])), shape=(2, 300))
+    model = BMRMOutlierDetector(0.01).fit(X)
+    value = 0.005 * (model.coef_**2).sum()
+    value += np.maximum(0.0, 1.0 - model.score_samples(X)).mean()
+    check_proof(model, value)
+    assert value == pytest.approx(1.0 / 18.0)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 4.0, 5.0, 6.0, 10.0])
+def test_a_common_shift_of_tilted_duals(alpha):
+    rng = np.random.default_rng(90)
+    n, d = int(rng.integers(3, 40)), int(rng.integers(1, 6))
+    rng.integers(2, 5)
+    X = rng.normal(size=(n, d))
+    y = rng.integers(0, 2, size=n)
+    y[:2] = 0, 1
+    model = MulticlassHingeClassifier(alpha).fit(X, y)
+    assert model.objective_ == pytest.approx(14.0 / 27.0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BMRMRegressor(0.1, loss="absolute_error", penalty="l1"),
+        BMRMRegressor(0.1, loss="huber", penalty="l1"),
+        BMRMRegressor(0.02, loss="quantile", penalty="elasticnet"),
+        BMRMClassifier(0.02, penalty="l1"),
+    ],
+    ids=repr,
+)
+def test_sparse_penalties_of_losses_with_kinks_end(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(47, 17)), rng.normal(size=47)
+    model.fit(X, y > 0.0 if isinstance(model, BMRMClassifier) else y)
+    # Two hundred more show that nothing moves any more.
+    assert model.n_iter_ < 100
+    assert model.dual_gap_ <= 1e-12
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MulticlassHingeClassifier(1e-4, fit_intercept=False),
+        MultilabelHingeClassifier(1e-4, fit_intercept=False),
+        MultilabelHingeClassifier(1e-4, fit_intercept=False, threshold=False),
+    ],
+    ids=repr,
+)
+def test_rows_beside_which_alpha_vanishes(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) * [1e8, 1.0]
+    y = (X[:, 0] + rng.normal(size=30) > 0.0).astype(int)
+    several = isinstance(model, MultilabelHingeClassifier)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, np.column_stack([y, 1 - y]) if several else y)
+    assert np.isfinite(model.coef_).all()
+    assert model.objective_ < 0.05
+
+
+@pytest.mark.parametrize("seed", [0, 5, 8])
+def test_wide_data_of_many_scales(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 17)) * 10.0 ** rng.uniform(-8.0, 8.0, size=17)
+    y = np.arange(12) % 3
+    model = MulticlassHingeClassifier(1e-3).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("solver", ["owlqn", "owlqn*"])
+def test_pairs_whose_curvature_underflows(solver):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(6, 50)) * 1e4, [0, 1, 0, 1, 1, 0]
+    model = L1LogisticOWLQN(alpha=5.7656, solver=solver).fit(X, y)
+    best = L1LogisticOWLQN(alpha=5.7656, tol=1e-9).fit(X, y)
+    assert model.objective_ <= best.objective_ * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize("solver", ["bmrm", "ls-bmrm"])
+@pytest.mark.parametrize("seed", range(5))
+def test_steep_cuts_with_a_sparse_penalty(solver, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=30) + 1000.0
+    shared = {"alpha": 1e-4, "penalty": "l1", "fit_intercept": False}
+    model = BMRMRegressor(**shared, solver=solver).fit(X, y)
+    best = BMRMRegressor(**shared, tol=1e-8).fit(X, y)
+    assert model.objective_ <= best.objective_ * (1.0 + 1e-3)
+    assert model.objective_ - model.dual_gap_ <= best.objective_
+
+
+def test_offsets_of_far_cuts_are_rounded_down():
+    X = np.array([[8.167418923275596], [15.354243857968124], [11.240765108282327]])
+    y, alpha = np.array([1.0, 0.0, 1.0]), 5.0665046008256846e-05
+    models = [
+        BMRMRanker(alpha, loss="mrr-assignment", k=6, tol=1e-8, solver=solver).fit(X, y)
+        for solver in ("bmrm", "ls-bmrm")
+    ]
+    for model in models:
+        for other in models:
+            bound = model.objective_ - model.dual_gap_
+            assert bound <= other.objective_ + 1e-14
