@@ -49,10 +49,14 @@ def is_factorized(
 ) -> bool:
     """Whether directions of such accuracy are found by factorizing a matrix.
 
-    That of all parameters is the default.
+    That of all parameters is the default. With several scores per row, and no more
+    rows than features, products take less time.
     """
+    design = objective.design
+    if design.n_outputs and design.n_rows <= design.n_features:
+        return False
     q = objective.n_params if n_unknowns is None else n_unknowns
-    row_size = objective.design.row_size * (objective.design.n_outputs or 1)
+    row_size = design.row_size * (design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
 
 

@@ -40,6 +40,7 @@ from .alm import alm
 from .dual_ascent import dual_ascent
 from .near_rows import near_rows
 from .newton import newton
+from .row_space import has_short_rows, in_row_space
 from .run import Iterate, Solver, Start, run
 from .sample import sample_solution
 from .subbfgs import subbfgs
@@ -108,6 +109,9 @@ def auto(
     """
     smooth = objective.loss.smooth
     several = objective.design.n_outputs is not None
+    if several and has_short_rows(objective):
+        solver = partial(auto, memory=memory, tol=tol)
+        return (yield from in_row_space(objective, start, solver, tol))
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None
     text = by_rows and objective.design.is_text_like
     if text:
