@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array
 
 from ._callbacks import FitTask
 from ._core.design import Design
@@ -28,6 +27,7 @@ from ._estimator import Floats, LinearEstimator, Progress, Solution, solve
 from ._validation import (
     check_callback,
     check_flag,
+    check_matrix,
     check_n_jobs,
     check_number,
     check_option,
@@ -140,9 +140,7 @@ def checked_metric(name: str, matrix: Any, n: int, *, definite: bool) -> Floats:
     ValueError
         If it is of another shape, not symmetric, or not positive (semi)definite.
     """
-    M = np.array(check_array(matrix, dtype=np.float64, input_name=name))
-    if M.shape != (n, n):
-        raise ValueError(f"{name} must have shape {(n, n)}, got {M.shape}.")
+    M = check_matrix(name, matrix, (n, n))
     if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
         raise ValueError(f"{name} must be symmetric.")
     values = np.linalg.eigvalsh(M)

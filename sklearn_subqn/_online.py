@@ -495,11 +495,17 @@ class OnlineEstimator(LinearEstimator):
                 break
         if held_out is not None:
             self._state = best[1]
-        elif not stop:
+        if not stop:
+            event = (
+                f"the average of gradients stayed below tol={self.tol:g} times the "
+                "first one"
+                if held_out is None
+                else "the score of the rows held out stopped to rise by more than "
+                f"tol={self.tol:g}"
+            )
             warnings.warn(
-                f"{type(self).__name__} reached max_iter={self.max_iter} before the "
-                f"average of gradients stayed below tol={self.tol:g} times the first "
-                "one. Increase max_iter or tol.",
+                f"{type(self).__name__} reached max_iter={self.max_iter} before "
+                f"{event}. Increase max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=user_level(),
             )

@@ -5,13 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 
-def axes(display: object, ax: Any) -> Any:
-    """Return the axes given, or those of a new figure; ``display`` is for the error."""
+def styled(
+    defaults: dict[str, Any], given: dict[str, Any] | None, *, area: bool = False
+) -> dict[str, Any]:
+    """Return keyword arguments of a line or an area; those given may be short names."""
+    from matplotlib import cbook, collections, lines
+
+    kind = collections.PolyCollection if area else lines.Line2D
+    return defaults | cbook.normalize_kwargs(given or {}, kind)
+
+
+def check_matplotlib(name: str) -> Any:
+    """Return pyplot; raise ImportError for what has a name if there is none."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{type(display).__name__} needs matplotlib. Install it with "
-            "`pip install matplotlib`."
+            f"{name} needs matplotlib. Install it with `pip install matplotlib`."
         ) from error
+    return plt
+
+
+def axes(display: object, ax: Any) -> Any:
+    """Return the axes given, or those of a new figure; ``display`` is for the error."""
+    plt = check_matplotlib(type(display).__name__)
     return plt.subplots()[1] if ax is None else ax

@@ -490,16 +490,33 @@ def check_label_cost(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
 
 
 def _checked_costs(label_cost: Any, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-    costs = check_array(
-        label_cost, dtype=np.float64, input_name="label_cost", copy=True, order="C"
-    )
-    if costs.shape != shape:
-        raise ValueError(f"label_cost must have shape {shape}, got {costs.shape}.")
+    costs = check_matrix("label_cost", label_cost, shape)
     if np.any(costs < 0.0):
         raise ValueError(f"label_cost must be non-negative, got {costs.min():g}.")
     if costs.max(initial=0.0) > _LARGEST_VALUE:
         raise ValueError(f"label_cost must not exceed {_LARGEST_VALUE:g}.")
-    return np.asarray(costs)
+    return costs
+
+
+def check_matrix(
+    name: str, values: Any, shape: tuple[int, int]
+) -> npt.NDArray[np.float64]:
+    """Return a parameter of finite numbers as a new array of a shape.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not acceptable; names the parameter.
+    """
+    try:
+        matrix = check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
+    except (TypeError, ValueError) as error:
+        if name in str(error):
+            raise
+        raise type(error)(f"{name} is not acceptable: {error}") from error
+    if matrix.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {matrix.shape}.")
+    return np.array(matrix, order="C")
 
 
 def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:

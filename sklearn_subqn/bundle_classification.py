@@ -304,7 +304,8 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
           "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
           :class:`SubLBFGSLinearSVC`.
     fit_intercept : bool, default=True
-        Whether to fit an intercept. It is not penalized.
+        Whether to fit an intercept. It is not penalized. The ordinal losses need True,
+        for their thresholds, and an ``Ontology`` needs False.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
         of the optimum.
@@ -318,14 +319,17 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that bundle methods keep, at least 2, the aggregate included;
-        None for no limit. Cuts inactive for 10 iterations are removed in any case.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
+        included; None for no limit. Cuts inactive for 10 iterations are removed in any
+        case.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+        With several problems that is the one at hand, from whose beginning the numbers
+        count.
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
 
@@ -437,7 +441,7 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the fit overflows. A
             previously fitted estimator stays as it was.
 

@@ -100,8 +100,9 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
-        Number of cuts that bundle methods keep, at least 2, the aggregate included;
-        None for no limit. Cuts inactive for 10 iterations are removed in any case.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
+        included; None for no limit. Cuts inactive for 10 iterations are removed in any
+        case.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -115,6 +116,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     ----------
     coef_ : ndarray of shape (1, n_features)
         Weights of the features, of the type of X.
+    intercept_ : ndarray of shape (1,)
+        Zero.
     offset_ : float
         Samples with smaller scores are outliers: 1, or for a given ``contamination``
         that quantile of the training samples' scores.
@@ -214,7 +217,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the fit overflows. A
             previously fitted estimator stays as it was.
 

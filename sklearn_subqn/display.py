@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core.solvers import History
-from ._plotting import axes
+from ._plotting import axes, styled
 from ._validation import check_option, check_records
 
 Floats = npt.NDArray[np.float64]
@@ -195,7 +195,7 @@ class ConvergenceDisplay:
             positions = _positions(history, x)
             label = self._label(index, name)
             if kind == "gap":
-                style = {"drawstyle": "steps-post", "label": label} | (line_kw or {})
+                style = styled({"drawstyle": "steps-post", "label": label}, line_kw)
                 self.lines_ += ax.plot(positions, _relative_gap(history), **style)
             else:
                 self._plot_objective(
@@ -229,22 +229,23 @@ class ConvergenceDisplay:
         objective = np.asarray(history.objective)
         bound = np.asarray(history.lower_bound)
         bound = np.where(np.isfinite(bound), bound, np.nan)
-        style = {"drawstyle": "steps-post", "label": label} | (line_kw or {})
+        style = styled({"drawstyle": "steps-post", "label": label}, line_kw)
         (line,) = self.ax_.plot(positions, objective, **style)
         color = line.get_color()
         style = {"drawstyle": "steps-post", "linestyle": "--", "color": color}
         if label is not None:
             style["label"] = f"{label}, lower bound"
         self.lines_.append(line)
-        self.bound_lines_ += self.ax_.plot(positions, bound, **style | (bound_kw or {}))
+        style = styled(style, bound_kw)
+        self.bound_lines_ += self.ax_.plot(positions, bound, **style)
         style = {"step": "post", "alpha": 0.2, "color": color, "linewidth": 0.0}
-        area = self.ax_.fill_between(
-            positions, bound, objective, **style | (fill_kw or {})
-        )
+        style = styled(style, fill_kw, area=True)
+        area = self.ax_.fill_between(positions, bound, objective, **style)
         self.gap_areas_.append(area)
 
     def _mark_phases(self, positions: Floats, history: History, color: Any) -> None:
-        phases = history.phase
+        # What follows a colon is no other method.
+        phases = [phase.partition(":")[0] for phase in history.phase]
         changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
         if not changes:
             return

@@ -385,7 +385,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the fit overflows. A
             previously fitted estimator stays as it was.
 
@@ -414,7 +414,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable.
         """
         self._check_parameters()

@@ -151,7 +151,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or a fit overflows.
 
         Warns

@@ -83,9 +83,10 @@ class MultilabelHingeClassifier(JointEstimator):
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
         Weights of the features for each label, of the type of X, those of the threshold
-        subtracted.
+        subtracted; one row, the difference, where y has one of two classes per sample.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts, that of the threshold subtracted; zero if ``fit_intercept=False``.
+        One, as for ``coef_``, where y has one of two classes per sample.
     classes_ : ndarray of shape (n_labels,)
         Numbers of the labels, or the classes where y has one class per sample.
     multilabel_ : bool
@@ -189,7 +190,7 @@ class MultilabelHingeClassifier(JointEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the fit overflows. A
             previously fitted estimator stays as it was.
 

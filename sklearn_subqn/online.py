@@ -275,7 +275,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the method diverges. A
             previously fitted estimator stays as it was.
 
@@ -328,7 +328,7 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, y has a class that was not
             announced, or the method diverges. The model stays as it was.
         """
@@ -592,7 +592,7 @@ callback, verbose
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the method diverges. A
             previously fitted estimator stays as it was.
 
@@ -641,7 +641,7 @@ callback, verbose
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the method diverges. The model
             stays as it was.
         """
@@ -666,6 +666,11 @@ callback, verbose
         check_is_fitted(self)
         scores = self._raw_scores(X)
         return np.exp(scores) if self.loss == "poisson" else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson"
+        return tags
 
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_REGRESSION))

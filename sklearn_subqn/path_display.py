@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ._cv import check_alphas
-from ._plotting import axes
+from ._plotting import axes, check_matplotlib, styled
 from ._validation import check_number, check_records
 
 Floats = npt.NDArray[np.float64]
@@ -174,10 +174,11 @@ class PathScoreDisplay:
         scores = np.asarray(self.scores)
         mean, deviation = scores.mean(axis=0), scores.std(axis=0)
         label = self.estimator_name if name is None else name
-        style = {"marker": ".", "label": label} | (line_kw or {})
+        style = styled({"marker": ".", "label": label}, line_kw)
         (self.line_,) = ax.plot(self.alphas, mean, **style)
         color = self.line_.get_color()
-        style = {"alpha": 0.2, "color": color, "linewidth": 0.0} | (fill_kw or {})
+        style = {"alpha": 0.2, "color": color, "linewidth": 0.0}
+        style = styled(style, fill_kw, area=True)
         self.area_ = ax.fill_between(
             self.alphas, mean - deviation, mean + deviation, **style
         )
@@ -317,6 +318,7 @@ class CoefficientPathDisplay:
                 f"{type(estimator).__name__} has not."
             )
         check_number("n_named", n_named, low=0, integer=True)
+        check_matplotlib(cls.__name__)
         grid = check_alphas(np.atleast_1d(alphas))
         model = clone(estimator).set_params(warm_start=True)
         coefs = []
@@ -353,6 +355,7 @@ class CoefficientPathDisplay:
         ImportError
             If matplotlib is not installed.
         """
+        check_number("n_named", n_named, low=0, integer=True)
         ax = axes(self, ax)
         self.ax_, self.figure_ = ax, ax.figure
         coefs = np.asarray(self.coefs)
@@ -366,7 +369,7 @@ class CoefficientPathDisplay:
         self.lines_ = []
         for j in named:
             label = f"x{j}" if self.feature_names is None else self.feature_names[j]
-            style = {"label": label} | (line_kw or {})
+            style = styled({"label": label}, line_kw)
             self.lines_ += ax.plot(self.alphas, coefs[:, j], **style)
         ax.set(xscale="log", xlabel="alpha", ylabel="Coefficients")
         if self.lines_:

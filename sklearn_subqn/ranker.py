@@ -102,7 +102,8 @@ class BMRMRanker(LinearEstimator):
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     bundle_size : int or None, default=None
-        Number of cuts to keep, at least 2; ``None`` for no limit.
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
+        limit.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         features.
@@ -234,7 +235,7 @@ class BMRMRanker(LinearEstimator):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the fit overflows. A
             previously fitted estimator stays as it was.
 
@@ -335,9 +336,16 @@ class BMRMRanker(LinearEstimator):
         Returns
         -------
         score : float
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``k``, relevances or queries are not acceptable.
         """
         if sample_weight is not None:
             raise ValueError("sample_weight must be None: queries count alike.")
+        if self.k is not None:
+            check_number("k", self.k, low=1, integer=True)
         scores = self.predict(X)
         y = _checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)

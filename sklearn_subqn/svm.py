@@ -220,7 +220,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         curvature, at least 1.
     direction_tol : float, default=1e-5
         Tolerance of the search for a descent direction at kinks, relative to the
-        objective.
+        objective, of "sublbfgs" and "subbfgs"; "auto" has its own.
     direction_max_iter : int, default=100
         Limit on the number of iterations of that search, at least 1.
     n_jobs : int or None, default=None
@@ -229,6 +229,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+        With several problems that is the one at hand, from whose beginning the numbers
+        count.
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
 
@@ -346,7 +348,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or the fit overflows. A
             previously fitted estimator stays as it was.
 

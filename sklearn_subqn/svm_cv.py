@@ -55,7 +55,8 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     memory : int, default=15
         Number of displacement pairs of limited-memory methods, at least 1.
     direction_tol : float, default=1e-5
-        Tolerance of the search for a descent direction at kinks.
+        Tolerance of the search for a descent direction at kinks, of "sublbfgs" and
+        "subbfgs".
     direction_max_iter : int, default=100
         Limit on the number of iterations of that search, at least 1.
     n_jobs : int or None, default=None
@@ -160,7 +161,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
 
         Raises
         ------
-        ValueError
+        TypeError, ValueError
             If parameters or data are not acceptable, or a fit overflows.
 
         Warns

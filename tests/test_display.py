@@ -161,3 +161,18 @@ def test_missing_matplotlib_is_named(binary, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="needs matplotlib"):
         ConvergenceDisplay.from_estimator(binary)
+
+
+def test_short_names_of_styles(plt, binary):
+    display = ConvergenceDisplay.from_estimator(
+        binary, line_kw={"c": "r", "ds": "default"}, bound_kw={"ls": ":"}
+    )
+    assert display.lines_[0].get_color() == "r"
+    assert display.bound_lines_[0].get_linestyle() == ":"
+
+
+def test_what_follows_a_colon_is_no_other_method(plt, two_phases):
+    two_phases.phase = ["first: 0", "first: 3", "second: 1", "second: 0"]
+    display = ConvergenceDisplay(histories=[two_phases]).plot()
+    assert len(display.phase_lines_) == 1
+    assert [text.get_text() for text in display.ax_.texts] == ["first", "second"]

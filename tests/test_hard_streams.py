@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
 from sklearn_subqn import OnlineLBFGSClassifier, OnlineLBFGSRegressor
@@ -221,3 +222,16 @@ def test_a_stream_forgets_the_objective_of_fit():
     model.partial_fit(X, -y)
     for name in ("objective_", "loss_curve_", "validation_scores_"):
         assert not hasattr(model, name)
+
+
+def test_early_stopping_that_reaches_the_limit_warns():
+    X, y = noisy(0, n=500)
+    model = OnlineLBFGSRegressor(early_stopping=True, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="held out"):
+        model.fit(X, y)
+
+
+def test_tags_tell_of_targets():
+    for loss, expected in (("poisson", True), ("squared_error", False)):
+        tags = OnlineLBFGSRegressor(loss=loss).__sklearn_tags__()
+        assert tags.target_tags.positive_only == expected

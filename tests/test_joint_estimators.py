@@ -444,3 +444,10 @@ def test_intercepts_of_labels_without_relevant_rows_stay_near_the_scores():
         model.fit(X, y, sample_weight=weights)
         assert np.abs(model.intercept_).max() < 1e3
         assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("costs", [[1.0, 2.0, 3.0], "x", {}, np.ones((2, 2, 2))])
+def test_costs_that_are_no_matrix_are_named(costs):
+    X, y = blobs()
+    with pytest.raises((TypeError, ValueError), match="label_cost"):
+        MulticlassHingeClassifier(label_cost=costs).fit(X, y)

@@ -11,7 +11,17 @@ from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker, MulticlassHingeClassifier
-from sklearn_subqn.losses import FBeta, Ontology, Preferences, RocArea
+from sklearn_subqn.losses import (
+    ExpectedRankUtility,
+    FBeta,
+    Ndcg,
+    Ontology,
+    OrderedPairs,
+    PrecisionAtK,
+    Preferences,
+    RecallAtK,
+    RocArea,
+)
 
 LOSSES = ("roc_area", "f_beta", "precision_at_k", "recall_at_k")
 
@@ -202,6 +212,32 @@ def test_ontology_objective_and_bound(solver):
     # Exact solutions have ties.
     predicted = scores[np.arange(len(y)), exact.predict(X)]
     np.testing.assert_allclose(predicted, scores.max(axis=1), rtol=0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: OrderedPairs(-np.ones((3, 3))), "cost must be finite and non-neg"),
+        (lambda: OrderedPairs(np.ones((3, 2))), "cost has the wrong shape"),
+        (lambda: OrderedPairs("Linear"), "cost must be one of"),
+        (lambda: Preferences(np.array([[0, 1]]), np.array([-1.0])), "costs must be"),
+        (lambda: Ontology(np.eye(2), np.full((2, 2), np.nan)), "costs must be finite"),
+        (lambda: Ontology(np.eye(2), np.zeros((3, 3))), "costs has the wrong shape"),
+        (lambda: Ndcg(gain="x"), "gain must be one of"),
+        (lambda: Ndcg(k=0), "k must be a positive integer"),
+        (lambda: Ndcg(k=1.5), "k must be a positive integer"),
+        (lambda: Ndcg(decay=-1.0), "decay must be a positive number"),
+        (lambda: PrecisionAtK(-2), "k must be a positive integer"),
+        (lambda: RecallAtK(True), "k must be a positive integer"),
+        (lambda: ExpectedRankUtility(half_life=0.0), "half_life must be a positive"),
+        (lambda: ExpectedRankUtility(half_life=1.0), "half_life must be above 1"),
+        (lambda: FBeta(-1.0), "beta must be a positive number"),
+        (lambda: FBeta(np.nan), "beta must be a positive number"),
+    ],
+)
+def test_losses_refuse_what_they_cannot_be_made_of(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
 
 
 def test_ontology_warm_start_and_two_leaves():

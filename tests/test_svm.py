@@ -763,7 +763,7 @@ FAILURES = {
     "too large": ({}, {"X": np.full((60, 4), 1e300)}),
     "strings": ({}, {"X": np.full((60, 4), "a")}),
     "one-dimensional": ({}, {"X": np.ones(60)}),
-    "other features": ({}, {"X": np.ones((59, 3))}),
+    "too few rows": ({}, {"X": np.ones((59, 3))}),
     "other names": (
         {},
         {"X": pd.DataFrame(np.full((60, 3), np.nan), columns=[*"xyz"])},

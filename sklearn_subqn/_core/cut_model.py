@@ -49,7 +49,7 @@ class Cuts:
     ) -> None:
         self._size = size
         self._patience = patience
-        capacity = 16 if size is None else size
+        capacity = 16 if size is None else min(size, 16)
         self._normals = np.zeros((capacity, n_params))
         self._offsets = np.zeros(capacity)
         self._x = np.zeros(capacity)

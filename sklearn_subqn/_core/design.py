@@ -269,6 +269,19 @@ class Design:
             parent=self,
         )
 
+    def in_row_space(self) -> tuple[Design, Floats]:
+        """Return the design of A and Q of shape (d, n), orthonormal, with X = A Qᵀ.
+
+        X is dense and has at least as many features as rows.
+        """
+        basis, triangle = np.linalg.qr(dense_rows(self.X).T)
+        design = Design(
+            np.ascontiguousarray(triangle.T),
+            fit_intercept=self.fit_intercept,
+            n_outputs=self.n_outputs,
+        )
+        return design, basis
+
     def count(self, subset: Design, products: float = 1.0) -> None:
         """Count ``products`` made with a design of some of the rows."""
         self.passes += products * subset._size / self._size

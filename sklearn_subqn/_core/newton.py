@@ -50,12 +50,13 @@ def is_factorized(
     """Whether directions of such accuracy are found by factorizing a matrix.
 
     That of all parameters is the default. With several scores per row, and no more
-    rows than features, products take less time.
+    rows than features, products take less time but for few parameters.
     """
     design = objective.design
-    if design.n_outputs and design.n_rows <= design.n_features:
-        return False
     q = objective.n_params if n_unknowns is None else n_unknowns
+    short = design.n_rows <= design.n_features and q > _FEW_PARAMS
+    if design.n_outputs and short:
+        return False
     row_size = design.row_size * (design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
 

@@ -3,7 +3,7 @@
 A kernel takes and returns plain arrays, knows no object of this package, checks the
 lengths of its arrays once and then runs without the interpreter's lock. Each file has
 its signatures in a stub (``.pyi``) and its NumPy twin, the oracle, in
-``tests/test_kernels.py`` or ``tests/test_joint_kernels.py``.
+``tests/test_kernels.py``, or in the file of tests of what it serves.
 """
 
 try:

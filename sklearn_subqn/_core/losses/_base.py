@@ -226,7 +226,7 @@ class Loss(ABC):
     ranks : bool
         Whether only differences of scores count: a free intercept changes nothing.
     counts_rows : bool
-        Whether rows with weight must have equal weights.
+        Whether rows must have equal weights.
     steep : bool
         Whether subgradients grow exponentially with the scores, so that cuts far from
         the minimizer tell nothing.

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import check_positive
 from ._base import FirstOrderLoss, Floats
 
 _Counts = npt.NDArray[Any]
@@ -93,11 +94,12 @@ class FBeta(ContingencyLoss):
 
     Parameters
     ----------
-    beta : float
+    beta : float, default=1.0
         Positive.
     """
 
     def __init__(self, beta: float = 1.0) -> None:
+        check_positive("beta", beta)
         self._beta2 = beta * beta
 
     def cost(

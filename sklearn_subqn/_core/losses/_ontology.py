@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import checked_costs
 from ._base import FirstOrderLoss, Floats, PiecewiseQuadratic, Rows
 from ._multiclass import MulticlassHinge
 
@@ -34,7 +35,8 @@ class Ontology(FirstOrderLoss):
 
     def __init__(self, features: Floats, costs: Floats) -> None:
         self.features = features
-        self._hinge = MulticlassHinge(costs)
+        shape = len(features), len(features)
+        self._hinge = MulticlassHinge(checked_costs("costs", costs, shape))
 
     @classmethod
     def from_parents(

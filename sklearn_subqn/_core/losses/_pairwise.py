@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import ranking as kernel
+from ._arguments import check_choice, checked_costs
 from ._base import (
     TIE_TOLERANCE,
     FirstOrderLoss,
@@ -40,7 +41,7 @@ class OrderedPairs(FirstOrderLoss):
 
     Parameters
     ----------
-    cost : {"constant", "linear"} or ndarray of shape (k, k)
+    cost : {"constant", "linear"} or ndarray of shape (k, k), default="constant"
         C = 1, or y_j - y_i, or for targets 0, ..., k - 1 a table with C(y_i, y_j) above
         the diagonal, non-negative.
     groups : Groups, optional
@@ -52,7 +53,11 @@ class OrderedPairs(FirstOrderLoss):
     def __init__(
         self, cost: str | Floats = "constant", groups: Groups | None = None
     ) -> None:
-        self._cost = cost
+        if isinstance(cost, str):
+            check_choice("cost", cost, ("constant", "linear"))
+            self._cost: str | Floats = cost
+        else:
+            self._cost = checked_costs("cost", cost, (None, len(cost)))
         self._groups = groups
         self._plan: tuple[Any, ...] = (None,)
 
@@ -77,7 +82,7 @@ class OrderedPairs(FirstOrderLoss):
                 values = _NO_VALUES
         else:
             values, levels = _NO_VALUES, targets.astype(np.intp)
-            costs = np.ascontiguousarray(self._cost, dtype=np.float64)
+            costs = self._cost
             n_levels = len(costs)
         return targets, groups, levels, values, costs, n_levels
 
@@ -134,7 +139,9 @@ class Preferences(FirstOrderLoss):
         self, pairs: npt.NDArray[np.intp], costs: Floats | None = None
     ) -> None:
         self._better, self._worse = np.ascontiguousarray(pairs.T)
-        self._costs = np.ones(len(pairs)) if costs is None else costs
+        self._costs = np.ones(len(pairs))
+        if costs is not None:
+            self._costs = checked_costs("costs", costs, (len(pairs),))
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         m = 1.0 - self._differences(scores)

@@ -31,6 +31,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ..kernels import ranking as kernel
+from ._arguments import check_choice, check_positive
 from ._base import FirstOrderLoss, Floats, Rows
 from ._groups import Groups
 
@@ -97,6 +98,8 @@ class RankingLoss(FirstOrderLoss):
     def __init__(
         self, groups: Groups | None = None, *, decay: float | None = None
     ) -> None:
+        if decay is not None:
+            check_positive("decay", decay)
         self._groups = groups
         self._decay = decay
         self._plan: _Plan | None = None
@@ -187,7 +190,7 @@ class Ndcg(RankingLoss):
         As in ``RankingLoss``.
     k : int, optional
         Default all ranks.
-    gain : {"exponential", "linear"}
+    gain : {"exponential", "linear"}, default="exponential"
     """
 
     def __init__(
@@ -199,6 +202,9 @@ class Ndcg(RankingLoss):
         decay: float | None = None,
     ) -> None:
         super().__init__(groups, decay=decay)
+        if k is not None:
+            check_positive("k", k, integer=True)
+        check_choice("gain", gain, ("exponential", "linear"))
         self._k = k
         self._gain = gain
 
@@ -217,12 +223,19 @@ class PrecisionAtK(RankingLoss):
 
     b = 1 for positive targets, else 0, and a_r = 1 / k up to rank k. For k positive
     targets this is Alg. 11 restricted to labels with k positives (Joachims 2005).
+
+    Parameters
+    ----------
+    k : int
+    groups, decay
+        As in ``RankingLoss``.
     """
 
     def __init__(
         self, k: int, groups: Groups | None = None, *, decay: float | None = None
     ) -> None:
         super().__init__(groups, decay=decay)
+        check_positive("k", k, integer=True)
         self.k = k
 
     def threshold(self, scores: Floats) -> float:
@@ -255,6 +268,14 @@ class ExpectedRankUtility(RankingLoss):
 
     b = max(y - neutral, 0) for votes y, divided by the ideal, and a_r halves every
     ``half_life`` - 1 ranks.
+
+    Parameters
+    ----------
+    groups, decay
+        As in ``RankingLoss``.
+    half_life : float, default=5.0
+        Above 1.
+    neutral : float, default=0.0
     """
 
     def __init__(
@@ -266,6 +287,9 @@ class ExpectedRankUtility(RankingLoss):
         decay: float | None = None,
     ) -> None:
         super().__init__(groups, decay=decay)
+        check_positive("half_life", half_life)
+        if half_life <= 1.0:
+            raise ValueError(f"half_life must be above 1, got {half_life!r}.")
         self._half_life = half_life
         self._neutral = neutral
 

@@ -252,7 +252,7 @@ def _trust_region_bundle(
     return trust_region_bundle(objective, start.w)
 
 
-#: Solvers of any convex loss; most take any regularizer, too.
+#: Solvers of any convex loss, up to what their entries say.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "ls-bmrm": SolverSpec(_ls_bmrm, proves=True, l2_only=False, first_order=True),
     "bmrm": SolverSpec(

@@ -8,10 +8,10 @@ scores are the same there, and so are the methods, step by step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ..design import Design, dense_rows
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from ..regularizers import L2
@@ -98,12 +98,7 @@ class _RowSpace:
     def __init__(self, objective: Objective) -> None:
         self._whole = objective
         design = objective.design
-        self._basis, triangle = np.linalg.qr(dense_rows(design.X).T)
-        reduced = Design(
-            np.ascontiguousarray(triangle.T),
-            fit_intercept=design.fit_intercept,
-            n_outputs=design.n_outputs,
-        )
+        reduced, self._basis = design.in_row_space()
         self.objective = Objective(
             reduced,
             objective.targets,
@@ -127,7 +122,7 @@ class _RowSpace:
         # However few its updates are, its scores are not a product with X.
         return self._whole.at(w, point.scores, drift=np.inf)
 
-    def _parts(self, w: Floats, design: Design) -> tuple[Floats, Floats]:
+    def _parts(self, w: Floats, design: Any) -> tuple[Floats, Floats]:
         """Return coefficients of shape (features, k), and intercepts."""
         coef = w[: design.n_coef].reshape(design.n_features, -1)
         return coef, w[design.n_coef :]

@@ -1,0 +1,40 @@
+"""Checks of what losses are made with."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._base import Floats
+
+
+def check_positive(name: str, value: Any, *, integer: bool = False) -> None:
+    """Raise ValueError unless ``value`` is a positive finite number."""
+    kind = numbers.Integral if integer else numbers.Real
+    is_number = isinstance(value, kind) and not isinstance(value, bool)
+    if not is_number or not 0.0 < float(value) < np.inf:
+        expected = "a positive integer" if integer else "a positive number"
+        raise ValueError(f"{name} must be {expected}, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, options: Sequence[str]) -> None:
+    """Raise ValueError unless ``value`` is one of the options."""
+    if value not in options:
+        raise ValueError(f"{name} must be one of {list(options)}, got {value!r}.")
+
+
+def checked_costs(name: str, costs: Any, shape: tuple[int | None, ...]) -> Floats:
+    """Return non-negative costs of a shape, in which None stands for any length."""
+    array = np.asarray(costs, dtype=np.float64)
+    lengths = [
+        have if want is None else want
+        for have, want in zip(array.shape, shape, strict=False)
+    ]
+    if array.ndim != len(shape) or list(array.shape) != lengths:
+        raise ValueError(f"{name} has the wrong shape {array.shape}.")
+    if not np.all((array >= 0.0) & (array < np.inf)):
+        raise ValueError(f"{name} must be finite and non-negative.")
+    return np.ascontiguousarray(array)
