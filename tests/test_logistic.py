@@ -554,3 +554,14 @@ def test_warm_starts_far_off_begin_at_zero():
     model = L1LogisticOWLQN(1e-5, warm_start=True).fit(0.01 * X, y)
     model.set_params(alpha=1e-4).fit(100.0 * X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("alpha", [1e-5, 1e-6, 1e-7])
+def test_several_classes_that_can_be_separated(alpha):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 800))
+    y = (X @ rng.normal(size=(800, 4))).argmax(axis=1)
+    # Curvature is hardly more than what single precision leaves of a matrix.
+    model = L1LogisticOWLQN(alpha).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.n_iter_ < 40

@@ -27,8 +27,9 @@ _SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
 
 # H of a multinomial model is formed for so many coordinates in any case, and in single
 # precision for more, of which memory holds so many, where it takes the time of so many
-# products with X at most.
+# products with X at most: in double precision up to so many multiplications.
 _MAX_JOINT, _MAX_SINGLE = 600, 5000
+_MAX_DOUBLE = 1e10
 _MAX_PRODUCTS = 400.0
 
 # After so many sweeps over a matrix, the system of the nonzero coordinates is solved,
@@ -286,7 +287,8 @@ class QuadraticModel:
     def _joint_gram(self, inside: Mask) -> Floats:
         """Return H for several classes, ordered by classes, then features.
 
-        Large matrices are computed in single precision, which does for a model.
+        Large matrices of many rows are computed in single precision, which does for a
+        model unless classes can be separated: that leaves little curvature to lose.
         """
         a, s, p = self._curvature.rank_one()
         a = a + self._added
@@ -294,7 +296,8 @@ class QuadraticModel:
         columns = [np.flatnonzero(one) for one in inside.T]
         ends = np.cumsum([0] + [len(one) for one in columns])
         places = [slice(*pair) for pair in pairwise(ends)]
-        dtype = np.float64 if self.accurate else np.float32
+        is_cheap = self._design.n_rows * ends[-1] ** 2 <= _MAX_DOUBLE
+        dtype = np.float64 if self.accurate or is_cheap else np.float32
         total = np.zeros((ends[-1], ends[-1]))
         for rows, block in self._columns.dense_blocks():
             A = np.ones((len(inside), len(block)), dtype=dtype)
