@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_subqn import MulticlassHingeClassifier, MultilabelHingeClassifier
+from sklearn_subqn import (
+    BMRMRegressor,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+)
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import MulticlassHinge
 from sklearn_subqn._core.objective import Objective
@@ -112,3 +116,14 @@ def test_where_rows_are_short():
     X, y = wide()
     assert has_short_rows(problem(X, y))
     assert not has_short_rows(problem(X[:, :60], y))
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_smooth_losses_of_several_scores_on_wide_data(fit_intercept):
+    X, _ = wide()
+    rng = np.random.default_rng(1)
+    Y = X[:, :3] @ rng.normal(size=(3, 2)) + rng.normal(size=(len(X), 2))
+    parameters = {"metric": [[2.0, 0.5], [0.5, 1.0]], "fit_intercept": fit_intercept}
+    model = BMRMRegressor(0.1, **parameters).fit(X, Y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.n_iter_ < 10

@@ -109,7 +109,7 @@ def auto(
     """
     smooth = objective.loss.smooth
     several = objective.design.n_outputs is not None
-    if several and has_short_rows(objective):
+    if several and not smooth and has_short_rows(objective):
         solver = partial(auto, memory=memory, tol=tol)
         return (yield from in_row_space(objective, start, solver, tol))
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None

@@ -54,7 +54,8 @@ def in_row_space(
         L2-regularized, of dense data with fewer rows than features.
     start : Start
     solver : callable
-        Returns the iterates for an objective and a start.
+        Returns the iterates for an objective and a start, with dual points where
+        they have bounds.
     tol : float
         Relative gap at which the run is to end.
 
