@@ -51,10 +51,10 @@ _MIN_CUTS = 6
 
 # With solver="auto", problems of at most this many entries are solved to this gap
 # whatever tol is: they take milliseconds, and the result does not depend on the order
-# or repetition of rows. Losses known by subgradients only take longer, and are left
-# out. With an L1 penalty, coefficients are less certain than the objective: no gap will
-# do, and the solver goes on until nothing moves any more, unless the loss has kinks,
-# where solvers of cuts know no such end.
+# or repetition of rows. Losses that count rows take longer, and know no weights: they
+# are left out. With an L1 penalty, coefficients are less certain than the objective: no
+# gap will do, and the solver goes on until nothing moves any more, unless the loss has
+# kinks, where solvers of cuts know no such end.
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
@@ -290,7 +290,7 @@ def solve(
         return stop
 
     small = objective.design.n_rows * objective.n_params <= _SMALL
-    small = small and objective.loss.has_lines
+    small = small and not objective.loss.counts_rows
     by_cuts = objective.loss.joint or not objective.loss.analytic
     exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
     # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
