@@ -219,6 +219,7 @@ def test_ontology_objective_and_bound(solver):
     [
         (lambda: OrderedPairs(-np.ones((3, 3))), "cost must be finite and non-neg"),
         (lambda: OrderedPairs(np.ones((3, 2))), "cost has the wrong shape"),
+        (lambda: OrderedPairs(1.0), "cost has the wrong shape"),
         (lambda: OrderedPairs("Linear"), "cost must be one of"),
         (lambda: Preferences(np.array([[0, 1]]), np.array([-1.0])), "costs must be"),
         (lambda: Ontology(np.eye(2), np.full((2, 2), np.nan)), "costs must be finite"),

@@ -26,14 +26,13 @@ def check_choice(name: str, value: Any, options: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {list(options)}, got {value!r}.")
 
 
-def checked_costs(name: str, costs: Any, shape: tuple[int | None, ...]) -> Floats:
-    """Return non-negative costs of a shape, in which None stands for any length."""
+def checked_costs(
+    name: str, costs: Any, shape: tuple[int, ...] | None = None
+) -> Floats:
+    """Return non-negative costs of a shape, by default of any square table."""
     array = np.asarray(costs, dtype=np.float64)
-    lengths = [
-        have if want is None else want
-        for have, want in zip(array.shape, shape, strict=False)
-    ]
-    if array.ndim != len(shape) or list(array.shape) != lengths:
+    wanted = array.shape[:1] * 2 if shape is None else shape
+    if not array.ndim or array.shape != wanted:
         raise ValueError(f"{name} has the wrong shape {array.shape}.")
     if not np.all((array >= 0.0) & (array < np.inf)):
         raise ValueError(f"{name} must be finite and non-negative.")

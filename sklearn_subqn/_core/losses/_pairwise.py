@@ -57,7 +57,7 @@ class OrderedPairs(FirstOrderLoss):
             check_choice("cost", cost, ("constant", "linear"))
             self._cost: str | Floats = cost
         else:
-            self._cost = checked_costs("cost", cost, (None, len(cost)))
+            self._cost = checked_costs("cost", cost)
         self._groups = groups
         self._plan: tuple[Any, ...] = (None,)
 
