@@ -80,15 +80,13 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
-          start by the shape of the data, then "alm"; coordinate descent for L1 and
-          elastic net with losses that have all derivatives; else "ls-bmrm".
-        - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
+        - "auto": for L2 a start by the shape of the data, then "alm"; for L1 and
+          elastic net coordinate descent on quadratic models of envelopes around dual
+          variables; else "ls-bmrm".
+        - "ls-bmrm": the bundle method with line search; takes any penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
-        - "sublbfgs", "subbfgs"; "alm" for piecewise linear losses; "lbfgs", "bfgs",
-          "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
-          :class:`SubLBFGSLinearSVC`.
+        - "sublbfgs", "subbfgs", "alm": with L2 only, as in :class:`SubLBFGSLinearSVC`.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
         of the optimum.

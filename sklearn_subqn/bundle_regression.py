@@ -111,8 +111,9 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         Optimization method.
 
         - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
-          start by the shape of the data, then "alm"; coordinate descent for L1 and
-          elastic net with losses that have all derivatives; else "ls-bmrm".
+          start by the shape of the data, then "alm"; for L1 and elastic net coordinate
+          descent on quadratic models, of envelopes around dual variables where the
+          loss has kinks; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.

@@ -144,7 +144,7 @@ class Objective:
         return Objective(
             self.design.rows(rows),
             self.targets[rows],
-            self.loss,
+            self.loss.of_rows(rows),
             self.regularizer,
             self.alpha,
             weights / weights.sum(),

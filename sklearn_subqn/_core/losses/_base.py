@@ -323,6 +323,10 @@ class Loss(ABC):
         """Return a length of scores to which widths of envelopes are relative."""
         return 1.0
 
+    def of_rows(self, rows: Rows) -> Loss:
+        """Return the loss of some of the rows, for one that knows more of each."""
+        return self
+
     def envelope(self, center: Floats, width: float) -> Loss:
         """Return the smooth envelope around such variables (see ``_envelope.py``)."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
@@ -330,9 +334,16 @@ class Loss(ABC):
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return u changed, within the domain of R*, so that its columns sum to zero.
 
-        Lower bounds of objectives with free intercepts need such duals.
+        Lower bounds of objectives with free intercepts need such duals. Of losses of
+        one score per row the entries of the heavier sign shrink: zero is in the domain.
         """
-        raise TypeError(f"{type(self).__name__} does not level its duals.")
+        if dual.ndim > 1:
+            raise TypeError(f"{type(self).__name__} does not level its duals.")
+        up, down = float(dual[dual > 0.0].sum()), float(-dual[dual < 0.0].sum())
+        if up == down:
+            return dual
+        heavier = dual > 0.0 if up > down else dual < 0.0
+        return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
 
     def level_near_optimum(
         self, dual: Floats, targets: Floats, weights: Floats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import hinge
-from ._base import Derivatives, DiagonalCurvature, Floats, Loss
+from ._base import Derivatives, DiagonalCurvature, Floats, Loss, Mask, Rows
 
 # Rows this near to an edge of the band, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -22,6 +22,7 @@ class HingeEnvelope(Loss):
 
     Parameters
     ----------
+    loss : Hinge
     center : ndarray of shape (n,)
         Dual variables in [0, 1].
     width : float
@@ -31,9 +32,13 @@ class HingeEnvelope(Loss):
 
     smooth = True
 
-    def __init__(self, center: Floats, width: float) -> None:
+    def __init__(self, loss: Loss, center: Floats, width: float) -> None:
+        self._loss = loss
         self.center = center
         self.width = width
+
+    def of_rows(self, rows: Rows) -> HingeEnvelope:
+        return HingeEnvelope(self._loss, self.center[rows], self.width)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         m = 1.0 - scores * targets
@@ -54,6 +59,13 @@ class HingeEnvelope(Loss):
         shift = beta - self.center[positive]
         penalty = 0.5 * self.width * float(weights[positive] @ (shift * shift))
         return float(dual @ targets) + penalty
+
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return self._loss.feasible(dual, targets, weights)
+
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return the violations: a parabola above the hinge has its minimizer there."""
+        return np.maximum(1.0 - scores * targets, 0.0)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

@@ -17,6 +17,7 @@ from ._base import (
     Floats,
     Intervals,
     Loss,
+    Mask,
     PiecewiseQuadratic,
     Rows,
 )
@@ -57,6 +58,9 @@ class Hinge(Loss):
         """
         return float(dual @ targets)
 
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return np.asarray((-dual * targets >= 0.0) & (-dual * targets <= weights))
+
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
         return np.flatnonzero(_violations(scores, targets) == 0.0)
 
@@ -85,7 +89,7 @@ class Hinge(Loss):
 
     def envelope(self, center: Floats, width: float) -> HingeEnvelope:
         """Return the smooth envelope around dual variables of shape (n,)."""
-        return HingeEnvelope(center, width)
+        return HingeEnvelope(self, center, width)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -127,6 +131,13 @@ class SquaredHinge(Loss):
         positive = weights > 0.0
         u = dual[positive]
         return float(u @ targets[positive] + 0.25 * (u @ (u / weights[positive])))
+
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return np.asarray(dual * targets <= 0.0)
+
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return the violations: there the parabolas end."""
+        return np.maximum(1.0 - scores * targets, 0.0)
 
     def rowwise_dual(self, targets: Floats) -> Intervals:
         """Return max(0, 1 - y z)² as the maximum of v (y - z) - v²/4 over v y >= 0."""

@@ -55,16 +55,6 @@ class Logistic(Loss):
         excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
         return np.asarray(excess <= _ROUNDING * weights)
 
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Scale the heavier class down, so that the entries sum to zero."""
-        positive = targets > 0.0
-        first, second = -float(dual[positive].sum()), float(dual[~positive].sum())
-        if first == second:
-            return dual
-        lighter = min(first, second)
-        scales = [lighter / total if total > 0.0 else 1.0 for total in (first, second)]
-        return dual * np.where(positive, scales[0], scales[1])
-
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:

@@ -208,6 +208,12 @@ class ResidualEnvelope(Loss):
         self.center = center
         self.width = width
 
+    def of_rows(self, rows: Rows) -> ResidualEnvelope:
+        return ResidualEnvelope(self._loss, self.center[rows], self.width)
+
+    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self._loss.unit(scores, targets, weights)
+
     def _dual_variables(self, t: Floats) -> Floats:
         edge = self._loss.epsilon / self.width
         if edge > 0.0:
@@ -245,6 +251,13 @@ class ResidualEnvelope(Loss):
         shift = -dual[positive] / weights[positive] - self.center[positive]
         penalty = 0.5 * self.width * float(weights[positive] @ (shift * shift))
         return self._loss.conjugate(dual, targets, weights) + penalty
+
+    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
+        return self._loss.feasible(dual, targets, weights)
+
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return the residuals: a parabola above the loss has its minimizer there."""
+        return np.abs(targets - scores)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

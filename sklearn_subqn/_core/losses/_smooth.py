@@ -109,6 +109,13 @@ class Huber(Loss):
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         return np.asarray(np.abs(dual) <= self.delta * weights)
 
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return the residuals: a parabola above the loss has its minimizer there."""
+        return np.abs(targets - scores)
+
+    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self.delta
+
     def rowwise_dual(self, targets: Floats) -> Intervals:
         ends = np.full(targets.shape, self.delta)
         return Intervals(targets, -ends, ends, 1.0)
@@ -224,14 +231,6 @@ class Exponential(Loss):
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         return np.asarray(dual * targets <= 0.0)
-
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Scale the heavier class down, so that the entries sum to zero."""
-        up, down = float(dual[dual > 0.0].sum()), float(-dual[dual < 0.0].sum())
-        if up == down:
-            return dual
-        heavier = dual > 0.0 if up > down else dual < 0.0
-        return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

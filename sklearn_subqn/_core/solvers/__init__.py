@@ -27,6 +27,7 @@ from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .proximal_bundle import proximal_bundle, trust_region_bundle
 from .run import History, Iterate, Result, Solver, Start, run
+from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 from .trust_region import trust_region
 
@@ -57,6 +58,7 @@ __all__ = [
     "proximal_bundle",
     "run",
     "settle",
+    "sparse_alm",
     "subbfgs",
     "trust_region",
     "trust_region_bundle",
@@ -271,9 +273,12 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
 def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Solver:
     if SOLVERS["auto"].supports(objective.loss, objective.regularizer):
         return _auto(objective, start, options)
-    sparse = isinstance(objective.regularizer, ElasticNet)
-    if sparse and objective.loss.analytic and not objective.loss.joint:
-        return _l1_auto(objective, start, options)
+    loss = objective.loss
+    if isinstance(objective.regularizer, ElasticNet) and not loss.joint:
+        if loss.smooth:
+            return _l1_auto(objective, start, options)
+        if loss.has_envelope:
+            return sparse_alm(objective, start)
     return _ls_bmrm(objective, start, options)
 
 

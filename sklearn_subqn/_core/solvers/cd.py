@@ -26,7 +26,7 @@ _SHARE_OF_TOL = 0.8
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
 
 # A model is the last one if its prediction should be off by at most this share of the
-# gap at which the run ends, and no score moved by more than that in the step before:
+# gap at which the run ends, and no score moved by more units in the step before:
 # models that reach farther predict probabilities beyond 0 and 1, and dual points
 # without these violate constraints.
 _LAST_ERROR, _LAST_MOVE = 0.3, 3.0
@@ -38,9 +38,9 @@ _LAST = 120
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# Scores move by about so much at most on account of their own row, at first, unless the
-# loss says more; and by more each time that violations do not fall to ``_SLOW`` of the
-# least ones for the second time, nor J by ``_STEEP`` of itself.
+# Scores move by about so many units of the loss at most on account of their own row, at
+# first, unless the loss says more; and by more each time that violations do not fall to
+# ``_SLOW`` of the least ones for the second time, nor J by ``_STEEP`` of itself.
 _LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
@@ -121,7 +121,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     model_stride = 1
     model: QuadraticModel | None = None
     before, largest_stride = np.inf, len(point.scores)
-    longest = reach = _LONGEST
+    unit = objective.loss.unit(point.scores, objective.targets, objective.weights)
+    longest = reach = _LONGEST * unit
     negligible = _NEGLIGIBLE
     least, value, n_stuck = np.inf, np.inf, 0
     while True:
@@ -204,7 +205,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         if step == 1.0 and stride == 1:
             last_error = error
             dual, error = predicted_dual(line, new, model)
-            if last_error and np.abs(line.dscores).max() <= _LAST_MOVE:
+            if last_error and np.abs(line.dscores).max() <= _LAST_MOVE * unit:
                 # Factors from one to the next are squared where convergence is
                 # quadratic.
                 ahead = error * min(1.0, error / last_error) ** 2
@@ -215,7 +216,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
                 bound = max(bound, predicted)
         # Damping vanishes with the steps, so that convergence stays quadratic.
         moved = float(np.abs(line.dscores).max())
-        longest = reach * max(1.0, _LONGEST / moved) if moved > 0.0 else np.inf
+        longest = reach * max(1.0, _LONGEST * unit / moved) if moved > 0.0 else np.inf
         point = new
         if stated:
             yield Iterate(point, None, bound, "cd")
@@ -263,7 +264,12 @@ def thinned(point: Point, stride: int) -> Point:
     )
     weights = o.weights[rows] * counts / (n * share[rows])
     sample = Objective(
-        o.design.rows(rows), o.targets[rows], o.loss, o.regularizer, o.alpha, weights
+        o.design.rows(rows),
+        o.targets[rows],
+        o.loss.of_rows(rows),
+        o.regularizer,
+        o.alpha,
+        weights,
     )
     return Point(sample, point.w, point.scores[rows])
 

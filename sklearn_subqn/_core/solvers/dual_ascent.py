@@ -18,7 +18,6 @@ from collections import deque
 import numpy as np
 
 from ..line_search import minimizer, scaled, settle
-from ..losses._base import Floats
 from ..objective import Objective, Point
 from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
@@ -89,12 +88,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             risk = -objective.loss.conjugate(dual, objective.targets, weights)
             lower = risk - objective.alpha * penalty
         else:
-            if objective.n_free == 1:
-                dual = _balanced(dual)
-            else:
-                dual = objective.loss.level_near_optimum(
-                    dual, objective.targets, weights
-                )
+            dual = objective.loss.level_near_optimum(dual, objective.targets, weights)
             lower = objective.dual_value(objective.cut(dual))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:
@@ -145,12 +139,3 @@ def _better(best: Point, point: Point) -> Point:
     gains much.
     """
     return scaled(minimizer(best.towards(point)))
-
-
-def _balanced(dual: Floats) -> Floats:
-    """Return u with its heavier side, positive or negative, scaled to the other."""
-    up, down = float(dual[dual > 0.0].sum()), float(-dual[dual < 0.0].sum())
-    if up == down:
-        return dual
-    heavier = dual > 0.0 if up > down else dual < 0.0
-    return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)

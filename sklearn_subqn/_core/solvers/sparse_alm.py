@@ -1,0 +1,94 @@
+"""Proximal method of multipliers for losses with kinks and an L1 penalty.
+
+As in ``alm`` the loss is replaced by its smooth envelope around a dual center, which
+moves to the dual variables of the minimizer. Here minimizers with the L1 penalty, or
+the elastic net, are found by ``cd``. Dual points of the envelope are dual points of the
+loss, so that each iterate on the way proves a bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import settle
+from ..objective import Objective
+from .cd import cd
+from .run import Iterate, Solver, Start
+
+# The first width in units of the loss, and that where features outnumber rows: there
+# rows are not to be held so tightly that steps are short.
+_WIDTH, _WIDTH_WIDE = 1.0, 10.0
+
+# Inner problems are solved until their own gap is this share of the outer one, or for
+# so many iterations.
+_INNER_SHARE, _MAX_INNER = 0.3, 20
+
+# Dual variables have rounding errors in proportion to the inverse of the width, which
+# becomes so many times larger where these are all that is left.
+_ROUNDED = 10.0
+
+# The method ends after so many centers in a row whose own gap is not less than that of
+# the one before, or that rounding kept from being solved.
+_MAX_STUCK = 5
+
+
+def sparse_alm(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of the proximal method of multipliers.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss, of one score per row, offers ``envelope`` and ``dual_variables``, and
+        the envelope ``feasible``; its regularizer is an ``ElasticNet``.
+    start : Start
+        Starting point; its dual point, if there is one, is the first center.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the gap no longer shrinks; it is rounding.
+    """
+    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    point = settle(start.at(objective))
+    dual = point.dual if start.dual is None else start.dual
+    center = loss.dual_variables(dual, targets, weights)
+    tall = objective.design.n_features < objective.design.n_rows
+    width = _WIDTH if tall else _WIDTH_WIDE
+    width *= loss.unit(point.scores, targets, weights)
+    best, bound = point.value, point.lower_bound
+    yield Iterate(point, None, bound, "alm", dual)
+    n_stuck, own_gap = 0, np.inf
+    while n_stuck < _MAX_STUCK:
+        before = own_gap
+        smooth = objective.with_loss(loss.envelope(center, width))
+        w, n_inner = point.w, 0
+        aim = _INNER_SHARE * (best - bound) / abs(best) if best else 0.0
+        for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
+            point, dual = inner.point, inner.point.dual
+            primal = settle(point.under(objective))
+            lower = objective.dual_bound(dual, point.risk_gradient)
+            lower = max(lower, inner.lower_bound)
+            best, bound = min(best, primal.value), max(bound, lower)
+            yield Iterate(primal, None, bound, "alm", dual)
+            own_gap = primal.value - lower
+            solved = point.value - inner.lower_bound <= _INNER_SHARE * (best - bound)
+            if (n_inner and solved) or n_inner == _MAX_INNER:
+                break
+            n_inner += 1
+        rounded = not solved and n_inner < _MAX_INNER
+        n_stuck = n_stuck + 1 if rounded or own_gap >= before else 0
+        center = loss.dual_variables(dual, targets, weights)
+        width *= _ROUNDED if rounded else _change_of_width(n_inner)
+    return "no_progress"
+
+
+def _change_of_width(n_inner: int) -> float:
+    """Return the factor for the width after so many iterations around one center.
+
+    A narrower envelope brings the center forward faster but is harder to minimize.
+    """
+    if n_inner <= 1:
+        return 0.2
+    if n_inner <= 3:
+        return 0.5
+    return 0.7 if n_inner <= 8 else 2.0
