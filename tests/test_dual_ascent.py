@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 
-from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn import (
+    BMRMRegressor,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import Hinge, SquaredHinge
 from sklearn_subqn._core.objective import Objective
@@ -260,3 +266,45 @@ def test_a_small_gap_is_free_of_rounding_that_adds_up(loss):
     assert last.point.value - last.lower_bound < 1e-6 * last.point.value
     exact = objective.dual_value(objective.cut(last.dual))
     assert last.lower_bound == pytest.approx(exact, rel=1e-15)
+
+
+def changes_of_a_problem():
+    """Estimators, and what changes from one fit to the next, weights aside."""
+    svm = SubLBFGSLinearSVC(1e-3, fit_intercept=False)
+    quantile = BMRMRegressor(1e-3, loss="quantile", quantile=0.8)
+    squares = BMRMRegressor(1e-3, fit_intercept=False)
+    return [
+        (svm, {}),
+        (SubLBFGSLinearSVC(1e-3), {}),
+        (SubLBFGSLinearSVC(1e-3, loss="squared_hinge"), {"loss": "hinge"}),
+        (quantile, {"quantile": 0.2}),
+        (squares, {"loss": "absolute_error"}),
+        (squares, {"loss": "huber"}),
+        (MulticlassHingeClassifier(1e-2, fit_intercept=False), {}),
+        (MultilabelHingeClassifier(1e-2, fit_intercept=False), {}),
+        (MultilabelHingeClassifier(1e-2, threshold=False, fit_intercept=False), {}),
+    ]
+
+
+@pytest.mark.parametrize("reweighted", [False, True])
+@pytest.mark.parametrize(
+    ("model", "change"), changes_of_a_problem(), ids=lambda value: repr(value)
+)
+def test_warm_starts_prove_bounds_of_the_problem_at_hand(model, change, reweighted):
+    X, y = text(600, 900)
+    rng = np.random.default_rng(0)
+    if isinstance(model, BMRMRegressor):
+        y = X @ rng.normal(size=900) + 0.1 * rng.normal(size=600)
+    elif isinstance(model, MulticlassHingeClassifier):
+        y = np.argmax(X @ rng.normal(size=(900, 3)), axis=1)
+    elif isinstance(model, MultilabelHingeClassifier):
+        y = (X @ rng.normal(size=(900, 4)) > 0.0).astype(int)
+    first = rng.exponential(size=600)
+    second = rng.exponential(size=600) if reweighted else first
+    changed = clone(model).set_params(**change)
+    optimum = clone(changed).set_params(tol=1e-6).fit(X, y, second)
+    model = clone(model).set_params(warm_start=True).fit(X, y, first)
+    model.set_params(**change).fit(X, y, second)
+    assert model.objective_ - model.dual_gap_ <= optimum.objective_
+    assert optimum.objective_ - optimum.dual_gap_ <= model.objective_
+    assert model.dual_gap_ <= model.tol * model.objective_

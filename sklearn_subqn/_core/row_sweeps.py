@@ -47,9 +47,9 @@ def row_sweeps(
 ) -> RowSweeps:
     """Return sweeps for a loss, those of intervals for sparse data.
 
-    They begin at ``dual``, a subgradient of the risk, and without intercepts. They can
-    penalize the distance of the coefficients from a center, by ``proximity / 2`` times
-    its square.
+    They begin near ``dual``, a subgradient of the risk or of a similar one, and without
+    intercepts. They can penalize the distance of the coefficients from a center, by
+    ``proximity / 2`` times its square.
     """
     if isinstance(loss, Intervals):
         return IntervalSweeps(design, loss, weights, alpha, dual, proximity)
@@ -161,6 +161,7 @@ class IntervalSweeps(RowSweeps):
         self._intercept = 0.0
         if dual is not None:
             np.divide(-dual, weights, out=self._v, where=weights > 0.0)
+            np.clip(self._v, loss.low, loss.high, out=self._v)
             w = design.adjoint(self._steps * self._v)
             self._coef = np.ascontiguousarray(design.split(w)[0])
 
@@ -261,15 +262,15 @@ class JointSweeps(RowSweeps):
         self._coef = np.zeros((design.n_features, k))
         self._center = np.zeros((design.n_features, k))
         self._intercept = np.zeros(k)
+        self._b = self._variables(dual)
         if dual is not None:
-            w = design.adjoint(dual)
+            w = design.adjoint(self.dual)
             w /= -self._curvature
             self._coef = np.ascontiguousarray(design.split(w)[0])
-        self._b = self._variables(dual)
 
     @abstractmethod
     def _variables(self, dual: Floats | None) -> Floats:
-        """Return the dual variables b, contiguous, of a dual or of none."""
+        """Return dual variables b in their set, contiguous, near a dual or of none."""
 
     def run(self, scores: Floats | None = None) -> None:
         """Visit rows with much of the gap, and then again those which gain much."""
@@ -349,7 +350,10 @@ class SimplexSweeps(JointSweeps):
         if dual is not None:
             scale = self._weights[:, np.newaxis]
             np.divide(dual, scale, out=b, where=scale > 0.0)
-        b[self._own] += 1.0
+            b[self._own] = 0.0
+            np.maximum(b, 0.0, out=b)
+            b /= np.maximum(b.sum(axis=1, keepdims=True), 1.0)
+        b[self._own] = 1.0 - b.sum(axis=1)
         return b
 
     @property
@@ -379,6 +383,13 @@ class LabelSweeps(JointSweeps):
             np.divide(dual[:, : b.shape[1]], scale, out=b, where=scale > 0.0)
             np.negative(b, out=b, where=targets > 0)
             np.maximum(b, 0.0, out=b)
+            kinds = np.stack([targets == 0, targets > 0])
+            sums = (kinds * b).sum(axis=2)
+            most = np.ones_like(sums)
+            if dual.shape[1] == b.shape[1]:
+                np.minimum(most, sums.min(axis=0), out=most)
+            shares = np.minimum(1.0, most / np.maximum(sums, np.finfo(float).tiny))
+            b *= (kinds * shares[:, :, np.newaxis]).sum(axis=0)
         return b
 
     @property
