@@ -227,9 +227,12 @@ class LossProblems:
             dual = duals[index] if duals and len(duals) == self.n_outputs else None
             if dual is not None and dual.shape != self._design.zero_scores().shape:
                 dual = None
-            start = w[: self._design.n_params].astype(np.float64)
-            if self._regularizer.contains(start):
-                self.starts[index] = Start(start, dual)
+            self._begin_at(index, w[: self._design.n_params].astype(np.float64), dual)
+
+    def _begin_at(self, index: int, w: Floats, dual: Floats | None = None) -> None:
+        """Let a problem start at parameters, if the penalty allows them."""
+        if self._regularizer.contains(w):
+            self.starts[index] = Start(w, dual)
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands."""

@@ -27,7 +27,7 @@ from ._core.losses import (
 )
 from ._core.objective import Objective
 from ._core.regularizers import L2
-from ._core.solvers import Start, settle
+from ._core.solvers import settle
 from ._estimator import Floats, Progress
 from ._validation import check_number, check_option, unchanged_on_failure
 
@@ -157,7 +157,7 @@ class OrdinalProblems(LossProblems):
         self, coef: Any, intercept: Any, duals: list[Floats | None] | None
     ) -> None:
         """Start from coefficients of classes of a previous solution."""
-        self.starts[0] = Start(coef[-1].astype(np.float64) / max(len(coef) - 1, 1))
+        self._begin_at(0, coef[-1].astype(np.float64) / max(len(coef) - 1, 1))
 
     def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return coefficients and intercepts of classes: for two, the difference."""
@@ -225,7 +225,7 @@ class PathProblems(LossProblems):
         # Optimal coefficients of nodes are combinations of the features of labels.
         if len(coef) == len(self._features):
             nodes = np.linalg.pinv(self._features) @ coef
-            self.starts[0] = Start(nodes.T.ravel().astype(np.float64))
+            self._begin_at(0, nodes.T.ravel().astype(np.float64))
 
     def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return coefficients and intercepts of labels: for two, the difference."""
@@ -484,7 +484,7 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {loss.k}."
             )
-        if loss.joint and not isinstance(loss, Ontology):
+        if loss.joint:
             raise ValueError(
                 f"loss={loss_name(self.loss)} takes several scores per row; losses of "
                 "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."

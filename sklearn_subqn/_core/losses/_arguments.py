@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Floats
+from ._base import Floats, Rows
 
 
 def check_positive(name: str, value: Any, *, integer: bool = False) -> None:
@@ -37,3 +37,14 @@ def checked_costs(
     if not np.all((array >= 0.0) & (array < np.inf)):
         raise ValueError(f"{name} must be finite and non-negative.")
     return np.ascontiguousarray(array)
+
+
+def checked_rows(name: str, rows: Any, ndim: int) -> Rows:
+    """Return non-negative integers of so many dimensions."""
+    array = np.asarray(rows)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimensions, got {array.ndim}.")
+    integers = array.astype(np.intp)
+    if not np.array_equal(integers, array) or integers.min(initial=0) < 0:
+        raise ValueError(f"{name} must be non-negative integers.")
+    return np.ascontiguousarray(integers)

@@ -222,7 +222,7 @@ class Loss(ABC):
         Whether it offers ``restrict`` or ``derivatives``. The minimizer on a line is
         found by values and subgradients elsewhere.
     has_envelope : bool
-        Whether it offers ``envelope``, if it is not smooth.
+        Whether it offers ``envelope``, ``dual_variables`` and ``neutral_variables``.
     ranks : bool
         Whether only differences of scores count: a free intercept changes nothing.
     counts_rows : bool
@@ -231,13 +231,13 @@ class Loss(ABC):
         Whether subgradients grow exponentially with the scores, so that cuts far from
         the minimizer tell nothing.
     joint : bool
-        Whether it takes several scores per row.
+        Whether it takes all columns of y at once, where regressors fit each by itself.
     """
 
     smooth: bool
     analytic: bool = False
     has_lines: bool = True
-    has_envelope: bool = True
+    has_envelope: bool = False
     ranks: bool = False
     counts_rows: bool = False
     steep: bool = False
@@ -298,9 +298,9 @@ class Loss(ABC):
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite.
 
-        Offered by the losses of quadratic models, and exact but for rounding.
+        Exact but for rounding, and False where the loss does not know.
         """
-        raise TypeError(f"{type(self).__name__} does not tell rows apart.")
+        return np.zeros(len(weights), dtype=bool)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the variables, free of weights and signs, that stand for a dual u."""
@@ -387,12 +387,12 @@ class FirstOrderLoss(Loss):
     Attributes
     ----------
     infimum : float
-        A lower bound of R over all scores.
+        A lower bound of R over all scores, which models with an L1 penalty need; minus
+        infinity where none is known.
     """
 
     smooth = False
     has_lines = False
-    has_envelope = False
     infimum: float = 0.0
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
@@ -410,4 +410,9 @@ class FirstOrderLoss(Loss):
         """
         value = self.value(scores, targets, weights)
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
+        if value < self.infimum - _ROUNDING * terms:
+            raise ValueError(
+                f"The value {value:g} of {type(self).__name__} is below its infimum "
+                f"{self.infimum:g}; set infimum to a lower bound of all values."
+            )
         return float(np.vdot(dual, scores)) - value + _ROUNDING * terms

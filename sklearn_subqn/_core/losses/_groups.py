@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import ranking as kernel
+from ._arguments import checked_rows
 from ._base import Floats, Rows
 
 
@@ -16,7 +17,7 @@ class Groups:
 
     Parameters
     ----------
-    codes : ndarray of shape (n,)
+    codes : array-like of shape (n,)
         Group of each row, numbers from 0 to g - 1 that all occur.
 
     Attributes
@@ -25,11 +26,21 @@ class Groups:
         With the rows sorted by groups, where each begins, and n.
     places : ndarray of shape (n,)
         Numbers from zero within each group, for rows sorted by groups.
+
+    Raises
+    ------
+    ValueError
+        If codes are not such numbers.
     """
 
-    def __init__(self, codes: Rows) -> None:
-        self.codes = codes
+    def __init__(self, codes: Any) -> None:
+        self.codes = codes = checked_rows("codes", codes, 1)
         sizes = np.bincount(codes)
+        if not sizes.all():
+            raise ValueError(
+                f"codes must be numbers from 0 that all occur; {sizes.argmin()} does "
+                f"not, and the largest is {codes.max()}."
+            )
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         self.places = np.arange(len(codes)) - np.repeat(self.starts[:-1], sizes)
 

@@ -37,6 +37,7 @@ class Hinge(Loss):
     """Binary hinge loss max(0, 1 - y z) (Yu 2009, eq. 1.2 and 3.27)."""
 
     smooth = False
+    has_envelope = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return hinge.value(scores, targets, weights)

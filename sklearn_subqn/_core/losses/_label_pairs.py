@@ -50,6 +50,7 @@ class LabelPairHinge(Loss):
     """
 
     smooth = False
+    has_envelope = True
 
     def __init__(self, costs: Floats) -> None:
         self.costs = np.ascontiguousarray(costs, dtype=np.float64)

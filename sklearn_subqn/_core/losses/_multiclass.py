@@ -51,6 +51,7 @@ class MulticlassHinge(Loss):
     """
 
     smooth = False
+    has_envelope = True
 
     def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
         k = len(costs)

@@ -53,6 +53,7 @@ class MultilabelHinge(Loss):
     """
 
     smooth = False
+    has_envelope = True
 
     def __init__(self, costs: Floats) -> None:
         self.costs = np.ascontiguousarray(costs, dtype=np.float64)

@@ -47,7 +47,9 @@ class Ontology(FirstOrderLoss):
         Parameters
         ----------
         parents : list of lists of int
-            As for ``path_shares``; labels are its leaves, by ascending numbers.
+            For each of k nodes the numbers of its parents; -1 is the root. No node is
+            its own ancestor. Labels are the nodes without children, by ascending
+            numbers.
         costs : ndarray of shape (l, l), optional
             Default half of the sum of the differences of phi, in absolute value: one
             for labels without a common node, smaller for neighbors in the graph.

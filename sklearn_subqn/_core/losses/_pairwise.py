@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..kernels import ranking as kernel
-from ._arguments import check_choice, checked_costs
+from ._arguments import check_choice, checked_costs, checked_rows
 from ._base import (
     TIE_TOLERANCE,
     FirstOrderLoss,
@@ -126,19 +125,26 @@ class Preferences(FirstOrderLoss):
 
     Parameters
     ----------
-    pairs : ndarray of shape (p, 2)
+    pairs : array-like of shape (p, 2)
         Rows (j, i): the first is preferred.
-    costs : ndarray of shape (p,), optional
+    costs : array-like of shape (p,), optional
         Non-negative, default one.
+
+    Raises
+    ------
+    ValueError
+        If pairs or costs are not such numbers, and in a fit to too few rows.
     """
 
     has_lines = True
     ranks = True
 
-    def __init__(
-        self, pairs: npt.NDArray[np.intp], costs: Floats | None = None
-    ) -> None:
+    def __init__(self, pairs: Any, costs: Any = None) -> None:
+        pairs = checked_rows("pairs", pairs, 2)
+        if pairs.shape[1] != 2:
+            raise ValueError(f"pairs must have 2 columns, got {pairs.shape[1]}.")
         self._better, self._worse = np.ascontiguousarray(pairs.T)
+        self._n_rows = int(pairs.max(initial=-1)) + 1
         self._costs = np.ones(len(pairs))
         if costs is not None:
             self._costs = checked_costs("costs", costs, (len(pairs),))
@@ -174,6 +180,10 @@ class Preferences(FirstOrderLoss):
         )
 
     def _differences(self, scores: Floats) -> Floats:
+        if len(scores) < self._n_rows:
+            raise ValueError(
+                f"pairs name row {self._n_rows - 1}, but there are {len(scores)} rows."
+            )
         differences: Floats = scores[self._better] - scores[self._worse]
         return differences
 

@@ -38,6 +38,7 @@ class ResidualLoss(Loss):
     """
 
     smooth = False
+    has_envelope = True
 
     def __init__(self, low: float, high: float, epsilon: float = 0.0) -> None:
         self.low, self.high, self.epsilon = low, high, epsilon

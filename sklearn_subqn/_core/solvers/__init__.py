@@ -224,11 +224,11 @@ def _fista(objective: Objective, start: Start, options: Options) -> Solver:
 
 #: Solvers of smooth losses with an L1 penalty.
 L1_SOLVERS: dict[str, SolverSpec] = {
-    "auto": SolverSpec(_l1_auto, smooth=True),
-    "cd": SolverSpec(_cd, smooth=True),
-    "owlqn": SolverSpec(_owlqn, smooth=True),
-    "owlqn*": SolverSpec(_owlqn_star, smooth=True),
-    "fista": SolverSpec(_fista, smooth=True),
+    "auto": SolverSpec(_l1_auto, smooth=True, l2_only=False),
+    "cd": SolverSpec(_cd, smooth=True, l2_only=False),
+    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False),
+    "owlqn*": SolverSpec(_owlqn_star, smooth=True, l2_only=False),
+    "fista": SolverSpec(_fista, smooth=True, l2_only=False),
 }
 
 
@@ -273,11 +273,11 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
 def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Solver:
     if SOLVERS["auto"].supports(objective.loss, objective.regularizer):
         return _auto(objective, start, options)
-    loss = objective.loss
-    if isinstance(objective.regularizer, ElasticNet) and not loss.joint:
-        if loss.smooth:
+    one_score = objective.design.n_outputs is None
+    if isinstance(objective.regularizer, ElasticNet) and one_score:
+        if objective.loss.smooth:
             return _l1_auto(objective, start, options)
-        if loss.has_envelope:
+        if objective.loss.has_envelope:
             return sparse_alm(objective, start)
     return _ls_bmrm(objective, start, options)
 

@@ -1,0 +1,165 @@
+"""Losses of one's own, with the methods that the user guide asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sklearn_subqn import BMRMClassifier, BMRMRegressor
+from sklearn_subqn._core.losses import Huber, Quantile
+from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.solvers import L1_SOLVERS
+from sklearn_subqn.losses import FirstOrderLoss, Groups, Loss, Ontology, Preferences
+
+
+def regression(n=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    return X, X @ [1.0, 2.0, 3.0] + rng.normal(size=n)
+
+
+class Kinked(Loss):
+    """With what subLBFGS needs, and no envelope."""
+
+    smooth = False
+    _same = Quantile(0.5)
+
+    def value(self, *args):
+        return self._same.value(*args)
+
+    def subgradient(self, *args):
+        return self._same.subgradient(*args)
+
+    def conjugate(self, *args):
+        return self._same.conjugate(*args)
+
+    def kink_rows(self, *args):
+        return self._same.kink_rows(*args)
+
+    def argsup(self, *args):
+        return self._same.argsup(*args)
+
+    def restrict(self, *args):
+        return self._same.restrict(*args)
+
+
+class Enveloped(Kinked):
+    """With what ``alm`` needs besides."""
+
+    has_envelope = True
+
+    def dual_variables(self, *args):
+        return self._same.dual_variables(*args)
+
+    def neutral_variables(self, *args):
+        return self._same.neutral_variables(*args)
+
+    def envelope(self, *args):
+        return self._same.envelope(*args)
+
+
+class Smooth(Loss):
+    """With what Newton's method needs."""
+
+    smooth = True
+    _same = Huber(1.0)
+
+    def value(self, *args):
+        return self._same.value(*args)
+
+    def subgradient(self, *args):
+        return self._same.subgradient(*args)
+
+    def conjugate(self, *args):
+        return self._same.conjugate(*args)
+
+    def derivatives(self, *args):
+        return self._same.derivatives(*args)
+
+    def curvature(self, *args):
+        return self._same.curvature(*args)
+
+
+class Shifted(FirstOrderLoss):
+    """Absolute values less five, whatever the infimum is said to be."""
+
+    def value(self, scores, targets, weights):
+        return float(weights @ np.abs(targets - scores)) - 5.0
+
+    def subgradient(self, scores, targets, weights):
+        return weights * np.sign(scores - targets)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("loss", [Kinked(), Enveloped(), Smooth()], ids=repr)
+def test_methods_of_the_user_guide_are_enough(loss, penalty):
+    X, y = regression()
+    own = BMRMRegressor(1e-2, loss=loss, penalty=penalty, tol=1e-6).fit(X, y)
+    same = BMRMRegressor(1e-2, loss=loss._same, penalty=penalty, tol=1e-6).fit(X, y)
+    assert own.dual_gap_ <= 1e-6 * own.objective_
+    assert own.objective_ == pytest.approx(same.objective_, rel=2e-6)
+
+
+def test_methods_are_enough_for_tall_data():
+    X, y = regression(30_000)
+    model = BMRMRegressor(1e-4, loss=Enveloped()).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_an_infimum_that_is_none(penalty):
+    X, y = regression()
+    with pytest.raises(ValueError, match="below its infimum 0"):
+        BMRMRegressor(1e-3, loss=Shifted(), penalty=penalty).fit(X, y)
+    loss = Shifted()
+    loss.infimum = -5.0
+    model = BMRMRegressor(1e-3, loss=loss, penalty=penalty, tol=1e-6).fit(X, y)
+    plain = BMRMRegressor(1e-3, loss="absolute_error", penalty=penalty, tol=1e-6)
+    assert model.objective_ + 5.0 == pytest.approx(plain.fit(X, y).objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ([0, 2, 2, 0], "1 does not, and the largest is 2"),
+        ([0.5, 1.0], "non-negative integers"),
+        ([-1, 0], "non-negative integers"),
+        ([[0, 1]], "1 dimensions"),
+    ],
+)
+def test_codes_of_groups(codes, message):
+    with pytest.raises(ValueError, match=message):
+        Groups(codes)
+
+
+def test_pairs_of_preferences():
+    for pairs, message in (
+        ([[0, 1, 2]], "2 columns"),
+        ([[0, -1]], "non-negative integers"),
+        ([0, 1], "2 dimensions"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Preferences(pairs)
+    X, y = regression()
+    with pytest.raises(ValueError, match="row 999, but there are 300 rows"):
+        BMRMRegressor(loss=Preferences([(0, 999)])).fit(X, y)
+    assert BMRMRegressor(loss=Preferences([(0, 1), (2, 3)])).fit(X, y).dual_gap_ >= 0.0
+
+
+@pytest.mark.parametrize("loss", ["ordinal", "paths"])
+def test_starts_where_the_penalty_is_infinite(loss):
+    X, y = regression()
+    y = np.digitize(y, [-2.0, 0.0, 2.0])
+    options = {"loss": "ordinal"}
+    if loss == "paths":
+        paths = Ontology.from_parents([[-1], [-1], [0], [0], [1], [1]])
+        options = {"loss": paths, "fit_intercept": False}
+    model = BMRMClassifier(0.1, warm_start=True, **options).fit(X, y)
+    model.set_params(penalty="entropy").fit(X, y)
+    cold = BMRMClassifier(0.1, penalty="entropy", **options).fit(X, y)
+    assert model.fit(X, y).objective_ == pytest.approx(cold.objective_, rel=2e-3)
+
+
+def test_solvers_of_l1_problems_say_so():
+    for spec in L1_SOLVERS.values():
+        assert spec.supports(Huber(1.0), ElasticNet(3))
