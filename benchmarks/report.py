@@ -5,6 +5,8 @@ python benchmarks/report.py
 
 from __future__ import annotations
 
+import argparse
+
 import bundle
 import common
 import joint_scaling
@@ -56,6 +58,7 @@ FIGURES = {
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     parts = [
         "# Report\n\nAssembled by `python benchmarks/report.py`; what is measured and "
         "how to run it is in [README.md](README.md)."

@@ -1,5 +1,6 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
+from . import losses
 from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
 from .bundle_regression import BMRMRegressor
@@ -32,4 +33,5 @@ __all__ = [
     "PathScoreDisplay",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
+    "losses",
 ]

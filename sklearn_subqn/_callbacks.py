@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = ["CallbackSupportMixin", "FitTask", "ProblemTask", "with_callbacks"]
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand-in without ``set_callbacks``."""
 
-    def with_callbacks(method: Any) -> Any:
+    def _with_callbacks(method: Any) -> Any:
         """Return the method unchanged."""
         return method
+
+
+def with_callbacks(method: _Method) -> _Method:
+    """Return the method with scikit-learn's decorator, and with its type."""
+    decorated: _Method = _with_callbacks(method)
+    return decorated
 
 
 class FitTask:
@@ -43,6 +52,7 @@ class FitTask:
         sample_weight: Any,
     ) -> None:
         self._root = None
+        self._warns = True
         if not getattr(estimator, "_skl_callbacks", None):
             return
         metadata = {"sample_weight": sample_weight}
@@ -58,13 +68,15 @@ class FitTask:
 
     @classmethod
     def silent(cls) -> FitTask:
-        """Return a task that reports nothing."""
-        return cls(None, 0, 0, None, None, None)
+        """Return a task that reports nothing, and leaves warnings to the caller."""
+        task = cls(None, 0, 0, None, None, None)
+        task._warns = False
+        return task
 
     def problem(self, name: str) -> ProblemTask:
         """Begin the task of one problem."""
         if self._root is None:
-            return ProblemTask(None, {})
+            return ProblemTask(None, {}, warns=self._warns)
         # One iterate more than iterations: the starting point.
         context = self._root.subcontext(task_name=name, max_subtasks=self._max_iter + 1)
         return ProblemTask(context, self._arguments)
@@ -78,9 +90,18 @@ class FitTask:
 
 
 class ProblemTask:
-    """The task of one problem, with a subtask per iteration."""
+    """The task of one problem, with a subtask per iteration.
 
-    def __init__(self, context: Any, arguments: dict[str, Any]) -> None:
+    Attributes
+    ----------
+    warns : bool
+        Whether the user is to be told that the tolerance was not reached.
+    """
+
+    def __init__(
+        self, context: Any, arguments: dict[str, Any], *, warns: bool = True
+    ) -> None:
+        self.warns = warns
         self._context = context
         self._arguments = arguments
         if context is not None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,10 +26,14 @@ _Self = TypeVar("_Self", bound="PathCV")
 
 
 class _FoldPath(NamedTuple):
-    """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha."""
+    """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
+
+    ``proven`` tells where the tolerance was reached.
+    """
 
     scores: list[float]
     gaps: list[float]
+    proven: list[bool]
     n_iters: list[int]
     coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 
@@ -95,6 +100,9 @@ class PathCV(LinearClassifier):
         self.alphas_ = alphas
         self.scores_path_ = np.array([path.scores for path in paths])
         self.gaps_path_ = np.array([path.gaps for path in paths])
+        _warn_of_folds(
+            self.gaps_path_, np.array([path.proven for path in paths]), alphas, self.tol
+        )
         best = _best(self.scores_path_.mean(axis=0), alphas)
         self.alpha_ = float(alphas[best])
         if self.refit:
@@ -147,7 +155,7 @@ class PathCV(LinearClassifier):
         if score_weights is not None and not _refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
         model.classes_ = classes
-        path = _FoldPath([], [], [], [])
+        path = _FoldPath([], [], [], [], [])
         for alpha in alphas:
             solutions = problems.solve(float(alpha), FitTask.silent())
             coefficients = problems.coefficients()
@@ -155,10 +163,31 @@ class PathCV(LinearClassifier):
             score = scorer(model, X[test], y[test], **keywords)
             path.scores.append(_checked_score(score))
             path.gaps.append(max(solution.relative_gap for solution in solutions))
+            path.proven.append(all(solution.proven for solution in solutions))
             path.n_iters.append(max(solution.n_iter for solution in solutions))
             if not self.refit:
                 path.coefficients.append(coefficients)
         return path
+
+
+def _warn_of_folds(
+    gaps: npt.NDArray[np.float64],
+    proven: npt.NDArray[np.bool_],
+    alphas: npt.NDArray[np.float64],
+    tol: float,
+) -> None:
+    """Warn once of all fits on folds that did not reach the tolerance."""
+    if proven.all():
+        return
+    fold, place = np.unravel_index(np.argmax(np.where(proven, -1.0, gaps)), gaps.shape)
+    warnings.warn(
+        f"{np.sum(~proven)} of {proven.size} fits on folds did not prove tol={tol:g}; "
+        f"the largest relative gap is {gaps[fold, place]:.1e}, at "
+        f"alpha={alphas[place]:g} on fold {fold} (see gaps_path_). Increase max_iter "
+        "or tol, choose another solver, or scale the features.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
 
 
 def _checked_score(score: Any) -> float:

@@ -93,7 +93,10 @@ class Progress(NamedTuple):
 
 @dataclass
 class Solution:
-    """Parameters, objective and certificate of one fitted problem."""
+    """Parameters, objective and certificate of one fitted problem.
+
+    ``proven`` tells whether the tolerance was reached, or a callback ended the run.
+    """
 
     w: Floats
     objective: float
@@ -103,6 +106,7 @@ class Solution:
     dual: Floats | None
     scores: Floats
     drift: float
+    proven: bool
 
     @property
     def relative_gap(self) -> float:
@@ -336,8 +340,10 @@ def solve(
     gap = max(value - result.lower_bound, 0.0)
     if verbose:
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
-    if result.gap > tol * abs(result.point.value) and result.status != "callback":
-        _warn(label, result, gap, value, tol, max_iter)
+    reached = result.gap <= tol * abs(result.point.value)
+    proven = reached or result.status == "callback"
+    if task.warns and not proven:
+        _warn(label, result, gap, value, tol, max_iter, solver)
     return Solution(
         stored,
         value,
@@ -347,6 +353,7 @@ def solve(
         result.dual,
         point.scores,
         point.drift,
+        proven,
     )
 
 
@@ -420,21 +427,31 @@ def user_level() -> int:
 
 
 def _warn(
-    label: str, result: Result, gap: float, value: float, tol: float, max_iter: int
+    label: str,
+    result: Result,
+    gap: float,
+    value: float,
+    tol: float,
+    max_iter: int,
+    solver: str,
 ) -> None:
+    other = "another solver" if solver == "auto" else "solver='auto'"
+    or_other = "" if solver == "auto" else f", or choose {other}"
     reasons = {
-        "max_iter": (f"reached max_iter={max_iter}", "Increase max_iter or tol"),
+        "max_iter": (
+            f"reached max_iter={max_iter}",
+            f"Increase max_iter or tol{or_other}",
+        ),
         "stalled": (
             "stopped because it no longer made progress",
-            "Increase tol, choose another solver, scale the features, or increase "
-            "alpha",
+            f"Increase tol, choose {other}, scale the features, or increase alpha",
         ),
     }
     reason, advice = reasons.get(
         result.status,
         (
             f"stopped where it found no better point ({result.status})",
-            "Increase tol, choose another solver, or scale the features",
+            f"Increase tol, choose {other}, or scale the features",
         ),
     )
     warnings.warn(

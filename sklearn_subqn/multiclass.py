@@ -104,7 +104,7 @@ class MulticlassHingeClassifier(JointEstimator):
     --------
     SubLBFGSLinearSVC : One class against the rest.
     sklearn.svm.LinearSVC : With ``multi_class="crammer_singer"`` the same loss, without
-        costs, weights or free intercepts, and without a proven gap.
+        label costs or free intercepts, and without a proven gap.
 
     Notes
     -----

@@ -384,9 +384,14 @@ def test_warnings_of_folds_state_the_gap():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)
-    assert {w.category for w in caught} == {ConvergenceWarning}
-    assert "reached max_iter=2" in str(caught[0].message)
-    assert len(caught) == np.count_nonzero(search.gaps_path_ > 1e-3) + 1
+    # One for all folds, one for the refit.
+    assert [w.category for w in caught] == [ConvergenceWarning] * 2
+    gaps = search.gaps_path_
+    place = search.alphas_[np.argmax(gaps.max(axis=0))]
+    message = str(caught[0].message)
+    assert f"{np.count_nonzero(gaps > 1e-3)} of 4 fits on folds" in message
+    assert f"gap is {gaps.max():.1e}, at alpha={place:g} on fold" in message
+    assert "reached max_iter=2" in str(caught[1].message)
     assert search.n_iter_ == 2
 
 

@@ -28,6 +28,9 @@ Derivatives = Callable[[float], tuple[float, float]]
 #: It must exceed the rounding error of scores that are updated along steps.
 TIE_TOLERANCE = 1e-10
 
+# Values may be below their infimum by this share of scores, for rounding.
+_BELOW = 1e-9
+
 # Sums of terms that cancel are off by at most this share of them, or nearly.
 _ROUNDING = 4.0 * float(np.finfo(float).eps)
 
@@ -410,7 +413,8 @@ class FirstOrderLoss(Loss):
         """
         value = self.value(scores, targets, weights)
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
-        if value < self.infimum - _ROUNDING * terms:
+        scale = float(np.abs(scores).max(initial=0.0)) + abs(self.infimum)
+        if value < self.infimum - _BELOW * scale:
             raise ValueError(
                 f"The value {value:g} of {type(self).__name__} is below its infimum "
                 f"{self.infimum:g}; set infimum to a lower bound of all values."
