@@ -290,7 +290,8 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
-        B for "quadratic", symmetric and positive definite.
+        B for "quadratic", symmetric and positive definite; with an ``Ontology`` for the
+        coefficients of all nodes, feature by feature.
     solver : str, default="auto"
         Optimization method.
 
@@ -480,7 +481,7 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must be "
                 "equal for all, and class_weight None."
             )
-        if isinstance(loss, PrecisionAtK | RecallAtK) and loss.k >= len(y):
+        if isinstance(loss, PrecisionAtK) and loss.k >= len(y):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {loss.k}."
             )

@@ -100,7 +100,8 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
     p : float, default=1.5
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
-        B for "quadratic", symmetric and positive definite.
+        B for "quadratic", symmetric and positive definite; with ``metric`` for the
+        coefficients of all columns of y, feature by feature.
     quantile : float, default=0.5
         In (0, 1).
     epsilon : float, default=0.1

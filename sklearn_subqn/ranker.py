@@ -94,8 +94,10 @@ class BMRMRanker(LinearEstimator):
     k : int or None, default=None
         Rank at which measures end, at least 1; ``None`` for all ranks. It holds for
         "ndcg" and for ``score``, and "precision" and "recall" need it.
-    solver : {"ls-bmrm", "bmrm", "bmrm-aggregated"}, default="ls-bmrm"
-        Bundle method: with a line search, without, or with two cuts only.
+    solver : {"ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle", \
+            "trust-region-bundle"}, default="ls-bmrm"
+        Bundle method: with a line search, without, or with two cuts only; the last two
+        stay near the best point, and are there to compare with.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times itself of the
         optimum.
@@ -350,10 +352,8 @@ class BMRMRanker(LinearEstimator):
         y = _checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)
         groups = Groups(_codes(qid, group, len(scores)))
-        gains = np.exp2(y) - 1.0
-        discounts = 1.0 / np.log2(groups.places + 2.0)
-        if self.k is not None:
-            discounts[groups.places >= self.k] = 0.0
+        measure = Ndcg(groups, k=self.k)
+        gains, discounts = measure.gains(y), measure.discounts(groups.places)
         order = groups.sort(-scores)
         shared = groups.means_of_ties(discounts, scores[order])
         total = groups.sums_of_sorted(shared * gains[order])

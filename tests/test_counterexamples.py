@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _problems import binary_objective, gaussian_data, svc_bounds
+from _problems import binary_objective, bisect, gaussian_data, svc_bounds
 from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.direction import descent_direction
 from sklearn_subqn._core.generic import FunctionObjective
-from sklearn_subqn._core.line_search import bisect, exact
+from sklearn_subqn._core.line_search import exact
 from sklearn_subqn._core.quasi_newton import (
     DenseInverseHessian,
     LimitedMemoryInverseHessian,

@@ -6,6 +6,7 @@ from _problems import (
     EXPLORE,
     binary_objective,
     binary_problems,
+    bisect,
     each_loss,
     gaussian_data,
 )
@@ -15,7 +16,6 @@ from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.generic import FunctionObjective
 from sklearn_subqn._core.line_search import (
-    bisect,
     exact,
     minimize_piecewise,
     minimize_smooth,

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.generic import FunctionObjective
+from sklearn_subqn._core.line_search import wolfe
 from sklearn_subqn._core.losses import SquaredHinge
 from sklearn_subqn._core.quasi_newton import (
     DenseInverseHessian,
@@ -288,7 +289,7 @@ def test_last_bound_may_still_prove_convergence():
 
 def test_stationary_point_ends_the_run():
     objective = FunctionObjective(lambda w: 0.5 * w @ w, lambda w: w.copy())
-    solver = bfgs(objective, np.ones(2), DenseInverseHessian(2))
+    solver = bfgs(objective, np.ones(2), DenseInverseHessian(2), search=wolfe)
     result = run(solver, tol=1e-3, max_iter=50)
     assert (result.status, result.n_iter) == ("stationary", 1)
 

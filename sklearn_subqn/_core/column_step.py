@@ -524,6 +524,7 @@ class BlockStep(ByColumns):
             coef,
             self._l1,
             self._l2,
+            # Views, of which the kernel writes to the last.
             gradient[self._m :].ravel(),
             self._bounds[self._m :].ravel(),
             v[self._m :].ravel(),

@@ -101,7 +101,7 @@ class Columns:
             yield slice(start, start + n_rows)
 
     def adjoint(self, dual: Floats) -> Floats:
-        """Return the product of the transpose with u of shape (n,), in float64."""
+        """Return the product of the transpose with u of shape (n,), as float64."""
         if self.sparse:
             return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)

@@ -248,6 +248,8 @@ class Design:
     def rows_and(self, rows: Rows, further: Floats) -> Design:
         """Return the design of some of the rows and further ones, rounded as X is.
 
+        For one score per row.
+
         Parameters
         ----------
         rows : ndarray of int

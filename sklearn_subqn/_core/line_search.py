@@ -439,29 +439,3 @@ def wolfe(
             return step
         step = 0.5 * (low + high) if high < np.inf else 2.0 * step
     return np.inf if high == np.inf else low
-
-
-def bisect(line: HasSlope, first: float = 1.0, max_doublings: int = 200) -> float:
-    """Return the minimizer on a line of which only right-hand slopes are known.
-
-    The step is doubled until the slope is non-negative, then the bracket is halved
-    until its ends are neighboring numbers. Returns ``inf`` where no minimizer lies
-    within ``first * 2**max_doublings``.
-    """
-    if line.slope(0.0) >= 0.0:
-        return 0.0
-    low, high = 0.0, first
-    for _ in range(max_doublings):
-        if line.slope(high) >= 0.0:
-            break
-        low, high = high, 2.0 * high
-    else:
-        return np.inf
-    while True:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        if line.slope(middle) >= 0.0:
-            high = middle
-        else:
-            low = middle

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..losses._base import Floats
-from ..quasi_newton import Pair
+from ..quasi_newton import Pair, tells_curvature
 from ._base import Batch, check_finite
 
 
@@ -32,8 +30,4 @@ def consistent_pair(
 
 def pair_of(dw: Floats, dg: Floats) -> Pair | None:
     """Return the pair, or None if its curvature is not positive or underflows."""
-    curvature = float(dw @ dg)
-    tiny = np.finfo(np.float64).tiny
-    if not (curvature > tiny and float(dg @ dg) > tiny):
-        return None
-    return Pair(dw, dg, curvature)
+    return Pair(dw, dg, float(dw @ dg)) if tells_curvature(dw, dg) else None

@@ -22,6 +22,9 @@ from .run import Iterate, Solver
 # text-like data, where directions are rough.
 _INNER_SHARE, _INNER_SHARE_ROUGH = 0.6, 0.2
 
+# Limit on the Newton steps between two changes of center.
+_MAX_INNER = 20
+
 # Accuracy of Newton directions by conjugate gradients, and limit on their iterations.
 _CG_ACCURACY, _CG_LIMIT = 0.3, 30
 
@@ -42,7 +45,6 @@ def alm(
     *,
     dual: Floats | None = None,
     width: float | None = None,
-    max_inner: int = 20,
 ) -> Solver:
     """Yield the iterates of the proximal method of multipliers.
 
@@ -59,8 +61,6 @@ def alm(
         Width of the first envelope in units of scores. The default is 0.3 units of the
         loss, and 3 where features outnumber rows: there conjugate gradients profit from
         a smoother problem. For several scores per row it is 1 or 10.
-    max_inner : int
-        Limit on the Newton steps between two changes of center.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def alm(
             square = float(g @ g) / (2.0 * objective.alpha)
             if n_inner and square <= inner_share * (best - bound):
                 break
-            if n_inner >= max_inner:
+            if n_inner >= _MAX_INNER:
                 break
             line, step = newton_step(point)
             if not step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..line_search import settle, wolfe
+from ..line_search import settle
 from ..losses._base import Floats
 from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver
@@ -16,7 +16,7 @@ def bfgs(
     w: Floats,
     hessian: InverseHessian,
     *,
-    search: Callable[[Any], float] = wolfe,
+    search: Callable[[Any], float],
 ) -> Solver:
     """Yield the iterates of BFGS (Alg. 2.1) or, with limited memory, L-BFGS (Alg. 2.2).
 

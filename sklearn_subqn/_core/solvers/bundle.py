@@ -19,7 +19,7 @@ from .run import Iterate, Solver
 # A cut is taken this far from the best point towards the minimizer of the model. The
 # source writes 0.9, which Franc and Sonnenburg (2008) have as the share of the best
 # point. Smaller shares take fewer iterations on dense data, larger ones on text.
-THETA = 0.2
+_THETA = 0.2
 
 # Up to this size of all cuts, as a share of X, the best points give cuts as well.
 _BOTH_CUTS = 0.25
@@ -75,7 +75,6 @@ def ls_bmrm(
     *,
     size: int | None = None,
     patience: int | None = 10,
-    theta: float = THETA,
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
 
@@ -88,9 +87,6 @@ def ls_bmrm(
     ----------
     objective, w, size, patience
         As in ``bmrm``.
-    theta : float
-        Where the next cut is taken, in (0, 1]: 0 is the best point, 1 the minimizer of
-        the model.
 
     Returns
     -------
@@ -112,7 +108,7 @@ def ls_bmrm(
             if model.cuts.normals.nbytes <= _BOTH_CUTS * objective.design.nbytes:
                 model.add(best.cut)
         yield Iterate(best, None, model.lower_bound, "ls-bmrm", best.dual)
-        between = settle(_cut_point(best, line.point(1.0), theta, highest))
+        between = settle(_cut_point(best, line.point(1.0), highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.
         if between.value < best.value:
@@ -139,12 +135,12 @@ def following(line: Line) -> Line:
     return Line(line.start, np.append(line.p[:n], change), line.dscores + change)
 
 
-def _cut_point(best: Point, end: Point, theta: float, highest: float) -> Point:
+def _cut_point(best: Point, end: Point, highest: float) -> Point:
     """Return (1 - theta) * best + theta * end.
 
     For steep losses theta is divided until no higher than ``highest``.
     """
-    line = best.towards(end)
+    line, theta = best.towards(end), _THETA
     point = line.point(theta)
     if best.objective.loss.steep:
         while point.value > highest:

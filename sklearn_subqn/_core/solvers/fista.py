@@ -58,13 +58,12 @@ def fista(objective: Objective, w: Floats) -> Solver:
 def _proximal_step(point: Point, step: float) -> tuple[Point, float] | None:
     """Return the proximal gradient step whose quadratic upper bound holds."""
     o = point.objective
-    risk = o.loss.value(point.scores, o.targets, o.weights)
     for _ in range(100):
         w = o.elastic_net.prox(point.w - step * point.risk_gradient, step * o.alpha)
         new = o.at(w)
         dw = w - point.w
-        bound = risk + float(point.risk_gradient @ dw) + float(dw @ dw) / (2.0 * step)
-        if o.loss.value(new.scores, o.targets, o.weights) <= bound:
+        rise = float(point.risk_gradient @ dw) + float(dw @ dw) / (2.0 * step)
+        if new.risk <= point.risk + rise:
             return new, step
         step *= 0.5
     return None

@@ -10,10 +10,12 @@ from ..newton import is_short, is_wide, newton_direction
 from ..objective import Objective
 from .run import Iterate, Solver
 
+# Accuracy of directions by conjugate gradients, and limit on their iterations, where
+# the matrix is not factorized.
+_CG_ACCURACY, _CG_LIMIT = 0.1, 100
 
-def newton(
-    objective: Objective, w: Floats, *, cg_rtol: float = 0.1, cg_max_iter: int = 100
-) -> Solver:
+
+def newton(objective: Objective, w: Floats) -> Solver:
     """Yield the iterates of Newton's method with an exact line search.
 
     Once differentiable, piecewise quadratic losses have a generalized Hessian; where
@@ -25,9 +27,6 @@ def newton(
         Its loss is smooth and has second derivatives, or generalized ones.
     w : ndarray of shape (q,)
         Starting point.
-    cg_rtol, cg_max_iter : float, int
-        Accuracy of directions by conjugate gradients, where the matrix is not
-        factorized.
 
     Returns
     -------
@@ -38,7 +37,7 @@ def newton(
     while True:
         level = point if settling else settle(point)
         yield Iterate(level, level.cut, level.lower_bound, "newton")
-        p = newton_direction(point, rtol=cg_rtol, max_iter=cg_max_iter)
+        p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=_CG_LIMIT)
         line = point.along(p)
         step = exact(line)
         if not 0.0 < step < np.inf:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,6 @@ _BOUND_INTERVAL = 10
 # A run has stalled if over this many iterations neither the objective fell nor the
 # bound rose by a tenth of what the tolerance asks for.
 _STALL_WINDOW = 100
-
-
-class IteratePoint(Protocol):
-    """What the driver asks of a solver's points."""
-
-    w: Floats
-
-    @property
-    def value(self) -> float: ...
 
 
 class Iterate(NamedTuple):
@@ -100,7 +91,7 @@ class History:
         The best lower bound so far, -inf before there is one.
     passes : list of float
         Products with X or its transpose so far, products with some rows counted by
-        their share.
+        their share. What models of columns take is not counted.
     seconds : list of float
         Wall-clock time since the start.
     phase : list of str

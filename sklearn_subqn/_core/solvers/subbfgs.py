@@ -11,6 +11,9 @@ from ..losses._base import Floats
 from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver
 
+# The safeguard h > 0 on <dw, dg> / <dg, dg> (line 14).
+_LEAST_CURVATURE = 1e-8
+
 
 def subbfgs(
     objective: Any,
@@ -19,7 +22,6 @@ def subbfgs(
     *,
     direction_tol: float = 1e-5,
     direction_max_iter: int = 100,
-    min_curvature_ratio: float = 1e-8,
     search: Callable[[Any], float] = exact,
 ) -> Solver:
     """Yield the iterates of subBFGS or, with a limited-memory B, of subLBFGS (3.2.5).
@@ -36,8 +38,6 @@ def subbfgs(
         Tolerance epsilon and limit k_max of the search for a descent direction.
         The tolerance is relative to the objective, which the source takes to be of
         size one.
-    min_curvature_ratio : float
-        The safeguard h > 0 on <dw, dg> / <dg, dg> (line 14).
     search : callable
         Line search, from a line to a step size.
 
@@ -83,7 +83,7 @@ def subbfgs(
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:
-            shift = max(0.0, min_curvature_ratio - float(dw @ dg) / square)
+            shift = max(0.0, _LEAST_CURVATURE - float(dw @ dg) / square)
             if shift > 0.0:
                 dw += shift * dg
         if tells_curvature(dw, dg):

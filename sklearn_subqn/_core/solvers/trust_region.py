@@ -15,9 +15,11 @@ from .run import Iterate, Solver
 _POOR, _GOOD = 0.25, 0.75
 
 
-def trust_region(
-    objective: Objective, w: Floats, *, cg_rtol: float = 0.1, cg_max_iter: int = 100
-) -> Solver:
+# Accuracy of steps by conjugate gradients, and limit on their iterations.
+_CG_ACCURACY, _CG_LIMIT = 0.1, 100
+
+
+def trust_region(objective: Objective, w: Floats) -> Solver:
     """Yield the iterates of Newton's method with steps bounded by a trust region.
 
     The quadratic model is minimized within the region by conjugate gradients, which
@@ -31,8 +33,6 @@ def trust_region(
         Its loss is smooth and has second derivatives, or generalized ones.
     w : ndarray of shape (q,)
         Starting point.
-    cg_rtol, cg_max_iter : float, int
-        Accuracy of the steps.
 
     Returns
     -------
@@ -55,8 +55,8 @@ def trust_region(
             p = conjugate_gradients(
                 hessian,
                 -g,
-                rtol=cg_rtol,
-                max_iter=cg_max_iter,
+                rtol=_CG_ACCURACY,
+                max_iter=_CG_LIMIT,
                 diagonal=diagonal,
                 radius=radius,
             )
