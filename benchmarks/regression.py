@@ -4,7 +4,8 @@ python benchmarks/regression.py
 
 Quantile regression on generated data of 50 features: ours to a proven 1e-3 at all
 sizes, QuantileRegressor (highs) at those it can do, and from these by a power law the
-seconds at the largest. Then each loss with the estimators of scikit-learn and
+seconds at the largest. Then quantile regression with an L1 penalty, the same objective
+for both, where five features matter. Then each loss with the estimators of scikit-learn and
 statsmodels that have it. Each comes with a ladder of settings; what counts is the
 quickest one whose mean loss is within 1e-3 of the smallest that any method found, or
 the one with the smallest loss. SGDRegressor has no quantile loss but that of the
@@ -50,6 +51,9 @@ SGD_RATES: list[dict[str, Any]] = [
     {},
     *({"learning_rate": "invscaling", "eta0": eta} for eta in (0.01, 0.1, 1.0)),
 ]
+#: Rows, features and alphas of the L1 penalty.
+SHAPES = ((2000, 50), (10000, 50), (2000, 500), (500, 2000))
+L1_ALPHAS = (1e-1, 1e-2, 1e-3)
 SVR_ALPHAS = (ALPHA, 1e-4, 1e-3)
 SVR_ITERATIONS = (1, 10, 100)
 
@@ -94,6 +98,34 @@ def quantile(args: Any, results: common.Results) -> None:
             row["extrapolated"] = float(np.exp(constant) * n**power)
         results.add(f"quantile | {n}", **row)
         print(row, flush=True)
+
+
+def sparse(args: Any, results: common.Results) -> None:
+    for n, d in SHAPES:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(n, d))
+        y = X[:, :5].sum(axis=1) + 3.0 + rng.standard_t(3, size=n)
+        for alpha in L1_ALPHAS:
+            options = {"quantile": QUANTILE, "alpha": alpha}
+            model = BMRMRegressor(loss="quantile", penalty="l1", **options)
+            seconds, model = min(
+                (fitted(model, X, y) for _ in range(args.repeats)),
+                key=lambda run: run[0],
+            )
+            peer_seconds, peer = fitted(QuantileRegressor(**options), X, y)
+            loss = mean_pinball_loss(y, peer.predict(X), alpha=QUANTILE)
+            row = {
+                "shape": f"{n} x {d}",
+                "alpha": alpha,
+                "seconds": seconds,
+                "gap": model.dual_gap_ / model.objective_,
+                "nonzero": int(np.count_nonzero(model.coef_)),
+                "objective": model.objective_,
+                "peer": peer_seconds,
+                "peer_objective": loss + alpha * float(np.abs(peer.coef_).sum()),
+            }
+            results.add(f"l1 | {n} x {d} | {alpha:g}", **row)
+            print(row, flush=True)
 
 
 def sgd_ladder(estimator: type, **options: Any) -> list[Any]:
@@ -310,6 +342,31 @@ def render(results: dict[str, Any]) -> str:
     if powers:
         text += f"; its seconds grow like the power {powers[-1]:.2f} of the rows"
     text += ".\n\n" + common.markdown_table(header, table)
+    header = ["rows x features", "alpha", "nonzero", "ours, s", "proven gap"]
+    header += [
+        "objective",
+        "QuantileRegressor, s",
+        "its objective",
+        "ours / its seconds",
+    ]
+    table = [
+        [
+            row["shape"],
+            f"{row['alpha']:g}",
+            str(row["nonzero"]),
+            f"{row['seconds']:.3f}",
+            f"{row['gap']:.1e}",
+            f"{row['objective']:.5f}",
+            f"{row['peer']:.3g}",
+            f"{row['peer_objective']:.5f}",
+            f"{row['seconds'] / row['peer']:.2f}",
+        ]
+        for row in results["rows"]
+        if "shape" in row
+    ]
+    if table:
+        text += f"\n\nQuantile {QUANTILE:g} with an L1 penalty, ours to 1e-3:\n\n"
+        text += common.markdown_table(header, table)
     others = [row for row in results["rows"] if "method" in row]
     table = [
         [
@@ -342,7 +399,10 @@ def main() -> None:
     p.add_argument("--n", type=int, default=100000, help="rows for the other losses")
     p.add_argument("--repeats", type=int, default=3)
     p.add_argument(
-        "--parts", nargs="+", default=["sizes", "losses"], choices=["sizes", "losses"]
+        "--parts",
+        nargs="+",
+        default=["sizes", "l1", "losses"],
+        choices=["sizes", "l1", "losses"],
     )
     p.add_argument("--losses", nargs="+", metavar="LOSS", help="default: all")
     p.add_argument("--fresh", action="store_true", help="drop all known rows")
@@ -352,6 +412,8 @@ def main() -> None:
     with threadpool_limits(1):
         if "sizes" in args.parts:
             quantile(args, results)
+        if "l1" in args.parts:
+            sparse(args, results)
         if "losses" in args.parts:
             peers(args, results)
     common.write_markdown(NAME, render)
