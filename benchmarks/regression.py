@@ -5,8 +5,8 @@ python benchmarks/regression.py
 Quantile regression on generated data of 50 features: ours to a proven 1e-3 at all
 sizes, QuantileRegressor (highs) at those it can do, and from these by a power law the
 seconds at the largest. Then quantile regression with an L1 penalty, the same objective
-for both, where five features matter. Then each loss with the estimators of scikit-learn and
-statsmodels that have it. Each comes with a ladder of settings; what counts is the
+for both, where five features matter. Then each loss with the estimators of scikit-learn
+and statsmodels that have it. Each comes with a ladder of settings; what counts is the
 quickest one whose mean loss is within 1e-3 of the smallest that any method found, or
 the one with the smallest loss. SGDRegressor has no quantile loss but that of the
 median: an insensitive one with epsilon = 0. LinearSVR's ladder has stronger penalties,
