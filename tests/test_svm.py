@@ -747,7 +747,7 @@ def test_convergence_warning_where_no_progress_is_made():
         model = SubLBFGSLinearSVC(solver="sublbfgs", tol=0.0).fit(X, y)
     assert model.n_iter_ < model.max_iter
     assert_gap_is_stated(caught, model)
-    assert "Increase tol, choose another solver" in str(caught[0].message)
+    assert "Increase tol, choose solver='auto'" in str(caught[0].message)
 
 
 # Failed fits
