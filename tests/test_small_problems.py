@@ -77,7 +77,7 @@ def test_multiclass(fit_intercept, first):
 @pytest.mark.parametrize("threshold", [False, True])
 @pytest.mark.parametrize("first", [0, 100])
 def test_multilabel(fit_intercept, threshold, first):
-    for seed in range(first, first + 50):
+    for seed in range(first, first + 25):
         X, y, alpha = small(seed)
         Y = np.random.default_rng(seed).random((len(y), 3)) < 0.4
         model = MultilabelHingeClassifier(

@@ -43,7 +43,7 @@ def regression(n, d, seed=0):
 @pytest.mark.parametrize("shape", [(150, 8), (40, 120)])
 @pytest.mark.parametrize("alpha", [0.1, 1e-2, 1e-4])
 @pytest.mark.parametrize(
-    "loss", [Quantile(0.8), EpsilonInsensitive(0.5), Quantile(0.5)], ids=lambda x: None
+    "loss", [Quantile(0.8), EpsilonInsensitive(0.5)], ids=["quantile", "insensitive"]
 )
 def test_optimum_of_a_linear_program(loss, alpha, shape, fit_intercept):
     X, y = regression(*shape)
