@@ -185,3 +185,13 @@ def test_level_duals_are_dual_points(loss):
     assert level.sum() == pytest.approx(0.0, abs=1e-15)
     assert loss.feasible(level, targets, weights).all()
     assert not loss.feasible(-2.0 * dual - weights, targets, weights).all()
+
+
+def test_cuts_of_features_in_large_units():
+    # Where the conjugate is flat first steps are 1e-16 long.
+    X, y = regression(300, 3)
+    X *= [1e4, 1.0, 1e6]
+    options = {"loss": "absolute_error", "penalty": "elasticnet", "tol": 1e-2}
+    cuts = BMRMRegressor(solver="ls-bmrm", **options).fit(X, y)
+    assert cuts.coef_.any()
+    assert cuts.dual_gap_ <= 1e-2 * cuts.objective_

@@ -17,6 +17,10 @@ from .simplex_qp import minimize_on_simplex
 _MAX_NEWTON = 200
 _NEWTON_TOLERANCE = 1e-14
 
+# Steps are halved so often at most: where the conjugate is flat at first, as that of
+# the elastic net, and features are in large units, they have to be very short.
+_MAX_HALVINGS = 400
+
 # The linear program gains so many columns at a time, at least.
 _NEW_COLUMNS = 50
 
@@ -234,7 +238,7 @@ class SmoothModel(CutModel):
             if not rise > _NEWTON_TOLERANCE * abs(value):
                 break
             size = 1.0
-            for _ in range(40):
+            for _ in range(_MAX_HALVINGS):
                 trial = x + size * step
                 v = trial @ A / -o.alpha
                 risen = self._dual(v, trial) - value
