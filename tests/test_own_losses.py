@@ -91,11 +91,11 @@ class Shifted(FirstOrderLoss):
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
-@pytest.mark.parametrize("loss", [Kinked(), Enveloped(), Smooth()], ids=repr)
-def test_methods_of_the_user_guide_are_enough(loss, penalty):
+@pytest.mark.parametrize("kind", [Kinked, Enveloped, Smooth])
+def test_methods_of_the_user_guide_are_enough(kind, penalty):
     X, y = regression()
-    own = BMRMRegressor(1e-2, loss=loss, penalty=penalty, tol=1e-6).fit(X, y)
-    same = BMRMRegressor(1e-2, loss=loss._same, penalty=penalty, tol=1e-6).fit(X, y)
+    own = BMRMRegressor(1e-2, loss=kind(), penalty=penalty, tol=1e-6).fit(X, y)
+    same = BMRMRegressor(1e-2, loss=kind._same, penalty=penalty, tol=1e-6).fit(X, y)
     assert own.dual_gap_ <= 1e-6 * own.objective_
     assert own.objective_ == pytest.approx(same.objective_, rel=2e-6)
 
