@@ -334,6 +334,10 @@ class Results:
         if known and not fresh:
             self._rows = {row["key"]: row for row in known["rows"]}
 
+    def get(self, key: str, field: str, default: Any) -> Any:
+        """Return a field of the row with a key, or ``default`` where there is none."""
+        return self._rows.get(key, {}).get(field, default)
+
     def add(self, key: str, **row: Any) -> None:
         """Store a row in place of the one with the same key, if any."""
         now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())

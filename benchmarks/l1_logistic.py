@@ -327,7 +327,8 @@ def measure(
         if fit is not None:
             seconds["ours"][f"{gap:g}"] = fit[1]
     compiling: dict[str, float] = {}
-    closest: tuple[float, str] = np.inf, ""
+    key = f"{data.name} | {alpha:g}"
+    closest = tuple(results.get(key, "closest_peer", (np.inf, "")))
     for name, (ladder, fit) in peers(X, y, alpha, compiling).items():
         if chosen and name not in chosen:
             continue
@@ -348,7 +349,7 @@ def measure(
             if spent > limit or excess <= AGREEMENT:
                 break
     results.add(
-        f"{data.name} | {alpha:g}",
+        key,
         data=data.name,
         alpha=alpha,
         chosen=label,

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from sklearn_subqn._core import design as design_module
 from sklearn_subqn._core.columns import Columns
-from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.design import Design, InPlace
 
 
 @pytest.fixture(autouse=True)
@@ -144,6 +144,55 @@ def test_weighted_products_of_columns(container, n_threads, fit_intercept, monke
     assert_allclose(design.gram(weights), expected, atol=1e-13)
     assert_allclose(design.squared_adjoint(weights), np.diag(expected), atol=1e-13)
     assert design.passes == 2.0
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_of_sparse_data(dtype, n_threads):
+    rng = np.random.default_rng(2)
+    # The third column holds most entries, and the last two none.
+    X = (sparse_data() * ([1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0])).astype(dtype)
+    X[:, 2] = rng.normal(size=23)
+    design = Design(sparse.csr_array(X), fit_intercept=False, n_threads=n_threads)
+    by_columns = design.by_columns
+    assert by_columns.has_canonical_format
+    assert_array_equal(by_columns.toarray(), X)
+    w = rng.normal(size=7) * (np.arange(7) != 3)
+    assert_allclose(design.forward(w), X @ w, atol=1e-6)
+
+    which, scales, kept = np.array([1, 2, 4, 6]), rng.random(23), rng.random(23) < 0.7
+    columns = Columns(design, which)
+    arrays, (squares, lost) = columns.scaled(scales, kept)
+    indptr, indices, values = arrays
+    expected = scales[:, np.newaxis] * X[:, which]
+    shape = int(kept.sum()), 4
+    assert indptr.dtype == indices.dtype == design.X.indices.dtype
+    made = sparse.csc_array((values, indices, indptr), shape).toarray()
+    assert_allclose(made, expected[kept], rtol=1e-6)
+    assert_allclose(squares, (expected[kept] ** 2).sum(axis=0), rtol=1e-6)
+    assert_allclose(lost, (expected[~kept] ** 2).sum(axis=0), atol=1e-6)
+
+    some, x, y = np.array([0, 2, 3]), rng.normal(size=3), rng.normal(size=shape[0])
+    in_place = InPlace(design, arrays, some, shape[0])
+    assert_allclose(in_place.forward(x), made[:, some] @ x, atol=1e-12)
+    assert_allclose(in_place.adjoint(y), made[:, some].T @ y, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_products_of_some_columns(container, n_threads, monkeypatch):
+    # Blocks of a few rows.
+    monkeypatch.setattr("sklearn_subqn._core.columns.BLOCK_BYTES", 100)
+    X, which = sparse_data(), np.array([0, 2, 5])
+    design = Design(CONTAINERS[container](X), fit_intercept=False, n_threads=n_threads)
+    columns, weights = Columns(design, which), np.random.default_rng(4).random(23)
+    A = X[:, which]
+    mean = weights @ A / weights.sum()
+    assert_allclose(columns.gram(weights, np.zeros(3)), (A.T * weights) @ A, atol=1e-13)
+    less = A - mean
+    assert_allclose(columns.gram(weights, mean), (less.T * weights) @ less, atol=1e-13)
+    if not design.is_sparse:
+        assert_allclose(columns.forward(np.arange(3.0)), A @ np.arange(3.0), atol=1e-13)
 
 
 def test_products_of_columns_cost_the_rows_that_are_used():

@@ -60,9 +60,13 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     own = rows.indptr.astype(index), rows.indices.astype(index), rows.data
     products.multiply(*own, w, scores)
     assert_allclose(scores, X.astype(float) @ w, rtol=1e-12)
-    turned = [np.empty_like(array) for array in arrays]
-    products.to_columns(*own, *turned)
-    for one, other in zip(turned, arrays, strict=True):
+    counts = np.zeros(m, index)
+    products.count(own[1], counts)
+    ends = counts.cumsum(dtype=index)
+    assert_array_equal(ends, arrays[0][1:])
+    turned = [np.empty_like(array) for array in arrays[1:]]
+    products.to_columns(*own, 0, ends, *turned)
+    for one, other in zip((ends, *turned), (arrays[0][:-1], *arrays[1:]), strict=True):
         assert_array_equal(one, other)
     return v, worst
 
@@ -408,10 +412,10 @@ def test_kernels_refuse_arrays_of_different_lengths():
     with pytest.raises(ValueError, match="differ in length"):
         products.multiply_columns(*arrays, long, short)
     with pytest.raises(ValueError, match="differ in length"):
-        products.to_columns(*arrays[:3], *arrays[:2], short)
-    narrow = np.empty(3, columns.indptr.dtype)
+        products.to_columns(*arrays[:3], 0, arrays[0], arrays[1], short)
+    narrow = np.zeros(2, columns.indptr.dtype)
     with pytest.raises(ValueError, match="column 2 is none of 2"):
-        products.to_columns(*arrays[:3], narrow, *arrays[1:3])
+        products.count(arrays[1], narrow)
     none = np.empty(0)
     good = [wide, long, wide, wide.copy(), wide, wide, wide.copy()]
     for j, bad in ((0, out), (1, short), (2, square), (4, out), (5, square), (6, out)):

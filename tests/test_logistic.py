@@ -464,11 +464,27 @@ def test_warm_start():
     assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-7)
 
 
-def test_threads_make_no_difference():
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_threads_make_no_difference(container, monkeypatch):
+    monkeypatch.setattr("sklearn_subqn._core.design._PART_SIZE", 1000)
     X, y = data(20_000, 12)
-    one = L1LogisticOWLQN(alpha=0.01, tol=1e-8).fit(X, y)
-    two = L1LogisticOWLQN(alpha=0.01, tol=1e-8, n_jobs=2).fit(X, y)
-    assert one.objective_ == pytest.approx(two.objective_, rel=1e-7)
+    X = container(X)
+    one, two = (
+        L1LogisticOWLQN(alpha=0.01, tol=1e-8, n_jobs=n).fit(X, y) for n in (1, 2)
+    )
+    assert one.objective_ == pytest.approx(two.objective_, rel=1e-12)
+    assert_allclose(one.coef_, two.coef_, atol=1e-9)
+
+
+def test_threads_make_no_difference_on_text(monkeypatch):
+    monkeypatch.setattr("sklearn_subqn._core.design._PART_SIZE", 100)
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((600, 2000), density=0.01, format="csr", rng=rng)
+    y = X @ rng.normal(size=2000) > 0.0
+    fits = [L1LogisticOWLQN(1e-3, tol=1e-8, n_jobs=n).fit(X, y) for n in (1, 2, 2)]
+    one, two, again = fits
+    assert one.objective_ == pytest.approx(two.objective_, rel=1e-12)
+    assert_array_equal(two.coef_, again.coef_)
 
 
 @pytest.mark.parametrize(

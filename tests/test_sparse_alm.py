@@ -72,7 +72,8 @@ def test_many_more_features_than_rows():
     assert model.dual_gap_ <= 1e-3 * model.objective_
     # Cuts took some three hundred, each with a linear program of hundreds of columns.
     assert model.n_iter_ < 80
-    assert np.count_nonzero(model.coef_) < 200
+    # A minimizer has at most as many nonzero coefficients as there are rows.
+    assert np.count_nonzero(model.coef_) < 210
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .columns import Columns
+from .design import InPlace
 from .kernels import coordinate_descent, products
 from .losses._base import Curvature, Floats, Mask, Rows
 
@@ -34,23 +35,6 @@ class LinearMap(Protocol):
     def forward(self, x: Floats) -> Floats: ...
 
     def adjoint(self, y: Floats) -> Floats: ...
-
-
-class InPlace:
-    """Some columns of a matrix given by the arrays of the CSC format."""
-
-    def __init__(self, arrays: tuple[Any, Any, Any], which: Rows, n_rows: int) -> None:
-        self._arrays, self._which, self._n_rows = arrays, which, n_rows
-
-    def forward(self, x: Floats) -> Floats:
-        z = np.zeros(self._n_rows)
-        products.add_columns(*self._arrays, self._which, x, z)
-        return z
-
-    def adjoint(self, y: Floats) -> Floats:
-        out = np.empty(len(self._which))
-        products.multiply_columns(*self._arrays, self._which, y, out)
-        return out
 
 
 class Copied:
@@ -394,6 +378,7 @@ class ColumnStep(ByColumns):
         n_free: int,
     ) -> None:
         roots = np.sqrt(h)
+        self._design = columns.design
         self._n_rows = len(h)
         self._likely = needed
         self._kept = without_smallest(h, negligible)
@@ -447,7 +432,7 @@ class ColumnStep(ByColumns):
         return super()._face(np.flatnonzero(inside))
 
     def _take(self, which: Rows) -> InPlace:
-        return InPlace(self._arrays, which, len(self._roots))
+        return InPlace(self._design, self._arrays, which, len(self._roots))
 
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
         """Return them times √h, as the columns are."""

@@ -6,7 +6,7 @@ The only file that knows intercept columns, row blocks and threads, and, beside
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -85,6 +85,8 @@ class Design:
         then b of shape (k,).
     n_coef : int
         Number d * k of entries of w that are not intercepts.
+    row_slices : list of slice
+        The rows of each thread.
     passes : float
         Products with X or its transpose so far; products with some of the rows count
         by their share of the stored entries.
@@ -118,8 +120,8 @@ class Design:
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
         n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
         bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
-        self._bounds = list(pairwise(bounds))
-        self._parts = [list(self._blocks(a, b)) for a, b in self._bounds]
+        self.row_slices = [slice(*pair) for pair in pairwise(bounds)]
+        self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -165,16 +167,15 @@ class Design:
         Once X is known by columns, those in which w vanishes take no part.
         """
         coef, intercept = self.split(w)
-        if "by_columns" in vars(self) and coef.ndim == 1 and len(self._parts) == 1:
+        if "by_columns" in vars(self) and coef.ndim == 1:
             columns = np.flatnonzero(coef)
             share = self._share_of(columns)
             if share <= _COLUMNS_SHARE:
                 self.passes += share
-                scores = np.full(self.n_rows, float(intercept))
                 X = self.by_columns
                 arrays = X.indptr, X.indices, X.data
-                products.add_columns(*arrays, columns, coef[columns], scores)
-                return scores
+                used = InPlace(self, arrays, columns, self.n_rows)
+                return used.forward(coef[columns]) + intercept
         self.passes += 1.0
         scores = np.empty((self.n_rows, *coef.shape[1:]))
 
@@ -186,7 +187,7 @@ class Design:
                 else:
                     scores[start:stop] = self._float64(block) @ coef
 
-        self._each(multiply, self._parts)
+        self.each(multiply, self._parts)
         if self.fit_intercept:
             scores += intercept
         return scores
@@ -299,12 +300,12 @@ class Design:
         used = np.count_nonzero(weights) if self.multiplies_pairs else self.n_rows
         self.passes += used / max(self.n_rows, 1)
 
-        def multiply(bounds: tuple[int, int]) -> Floats:
+        def multiply(rows: slice) -> Floats:
             total = np.zeros((q, q))
-            add(total, _row_view(self.X, *bounds), weights[slice(*bounds)])
+            add(total, row_view(self.X, rows), weights[rows])
             return total
 
-        half = sum(self._each(multiply, self._bounds))
+        half = sum(self.each(multiply, self.row_slices))
         return half + half.T
 
     def row_gram(self, rows: Rows) -> Floats:
@@ -387,7 +388,7 @@ class Design:
             return diagonal
 
         diagonal = np.zeros(self.n_params)
-        diagonal[: self.n_coef] = sum(self._each(multiply, self._parts)).ravel()
+        diagonal[: self.n_coef] = sum(self.each(multiply, self._parts)).ravel()
         if self.fit_intercept:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
@@ -453,9 +454,23 @@ class Design:
     def by_columns(self) -> Any:
         """The columns of a sparse X one after the other (CSC)."""
         X = self.X
-        indptr = np.empty(self.n_features + 1, X.indptr.dtype)
+        parts = [row_view(X, rows) for rows in self.row_slices]
+        counts = np.zeros((len(parts), self.n_features), X.indptr.dtype)
+        numbers = range(len(parts))
+        self.each(lambda i: products.count(parts[i].indices, counts[i]), numbers)
+        # Where the entries of each part end in each column.
+        ends = counts.cumsum(axis=0, dtype=counts.dtype)
+        indptr = np.zeros(self.n_features + 1, counts.dtype)
+        np.cumsum(ends[-1], out=indptr[1:])
+        ends += indptr[:-1]
         indices, data = np.empty_like(X.indices), np.empty_like(X.data)
-        products.to_columns(X.indptr, X.indices, X.data, indptr, indices, data)
+
+        def write(i: int) -> None:
+            arrays = parts[i].indptr, parts[i].indices, parts[i].data
+            first = self.row_slices[i].start
+            products.to_columns(*arrays, first, ends[i], indices, data)
+
+        self.each(write, numbers)
         columns = sparse.csc_array((data, indices, indptr), shape=X.shape)
         columns.sum_duplicates()
         return columns
@@ -486,6 +501,19 @@ class Design:
         return sparse.issparse(self.X) and self.row_size < share * self.n_features
 
     def _adjoint(self, dual: Floats) -> Floats:
+        v = np.empty(self.n_params)
+        v[: self.n_coef] = self._products_of_columns(dual).ravel()
+        if self.fit_intercept:
+            v[self.n_coef :] = dual.sum(axis=0)
+        return v
+
+    def _products_of_columns(self, dual: Floats) -> Floats:
+        if "by_columns" in vars(self) and dual.ndim == 1:
+            X = self.by_columns
+            arrays = X.indptr, X.indices, X.data
+            columns = np.arange(self.n_features)
+            return InPlace(self, arrays, columns, self.n_rows).adjoint(dual)
+
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
@@ -496,33 +524,82 @@ class Design:
                     product += self._float64(block).T @ dual[start:stop]
             return product
 
-        v = np.empty(self.n_params)
-        v[: self.n_coef] = sum(self._each(multiply, self._parts)).ravel()
-        if self.fit_intercept:
-            v[self.n_coef :] = dual.sum(axis=0)
-        return v
+        return np.asarray(sum(self.each(multiply, self._parts)))
 
-    def _each(self, function: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
-        """Return results of a function of each thread's part of the rows."""
+    def each(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return results of a function of parts of the data, each by a thread."""
         if self._pool is None or len(parts) == 1:
             return [function(part) for part in parts]
         return list(self._pool.map(function, parts))
 
+    def column_slices(self, indptr: Rows, columns: Rows) -> list[slice]:
+        """Return slices of some columns, of about as many entries, for the threads."""
+        if self._pool is None:
+            return [slice(0, len(columns))]
+        ends = np.cumsum(indptr[columns + 1] - indptr[columns])
+        size = int(ends[-1]) if len(ends) else 0
+        n_parts = max(1, min(self._n_threads, size // _PART_SIZE))
+        shares = [size * i / n_parts for i in range(1, n_parts)]
+        cuts = [0, *np.searchsorted(ends, shares), len(columns)]
+        return [slice(*pair) for pair in pairwise(cuts)]
+
     def _blocks(self, start: int, stop: int) -> Iterable[tuple[int, int, Any]]:
         """Yield (first row, last row, view) for the products of one thread."""
         if not self._in_blocks:
-            yield start, stop, _row_view(self.X, start, stop)
+            yield start, stop, row_view(self.X, slice(start, stop))
             return
         row_size = max(1, self._size // max(1, self.n_rows))
         n_rows = max(1, _PROMOTED_BYTES // 8 // row_size)
         for a in range(start, stop, n_rows):
             b = min(a + n_rows, stop)
-            yield a, b, _row_view(self.X, a, b)
+            yield a, b, row_view(self.X, slice(a, b))
 
     def _float64(self, block: Any) -> Any:
         if isinstance(block, _SomeRows):
             block = block.copy()
         return block.astype(np.float64) if self._promote else block
+
+
+class InPlace:
+    """Some columns of a matrix given by the arrays of the CSC format, as a linear map.
+
+    Parameters
+    ----------
+    design : Design
+        Its threads share the products.
+    arrays : tuple of ndarrays indptr, indices, data
+    columns : ndarray of shape (m,)
+    n_rows : int
+        Of the matrix.
+    """
+
+    def __init__(
+        self, design: Design, arrays: tuple[Any, Any, Any], columns: Rows, n_rows: int
+    ) -> None:
+        self._design = design
+        self._arrays, self._columns, self._n_rows = arrays, columns, n_rows
+        self._slices = design.column_slices(arrays[0], columns)
+
+    def forward(self, x: Floats) -> Floats:
+        def multiply(part: slice) -> Floats:
+            z = np.zeros(self._n_rows)
+            products.add_columns(*self._arrays, self._columns[part], x[part], z)
+            return z
+
+        z, *others = self._design.each(multiply, self._slices)
+        for other in others:
+            z += other
+        return np.asarray(z)
+
+    def adjoint(self, y: Floats) -> Floats:
+        out = np.empty(len(self._columns))
+
+        def multiply(part: slice) -> None:
+            columns = self._columns[part]
+            products.multiply_columns(*self._arrays, columns, y, out[part])
+
+        self._design.each(multiply, self._slices)
+        return out
 
 
 class _SomeRows:
@@ -592,10 +669,11 @@ def _add_rows_times(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
     products.add_columns(X.indptr, X.indices, X.data, rows, dual, v)
 
 
-def _row_view(X: Any, start: int, stop: int) -> Any:
-    """Return rows start to stop of X without copying its data."""
+def row_view(X: Any, rows: slice) -> Any:
+    """Return consecutive rows of X without copying its data."""
     if not sparse.issparse(X):
-        return X[start:stop]
+        return X[rows]
+    start, stop = rows.start, rows.stop
     if (start, stop) == (0, X.shape[0]):
         return X
     first, last = X.indptr[start], X.indptr[stop]

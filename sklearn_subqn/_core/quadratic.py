@@ -89,12 +89,18 @@ class GramStep:
         Factors of their penalties.
     inside : ndarray of bool of shape (m, k)
         Which those are.
+    rank : int
+        Of H, at most. While more coordinates are not zero their system, without the
+        penalty ``l2``, has many solutions, and sweeps go on.
     """
 
-    def __init__(self, gram: Floats, l1: Floats, l2: Floats, inside: Mask) -> None:
+    def __init__(
+        self, gram: Floats, l1: Floats, l2: Floats, inside: Mask, rank: int
+    ) -> None:
         self._gram = np.ascontiguousarray(gram)
         self._l1, self._l2 = l1, l2
         self._inside = inside
+        self._most = rank if l2.max(initial=0.0) == 0.0 else len(gram)
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -113,6 +119,8 @@ class GramStep:
             )
             if violation <= max(tol, self._rounding(v)):
                 break
+            if np.count_nonzero(v) > self._most:
+                continue
             for _ in range(max(1, _FACES // max(len(v), 1))):
                 if not self._solve_face(slopes, v):
                     break
@@ -243,9 +251,9 @@ class QuadraticModel:
             penalized = np.ones(inside.shape)
             penalized[len(features) :] = 0.0
             penalized = penalized.T[inside.T]
-            self._step = GramStep(
-                gram, self._l1 * penalized, self._l2 * penalized, inside
-            )
+            l1, l2 = self._l1 * penalized, self._l2 * penalized
+            rank = int(np.count_nonzero(self._h))
+            self._step = GramStep(gram, l1, l2, inside, rank)
         elif K > 1:
             self._step = BlockStep(
                 columns,

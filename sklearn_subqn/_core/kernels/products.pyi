@@ -29,11 +29,13 @@ def multiply_columns(
     vector: Floats,
     out: Floats,
 ) -> None: ...
+def count(indices: NDArray[Any], out: NDArray[Any]) -> None: ...
 def to_columns(
     indptr: NDArray[Any],
     indices: NDArray[Any],
     values: NDArray[Any],
-    out_indptr: NDArray[Any],
+    first: int,
+    ends: NDArray[Any],
     out_indices: NDArray[Any],
     out_values: NDArray[Any],
 ) -> None: ...
