@@ -316,9 +316,10 @@ def solve(
                 passes=lambda: objective.passes - passes,
                 report=report,
             )
-            stored = result.point.w.astype(dtype).astype(np.float64)
-            same = np.array_equal(stored, result.point.w)
-            point = result.point.refreshed() if same else objective.at(stored)
+            point = result.point.centered()
+            stored = point.w.astype(dtype).astype(np.float64)
+            same = np.array_equal(stored, point.w)
+            point = point.refreshed() if same else objective.at(stored)
             value = point.value
     except FloatingPointError as error:
         raise ValueError(

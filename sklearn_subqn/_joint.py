@@ -116,9 +116,8 @@ class JointEstimator(ScoringClassifier):
         def fitted(w: Floats) -> dict[str, Any]:
             coef, intercept = design.split(w)
             rows = np.ascontiguousarray(np.asarray(coef).T, dtype=X.dtype)
-            # Adding a constant to all scores changes nothing.
             free = np.zeros(n_outputs, dtype=X.dtype)
-            free[:] = intercept - np.mean(intercept)
+            free[:] = intercept
             return store(rows, free)
 
         raw_X, raw_y, sample_weight = raw

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.metrics import (
     accuracy_score,
@@ -451,3 +452,29 @@ def test_costs_that_are_no_matrix_are_named(costs):
     X, y = blobs()
     with pytest.raises((TypeError, ValueError), match="label_cost"):
         MulticlassHingeClassifier(label_cost=costs).fit(X, y)
+
+
+@pytest.mark.parametrize("alpha", [1e-5, 1e-6])
+def test_classes_that_are_apart(alpha):
+    """Intercepts do not settle between Newton steps, where no row is at a kink."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[::3], y[::3]
+    model = MulticlassHingeClassifier(alpha).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.score(X, y) == 1.0
+    same = MulticlassHingeClassifier(1e-4, tol=1e-5).fit(X, y)
+    assert model.objective_ == pytest.approx(alpha / 1e-4 * same.objective_, rel=1e-3)
+
+
+def test_objective_is_that_of_coefficients_in_float32():
+    X, y = blobs(1, n=60, spread=8.0)
+    X = (X + 50.0).astype(np.float32)
+    model = MulticlassHingeClassifier(1e-4).fit(X, y)
+    assert model.coef_.dtype == model.intercept_.dtype == np.float32
+    W, b = (np.float64(a) for a in (model.coef_, model.intercept_))
+    scores = X.astype(float) @ W.T + b
+    own = scores[np.arange(len(y)), y]
+    margins = 1.0 + scores - own[:, np.newaxis]
+    margins[np.arange(len(y)), y] = 0.0
+    value = 0.5e-4 * np.sum(W * W) + margins.max(axis=1).mean()
+    assert model.objective_ == pytest.approx(value, rel=1e-9)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .columns import Columns
-from .design import InPlace
 from .kernels import coordinate_descent, products
 from .losses._base import Curvature, Floats, Mask, Rows
 
@@ -378,7 +377,7 @@ class ColumnStep(ByColumns):
         n_free: int,
     ) -> None:
         roots = np.sqrt(h)
-        self._design = columns.design
+        self._columns = columns
         self._n_rows = len(h)
         self._likely = needed
         self._kept = without_smallest(h, negligible)
@@ -431,8 +430,8 @@ class ColumnStep(ByColumns):
         inside[used] = True
         return super()._face(np.flatnonzero(inside))
 
-    def _take(self, which: Rows) -> InPlace:
-        return InPlace(self._design, self._arrays, which, len(self._roots))
+    def _take(self, which: Rows) -> LinearMap:
+        return self._columns.in_place(self._arrays, which, len(self._roots))
 
     def _scores(self, columns: LinearMap, x: Floats) -> Floats:
         """Return them times √h, as the columns are."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .design import BLOCK_BYTES, DENSE_BYTES, Design, dense_rows, row_view
+from .design import BLOCK_BYTES, DENSE_BYTES, Design, InPlace, dense_rows, row_view
 from .kernels import gram, products
 from .losses._base import Floats, Mask, Rows
 
@@ -25,7 +25,6 @@ class Columns:
 
     Attributes
     ----------
-    design : Design
     sparse : bool
         Whether X is sparse.
     row_size : float
@@ -33,7 +32,7 @@ class Columns:
     """
 
     def __init__(self, design: Design, columns: Rows) -> None:
-        self.design = design
+        self._design = design
         self._columns = columns
         self.sparse = design.is_sparse
         self.row_size = design.entries_in(columns)
@@ -41,7 +40,7 @@ class Columns:
     @cached_property
     def block(self) -> Any:
         """A, an ndarray or a CSC array of shape (n, m)."""
-        if len(self._columns) == self.design.n_features:
+        if len(self._columns) == self._design.n_features:
             return self._matrix
         return _some_columns(self._matrix, self._columns)
 
@@ -59,7 +58,7 @@ class Columns:
     def take(self, which: Rows) -> Any:
         """Return some of the columns, as a CSC array of float64."""
         indptr, indices, data = self.arrays
-        shape = (self.design.n_rows, len(indptr) - 1)
+        shape = (self._design.n_rows, len(indptr) - 1)
         matrix = sparse.csc_array((data, indices, indptr), shape=shape)
         return matrix[:, self.positions[which]].astype(np.float64, copy=False)
 
@@ -83,22 +82,28 @@ class Columns:
         end = own[-1]
         return (own, scaled[1][:end], scaled[2][:end]), (squares[0], squares[1])
 
+    def in_place(
+        self, arrays: tuple[Any, Any, Any], which: Rows, n_rows: int
+    ) -> InPlace:
+        """Return some columns of a matrix like that of ``scaled`` as a linear map."""
+        return InPlace(self._design, arrays, which, n_rows)
+
     @property
     def are_copied(self) -> bool:
         """Whether they are an array of their own, of less than half the size of X."""
-        few = 2 * len(self._columns) < self.design.n_features
+        few = 2 * len(self._columns) < self._design.n_features
         return not self.sparse and few and "block" in vars(self)
 
     def forward(self, coef: Floats) -> Floats:
         """Return the product with coefficients of shape (m,) or (m, k), if dense."""
-        self.design.passes += len(self._columns) / self.design.n_features
-        block, scores = self.block, np.empty((self.design.n_rows, *coef.shape[1:]))
+        self._design.passes += len(self._columns) / self._design.n_features
+        block, scores = self.block, np.empty((self._design.n_rows, *coef.shape[1:]))
 
         def multiply(part: slice) -> None:
             for rows in self._cached(part):
                 scores[rows] = block[rows] @ coef
 
-        self.design.each(multiply, self.design.row_slices)
+        self._design.each(multiply, self._design.row_slices)
         return scores
 
     def _cached(self, part: slice) -> Iterable[slice]:
@@ -110,19 +115,19 @@ class Columns:
     def adjoint(self, dual: Floats) -> Floats:
         """Return the product of the transpose with u of shape (n,), as float64."""
         if self.sparse:
-            return np.asarray(self.design.X.T @ dual, np.float64)[self._columns]
+            return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 
     @property
     def _matrix(self) -> Any:
-        return self.design.by_columns if self.sparse else self.design.X
+        return self._design.by_columns if self.sparse else self._design.X
 
     def dense_blocks(self) -> Iterable[tuple[slice, Floats]]:
         """Yield slices of the rows, and the columns there as an array of float64."""
-        X, m = self.design.X, len(self._columns)
+        X, m = self._design.X, len(self._columns)
         n_rows = max(1, int(DENSE_BYTES / 8 / max(m, 1)))
-        for start in range(0, self.design.n_rows, n_rows):
-            rows = slice(start, min(start + n_rows, self.design.n_rows))
+        for start in range(0, self._design.n_rows, n_rows):
+            rows = slice(start, min(start + n_rows, self._design.n_rows))
             yield rows, dense_rows(_some_columns(X[rows], self._columns))
 
     def gram(self, weights: Floats, center: Floats) -> Floats:
@@ -145,10 +150,10 @@ class Columns:
                 total += some @ some.T
             return total
 
-        return sum(self.design.each(multiply, self.design.row_slices))
+        return sum(self._design.each(multiply, self._design.row_slices))
 
     def _gram_by_pairs(self, weights: Floats, center: Floats) -> Floats:
-        X, m = self.design.X, len(self._columns)
+        X, m = self._design.X, len(self._columns)
         position = np.full(X.shape[1], -1, dtype=X.indices.dtype)
         position[self._columns] = np.arange(m)
 
@@ -159,7 +164,7 @@ class Columns:
             gram.add_half(*arrays, weights[part], position, total)
             return total
 
-        total = sum(self.design.each(multiply, self.design.row_slices))
+        total = sum(self._design.each(multiply, self._design.row_slices))
         total = total + total.T
         total -= float(weights.sum()) * np.outer(center, center)
         return total

@@ -32,6 +32,10 @@ _FEW_PARAMS = 200
 # Eigenvectors of so many features, at most, precondition problems of several scores.
 _MAX_SPECTRUM = 1000
 
+# Directions with less than this of the curvature that the preconditioner promises are
+# flat: free parameters, of which rounding would decide.
+_FLAT = 1e-12
+
 
 def is_wide(objective: Objective) -> bool:
     """Whether there are at most a few rows for each feature."""
@@ -64,6 +68,9 @@ def is_factorized(
 def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
     """Return an approximate solution p of H p = -g at a point of a smooth objective.
 
+    Its intercepts sum to zero where adding a constant to all of them changes nothing:
+    what rounding makes of that may be large.
+
     Parameters
     ----------
     point : Point
@@ -72,6 +79,14 @@ def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
         Tolerance on the residual and limit on the iterations of conjugate gradients,
         where the matrix is not factorized.
     """
+    p = _newton_direction(point, rtol, max_iter)
+    objective = point.objective
+    if objective.n_free and objective.loss.invariant:
+        p[-objective.n_free :] -= p[-objective.n_free :].mean()
+    return p
+
+
+def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
     hessian, objective = point.hessian, point.objective
     design = objective.design
     if (
@@ -162,13 +177,13 @@ def conjugate_gradients(
     residual = rhs.copy()
     scaled = solve(residual)
     search = scaled.copy()
-    square = first = float(residual @ scaled)
+    square = first = norm = float(residual @ scaled)
     for _ in range(max_iter):
         if not square > rtol * rtol * first:
             break
         product = hessian.apply(search)
         curvature = float(search @ product)
-        if not curvature > 0.0:
+        if not curvature > _FLAT * norm:
             break
         step = square / curvature
         if radius < np.inf:
@@ -180,6 +195,7 @@ def conjugate_gradients(
         residual -= step * product
         scaled = solve(residual)
         previous, square = square, float(residual @ scaled)
+        norm = square + (square / previous) ** 2 * norm
         search *= square / previous
         search += scaled
     return p

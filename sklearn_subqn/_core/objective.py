@@ -405,6 +405,16 @@ class Point:
         scores = o.design.forward(self.w)
         return Point(o, self.w, scores, origin=self._evaluated())
 
+    def centered(self) -> Point:
+        """Return the point whose intercepts sum to zero, if nothing else changes."""
+        o = self.objective
+        shift = float(self.w[-o.n_free :].mean()) if o.n_free else 0.0
+        if not o.loss.invariant or shift == 0.0:
+            return self
+        w = self.w.copy()
+        w[-o.n_free :] -= shift
+        return Point(o, w, self.scores - shift, drifted=self.drift)
+
     def _evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
         return self if "risk_gradient" in vars(self) else self._origin

@@ -226,6 +226,8 @@ class Loss(ABC):
         found by values and subgradients elsewhere.
     has_envelope : bool
         Whether it offers ``envelope``, ``dual_variables`` and ``neutral_variables``.
+    invariant : bool
+        Whether adding a constant to all scores of a row changes nothing.
     ranks : bool
         Whether only differences of scores count: a free intercept changes nothing.
     counts_rows : bool
@@ -241,6 +243,7 @@ class Loss(ABC):
     analytic: bool = False
     has_lines: bool = True
     has_envelope: bool = False
+    invariant: bool = False
     ranks: bool = False
     counts_rows: bool = False
     steep: bool = False

@@ -51,6 +51,7 @@ class LabelPairHinge(Loss):
 
     smooth = False
     has_envelope = True
+    invariant = True
 
     def __init__(self, costs: Floats) -> None:
         self.costs = np.ascontiguousarray(costs, dtype=np.float64)
@@ -160,6 +161,7 @@ class LabelPairEnvelope(Loss):
     """
 
     smooth = True
+    invariant = True
 
     def __init__(self, loss: LabelPairHinge, center: Floats, width: float) -> None:
         self._loss = loss

@@ -84,6 +84,7 @@ class Softmax(Loss):
 
     smooth = True
     analytic = True
+    invariant = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         shifted = scores - scores.max(axis=1, keepdims=True)

@@ -52,6 +52,7 @@ class MulticlassHinge(Loss):
 
     smooth = False
     has_envelope = True
+    invariant = True
 
     def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
         k = len(costs)
@@ -201,6 +202,7 @@ class MulticlassEnvelope(Loss):
     """
 
     smooth = True
+    invariant = True
 
     def __init__(self, loss: MulticlassHinge, center: Floats, width: float) -> None:
         self._loss = loss

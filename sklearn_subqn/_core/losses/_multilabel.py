@@ -54,6 +54,7 @@ class MultilabelHinge(Loss):
 
     smooth = False
     has_envelope = True
+    invariant = True
 
     def __init__(self, costs: Floats) -> None:
         self.costs = np.ascontiguousarray(costs, dtype=np.float64)
@@ -176,6 +177,7 @@ class MultilabelEnvelope(Loss):
     """
 
     smooth = True
+    invariant = True
 
     def __init__(self, loss: MultilabelHinge, center: Floats, width: float) -> None:
         self._loss = loss

@@ -22,6 +22,9 @@ from .run import Iterate, Solver
 # text-like data, where directions are rough.
 _INNER_SHARE, _INNER_SHARE_ROUGH = 0.6, 0.2
 
+# It becomes so many times smaller with each center in a row that brought nothing.
+_STUCK_SHARE = 0.1
+
 # Limit on the Newton steps between two changes of center.
 _MAX_INNER = 20
 
@@ -80,7 +83,9 @@ def alm(
     # violations: too long a w is better by far than one a little too short.
     wide = is_wide(objective)
     point = start
-    n_stuck, settling = 0, True
+    # Several intercepts are left to directions: where classes are apart they do not
+    # settle, and leveled dual variables are not those of a gradient.
+    n_stuck, settling = 0, objective.design.n_outputs is None
     while True:
         point = point.refreshed(_DRIFT)
         smooth = objective.with_loss(loss.envelope(center, width))
@@ -101,7 +106,8 @@ def alm(
             yield Iterate(primal, None, lower, "alm", dual)
             g = level.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
-            if n_inner and square <= inner_share * (best - bound):
+            share = _STUCK_SHARE**n_stuck * inner_share
+            if n_inner and square <= share * (best - bound):
                 break
             if n_inner >= _MAX_INNER:
                 break

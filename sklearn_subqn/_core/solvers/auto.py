@@ -73,8 +73,9 @@ _EXACT = 1e-9
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first: to such a gap, in so many iterations. Those
-# of several scores per row begin with such an envelope from the second number on.
-_TIGHT, _TIGHT_SEVERAL = 1e3, 1e2
+# of several scores per row begin with such an envelope from the second number on, and
+# from the third with more rows than that: then classes are mostly apart.
+_TIGHT, _TIGHT_SEVERAL, _TIGHT_SEVERAL_TALL = 1e3, 1e2, 1e5
 _RELAXED_TOL, _MAX_RELAXED = 0.1, 50
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
@@ -147,8 +148,11 @@ def auto(
         if several:
             return (yield from alm(objective, point, dual=dual, width=width))
         return (yield from near_rows(objective, point, dual=dual, tol=tol))
-    tight = _TIGHT_SEVERAL if several else _LOOSE
-    if is_wide(objective) and _curvature_of_rows(objective) > tight:
+    if is_wide(objective):
+        tight = _TIGHT_SEVERAL if several else _LOOSE
+    else:
+        tight = _TIGHT_SEVERAL_TALL if several else np.inf
+    if _curvature_of_rows(objective) > tight:
         return (yield from _from_soft_start(objective, start.w))
     if several:
         if by_rows:
