@@ -11,7 +11,8 @@ it comes what is fastest early:
 - Wide data, with at most a few rows for each feature, unless alpha is so large that
   rows hardly depend on each other: nothing. ``alm`` begins with an envelope so wide
   that rows hold each other little; with several scores per row only where a small alpha
-  would have them hold each other tightly.
+  would have them hold each other tightly. The same for several scores of more rows if
+  alpha is so small that classes are mostly apart.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
