@@ -394,3 +394,19 @@ def test_a_limit_of_iterations_warns_with_the_gap_reached():
         warnings.simplefilter("ignore", ConvergenceWarning)
         gap = model.fit(X, y).dual_gap_
     assert gap > 1e-3 * model.objective_
+
+
+def test_huber_with_residuals_far_beyond_its_threshold():
+    """At first few rows or none have curvature: it is the absolute loss, from afar."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 8)) * 10.0 ** np.arange(-2, 6)
+    y = 1e5 * (X[:, 0] + rng.standard_t(3, size=500)) + X[:, 7]
+    model = BMRMRegressor(1e-6, loss="huber").fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.n_iter_ < 60
+    (history,) = model.history_
+    assert history.phase[0] == "relaxed"
+    assert "relaxed" not in model.fit(X, y / 1e5).history_[0].phase
+    absolute = BMRMRegressor(1e-5, loss="absolute_error").fit(X, y)
+    model = BMRMRegressor(1e-6, loss="huber", epsilon=0.1).fit(X, y)
+    assert model.objective_ == pytest.approx(0.1 * absolute.objective_, rel=2e-3)

@@ -312,6 +312,10 @@ class Loss(ABC):
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
+    def from_afar(self) -> Loss | None:
+        """Return a loss with an envelope that this one resembles in large units."""
+        return None
+
     def rowwise_dual(self, targets: Floats) -> RowwiseDual | None:
         """Return the loss as a maximum over dual variables, which rows have apart.
 

@@ -18,6 +18,7 @@ from ._base import (
     Mask,
     Rows,
 )
+from ._residual import ResidualLoss
 
 # The exponential function goes on as its tangent beyond this number: nothing overflows
 # on the way. Being below it, it proves the same bounds. Minimizers that lie there, as
@@ -115,6 +116,10 @@ class Huber(Loss):
 
     def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return self.delta
+
+    def from_afar(self) -> ResidualLoss:
+        """Return the absolute loss, times delta, which is larger by delta² / 2."""
+        return ResidualLoss(-self.delta, self.delta)
 
     def rowwise_dual(self, targets: Floats) -> Intervals:
         ends = np.full(targets.shape, self.delta)
