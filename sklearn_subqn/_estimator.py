@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
+from ._core.line_search import rounding_of
 from ._core.losses import Loss
 from ._core.objective import Objective
 from ._core.regularizers import L2
@@ -342,7 +343,9 @@ def solve(
     if verbose:
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
     reached = result.gap <= tol * abs(result.point.value)
-    proven = reached or result.status == "callback"
+    # As of targets that are all the same, with an optimum of zero.
+    rounding = result.gap <= rounding_of(result.point)
+    proven = reached or rounding or result.status == "callback"
     if task.warns and not proven:
         _warn(label, result, gap, value, tol, max_iter, solver)
     return Solution(

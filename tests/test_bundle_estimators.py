@@ -410,3 +410,13 @@ def test_huber_with_residuals_far_beyond_its_threshold():
     absolute = BMRMRegressor(1e-5, loss="absolute_error").fit(X, y)
     model = BMRMRegressor(1e-6, loss="huber", epsilon=0.1).fit(X, y)
     assert model.objective_ == pytest.approx(0.1 * absolute.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])
+def test_targets_that_are_all_the_same(loss):
+    """The optimum is zero, up to rounding, of which no warning speaks."""
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    model = BMRMRegressor(1e-3, loss=loss).fit(X, np.full(200, 3.7))
+    assert model.objective_ <= 1e-13
+    assert model.dual_gap_ <= 1e-13
+    np.testing.assert_allclose(model.predict(X), 3.7, rtol=1e-12)
