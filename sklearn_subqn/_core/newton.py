@@ -29,8 +29,9 @@ _SHORT = 0.05
 # better, is no dearer than one of rows.
 _FEW_PARAMS = 200
 
-# Eigenvectors of so many features, at most, precondition problems of several scores.
-_MAX_SPECTRUM = 1000
+# Eigenvectors of so many features, at most, precondition problems of several scores,
+# but where so few entries are stored: rows with curvature are not like the others then.
+_MAX_SPECTRUM, _MIN_STORED = 1000, 0.1
 
 # Directions with less than this of the curvature that the preconditioner promises are
 # flat: free parameters, of which rounding would decide.
@@ -99,7 +100,8 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
     if is_factorized(objective, rtol):
         return _cholesky(hessian.matrix(), -point.gradient)
     solve = None
-    if design.n_outputs is not None and design.n_features <= _MAX_SPECTRUM:
+    dense = design.row_size >= _MIN_STORED * design.n_features
+    if design.n_outputs is not None and dense and design.n_features <= _MAX_SPECTRUM:
         solve = hessian.spectral_solve()
     return conjugate_gradients(
         hessian, -point.gradient, rtol=rtol, max_iter=max_iter, solve=solve

@@ -28,8 +28,9 @@ _STUCK_SHARE = 0.1
 # Limit on the Newton steps between two changes of center.
 _MAX_INNER = 20
 
-# Accuracy of Newton directions by conjugate gradients, and limit on their iterations.
-_CG_ACCURACY, _CG_LIMIT = 0.3, 30
+# Accuracy of Newton directions by conjugate gradients, and limit on their iterations:
+# the second one after so many steps around a center, for which the first was too low.
+_CG_ACCURACY, _CG_LIMIT, _CG_LIMIT_LATE, _LATE = 0.3, 30, 90, 5
 
 # Newton steps are nearly right by themselves: the slope need only fall to this share.
 _STEP_ACCURACY = 0.1
@@ -111,7 +112,9 @@ def alm(
                 break
             if n_inner >= _MAX_INNER:
                 break
-            line, step = newton_step(point)
+            line, step = newton_step(
+                point, _CG_LIMIT if n_inner < _LATE else _CG_LIMIT_LATE
+            )
             if not step:
                 break
             settling = settling and not (wide and is_short(step))
@@ -124,12 +127,12 @@ def alm(
         width *= _change_of_width(n_inner)
 
 
-def newton_step(point: Point) -> tuple[Line, float]:
+def newton_step(point: Point, cg_limit: int = _CG_LIMIT) -> tuple[Line, float]:
     """Return the line in the Newton direction and the step on it, 0 if there is none.
 
     The point is one of an objective with an envelope.
     """
-    p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=_CG_LIMIT)
+    p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=cg_limit)
     line = point.along(p)
     step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
     return line, step if 0.0 < step < _LONGEST_STEP else 0.0
