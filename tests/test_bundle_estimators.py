@@ -8,8 +8,15 @@ from _problems import gaussian_data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import PoissonRegressor, QuantileRegressor, Ridge
+from sklearn.linear_model import (
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+)
+from sklearn.multiclass import OneVsRestClassifier
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -412,6 +419,24 @@ def test_huber_with_residuals_far_beyond_its_threshold():
     assert model.objective_ == pytest.approx(0.1 * absolute.objective_, rel=2e-3)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities(n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    model = BMRMClassifier(1e-2, loss="log_loss", tol=1e-8).fit(X, y)
+    probabilities = model.predict_proba(X)
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert_array_equal(probabilities.argmax(axis=1), model.predict(X))
+    assert_allclose(np.log(probabilities), model.predict_log_proba(X))
+    C = 1.0 / (len(y) * model.alpha)
+    same = LogisticRegression(C=C, tol=1e-8, max_iter=1000)
+    if n_classes > 2:
+        same = OneVsRestClassifier(same)
+    expected = same.fit(X, y).predict_proba(X)
+    assert_allclose(probabilities, expected, atol=1e-4)
+    assert not hasattr(BMRMClassifier(loss="hinge"), "predict_proba")
+
+
 @pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])
 def test_targets_that_are_all_the_same(loss):
     """The optimum is zero, up to rounding, of which no warning speaks."""
@@ -419,4 +444,4 @@ def test_targets_that_are_all_the_same(loss):
     model = BMRMRegressor(1e-3, loss=loss).fit(X, np.full(200, 3.7))
     assert model.objective_ <= 1e-13
     assert model.dual_gap_ <= 1e-13
-    np.testing.assert_allclose(model.predict(X), 3.7, rtol=1e-12)
+    assert_allclose(model.predict(X), 3.7, rtol=1e-12)
