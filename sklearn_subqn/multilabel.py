@@ -26,7 +26,12 @@ from ._validation import (
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
-    return bool(estimator.threshold)
+    if not estimator.threshold:
+        raise AttributeError(
+            "Labels are predicted with threshold=True only; without, decision_function "
+            "ranks them, and scoring may use it: scoring='roc_auc', for example."
+        )
+    return True
 
 
 class MultilabelHingeClassifier(JointEstimator):
@@ -203,9 +208,20 @@ class MultilabelHingeClassifier(JointEstimator):
         self._check_parameters(MultilabelHinge(np.zeros((2, 1))))
         previous = vars(self).copy() if self.warm_start else {}
         raw = X, y, sample_weight
+        if isinstance(y, list) and y and isinstance(y[0], list | tuple | set):
+            # Names scikit-learn's transformer where these are lists of labels.
+            type_of_target(y)
         X, y = self._check_X(X, y, reset=True, several=True)
+        kind = type_of_target(y)
+        if kind == "multiclass-multioutput":
+            dense = y.toarray() if sparse.issparse(y) else np.asarray(y)
+            raise ValueError(
+                "y must be an indicator matrix of 0 and 1, or one class per sample; got "
+                f"an array of shape {dense.shape} with the values "
+                f"{np.unique(dense)[:10].tolist()}."
+            )
         check_classification_targets(y)
-        self.multilabel_ = type_of_target(y) == "multilabel-indicator"
+        self.multilabel_ = kind == "multilabel-indicator"
         if previous.get("multilabel_") != self.multilabel_:
             previous = {}
         if not self.multilabel_:

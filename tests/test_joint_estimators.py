@@ -418,6 +418,17 @@ def test_indicators_other_than_0_and_1_are_refused(values):
             MultilabelHingeClassifier().fit(X, sparse.csr_array(y))
 
 
+def test_labels_in_other_forms_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.arange(40).reshape(20, 2) % 3
+    with pytest.raises(
+        ValueError, match=r"shape \(20, 2\) with the values \[0, 1, 2\]"
+    ):
+        MultilabelHingeClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        MultilabelHingeClassifier().fit(X, [["a"], ["b", "c"]] * 10)
+
+
 @pytest.mark.parametrize("alpha", [1.0, 1e-1])
 def test_large_alphas_take_few_iterations_with_intercepts_too(alpha):
     rng = np.random.default_rng(0)
