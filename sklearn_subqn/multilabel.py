@@ -216,8 +216,8 @@ class MultilabelHingeClassifier(JointEstimator):
         if kind == "multiclass-multioutput":
             dense = y.toarray() if sparse.issparse(y) else np.asarray(y)
             raise ValueError(
-                "y must be an indicator matrix of 0 and 1, or one class per sample; got "
-                f"an array of shape {dense.shape} with the values "
+                "y must be an indicator matrix of 0 and 1, or one class per sample; "
+                f"got an array of shape {dense.shape} with the values "
                 f"{np.unique(dense)[:10].tolist()}."
             )
         check_classification_targets(y)
