@@ -59,6 +59,9 @@ _MIN_CUTS = 6
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
+# Coefficients that differ by so much, relative to the largest, are the same.
+_SAME = 1e-15
+
 # Scores are kept to this share of the sum of the absolute values that they are sums of,
 # which are made of so many entries of X at a time.
 _LAST_DIGITS = 1e-12
@@ -251,6 +254,7 @@ def solve(
     task: ProblemTask,
     fitted: Callable[[Floats], dict[str, Any]],
     solvers: Mapping[str, SolverSpec] = SOLVERS,
+    stored: Callable[[Floats], Floats] | None = None,
 ) -> Solution:
     """Minimize the objective and evaluate it at the parameters as they are returned.
 
@@ -271,6 +275,9 @@ def solve(
         for at a point w.
     solvers : dict
         The registry that has the solver.
+    stored : callable, optional
+        From parameters to those that the attributes will tell, after the rounding to
+        ``dtype``. By default they are rounded each.
 
     Raises
     ------
@@ -318,9 +325,11 @@ def solve(
                 report=report,
             )
             point = result.point.centered()
-            stored = point.w.astype(dtype).astype(np.float64)
-            same = np.array_equal(stored, point.w)
-            point = point.refreshed() if same else objective.at(stored)
+            w = stored(point.w) if stored else point.w.astype(dtype)
+            w = w.astype(np.float64)
+            size = float(np.abs(w).max(initial=0.0))
+            same = np.allclose(w, point.w, rtol=0.0, atol=_SAME * size)
+            point = point.refreshed() if same else objective.at(w)
             value = point.value
     except FloatingPointError as error:
         raise ValueError(
@@ -328,7 +337,7 @@ def solve(
             "alpha are too extreme; scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler."
         ) from error
-    if not np.isfinite(value) or not np.all(np.isfinite(stored)):
+    if not np.isfinite(value) or not np.all(np.isfinite(w)):
         raise ValueError(
             f"Fitting {label} gave coefficients that are not finite as "
             f"{np.dtype(dtype).name}. Scale the features or increase alpha."
@@ -349,7 +358,7 @@ def solve(
     if task.warns and not proven:
         _warn(label, result, gap, value, tol, max_iter, solver)
     return Solution(
-        stored,
+        w,
         value,
         gap,
         result.n_iter,

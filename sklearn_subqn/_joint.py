@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,18 +56,9 @@ class JointEstimator(ScoringClassifier):
         # Rows of other classes have no weight.
         targets = np.minimum(np.searchsorted(classes, y), k - 1).astype(np.intp)
 
-        def store(coef: Any, intercept: Any) -> dict[str, Any]:
-            if k == 2:
-                coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-            return {"classes_": classes, "coef_": coef, "intercept_": intercept}
-
-        start = None
-        if self._continues(previous, classes):
-            w = np.column_stack([previous["coef_"], previous["intercept_"]])
-            # The vectors of both classes are opposite.
-            w = np.concatenate([-0.5 * w, 0.5 * w]) if k == 2 else w
-            start = w, previous.get("_dual")
-        self._minimize(X, targets, loss, weights, k, start, raw, store)
+        # Of two classes the second one's scores less the first one's are stored.
+        base = 0 if k == 2 else None
+        self._minimize(X, targets, loss, weights, classes, k, base, previous, raw)
 
     def _minimize(
         self,
@@ -76,10 +66,11 @@ class JointEstimator(ScoringClassifier):
         targets: Any,
         loss: Loss,
         weights: Floats,
+        classes: npt.NDArray[Any],
         n_outputs: int,
-        start: tuple[Floats, Floats | None] | None,
+        base: int | None,
+        previous: dict[str, Any],
         raw: tuple[Any, Any, Any],
-        store: Callable[[Floats, Floats], dict[str, Any]],
     ) -> None:
         """Fit and set the attributes that all estimators have.
 
@@ -87,15 +78,17 @@ class JointEstimator(ScoringClassifier):
         ----------
         X, targets, loss, weights
             The problem.
+        classes : ndarray
+            Those of the rows of ``coef_``.
         n_outputs : int
             Number k of scores.
-        start : tuple of ndarray of shape (k, n_features + 1) and dual, or None
-            Coefficients with intercepts, and perhaps a dual point, to start from.
+        base : int or None
+            The output, first or last, that is subtracted from the others, which are
+            stored; None to store all.
+        previous : dict
+            Attributes of a previous fit to start from.
         raw : tuple
             What the user passed to ``fit``: X, y and sample_weight.
-        store : callable
-            From coefficients (k, n_features) and intercepts (k,), of the type of X, to
-            the attributes by which the estimator predicts.
         """
         design = Design(
             X,
@@ -107,18 +100,30 @@ class JointEstimator(ScoringClassifier):
             design, targets, loss, L2(design.n_coef), float(self.alpha), weights
         )
         begin = Start(np.zeros(design.n_params))
-        if start is not None:
-            w, dual = start
+        if self._continues(previous, classes):
+            dual = previous.get("_dual")
             if dual is not None and dual.shape != (design.n_rows, n_outputs):
                 dual = None
-            begin = Start(w.T.ravel()[: design.n_params].astype(np.float64), dual)
+            columns = np.column_stack([previous["coef_"], previous["intercept_"]])
+            begin = Start(_outputs(columns, base).T.ravel()[: design.n_params], dual)
+
+        def columns_of(w: Floats) -> Any:
+            """Return coefficients and intercepts as they are stored, side by side."""
+            W = np.zeros((n_outputs, design.n_features + 1))
+            coef, W[:, -1] = design.split(w)
+            W[:, :-1] = np.asarray(coef).T
+            return _differences(W, base).astype(X.dtype)
 
         def fitted(w: Floats) -> dict[str, Any]:
-            coef, intercept = design.split(w)
-            rows = np.ascontiguousarray(np.asarray(coef).T, dtype=X.dtype)
-            free = np.zeros(n_outputs, dtype=X.dtype)
-            free[:] = intercept
-            return store(rows, free)
+            columns = columns_of(w)
+            return {
+                "classes_": classes,
+                "coef_": np.ascontiguousarray(columns[:, :-1]),
+                "intercept_": columns[:, -1].copy(),
+            }
+
+        def stored(w: Floats) -> Floats:
+            return _outputs(columns_of(w), base).T.ravel()[: design.n_params]
 
         raw_X, raw_y, sample_weight = raw
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
@@ -136,6 +141,7 @@ class JointEstimator(ScoringClassifier):
             callback=self.callback,
             task=problem,
             fitted=fitted,
+            stored=stored,
         )
         problem.end()
         for name, value in fitted(solution.w).items():
@@ -147,3 +153,18 @@ class JointEstimator(ScoringClassifier):
         # The dual point is only worth its memory to a fit that starts from it.
         self._dual = solution.dual if self.warm_start else None
         task.end()
+
+
+def _differences(W: Floats, base: int | None) -> Floats:
+    """Return the rows less one of them, without that; or all where there is none."""
+    return W if base is None else np.delete(W, base, axis=0) - W[base]
+
+
+def _outputs(columns: Any, base: int | None) -> Floats:
+    """Return the rows with these differences that sum to zero, in double precision."""
+    columns = columns.astype(np.float64)
+    if base is None:
+        return columns
+    own = -columns.sum(axis=0) / (len(columns) + 1)
+    rows = [own, *(columns + own)] if base == 0 else [*(columns + own), own]
+    return np.array(rows)

@@ -259,22 +259,12 @@ class MultilabelHingeClassifier(JointEstimator):
                 )
             loss = LabelPairHinge(costs)
         n_outputs = n_labels + self.threshold
+        # The threshold is the last score, and subtracted.
+        base = -1 if self.threshold else None
         classes = np.arange(n_labels)
-
-        def store(coef: Any, intercept: Any) -> dict[str, Any]:
-            if self.threshold:
-                coef, intercept = coef[:-1] - coef[-1:], intercept[:-1] - intercept[-1:]
-            return {"classes_": classes, "coef_": coef, "intercept_": intercept}
-
-        start = None
-        if self._continues(previous, classes):
-            w = np.column_stack([previous["coef_"], previous["intercept_"]])
-            if self.threshold:
-                # All scores sum to zero.
-                last = -w.sum(axis=0) / (n_labels + 1)
-                w = np.vstack([w + last, last])
-            start = w, previous.get("_dual")
-        self._minimize(X, targets, loss, weights, n_outputs, start, raw, store)
+        self._minimize(
+            X, targets, loss, weights, classes, n_outputs, base, previous, raw
+        )
 
     @available_if(_has_threshold)
     def predict(self, X: Any) -> Any:

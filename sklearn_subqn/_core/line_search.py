@@ -355,10 +355,12 @@ def _middle_of_flat(derivatives: Derivatives, step: float) -> float:
 def rounding_of(point: Point) -> float:
     """Return about how much J at a point is off by rounding.
 
-    That is a share of J itself, and of the scores, of whose differences losses are.
+    That is a share of J itself, and of the scores, of whose differences losses are,
+    times their slopes.
     """
+    o = point.objective
     scores = np.abs(point.scores).reshape(len(point.scores), -1).max(axis=1)
-    scale = abs(point.value) + float(point.objective.weights @ scores)
+    scale = abs(point.value) + o.dual_scale * float(o.weights @ scores)
     return float(4.0 * np.finfo(float).eps * scale)
 
 

@@ -23,7 +23,7 @@ from .losses._base import (
     PiecewiseQuadratic,
     Rows,
 )
-from .regularizers import ElasticNet, Regularizer
+from .regularizers import L2, ElasticNet, Regularizer
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
 # often they are computed anew, so that rounding errors do not add up.
@@ -406,14 +406,17 @@ class Point:
         return Point(o, self.w, scores, origin=self._evaluated())
 
     def centered(self) -> Point:
-        """Return the point whose intercepts sum to zero, if nothing else changes."""
+        """Return the point whose outputs sum to zero, if the loss stays the same.
+
+        The squares of the coefficients can but become less.
+        """
         o = self.objective
-        shift = float(self.w[-o.n_free :].mean()) if o.n_free else 0.0
-        if not o.loss.invariant or shift == 0.0:
+        if not o.loss.invariant or not isinstance(o.regularizer, L2):
             return self
-        w = self.w.copy()
-        w[-o.n_free :] -= shift
-        return Point(o, w, self.scores - shift, drifted=self.drift)
+        W = self.w.reshape(-1, self.scores.shape[1])
+        w = (W - W.mean(axis=1, keepdims=True)).ravel()
+        scores = self.scores - self.scores.mean(axis=1, keepdims=True)
+        return Point(o, w, scores, drifted=self.drift)
 
     def _evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""

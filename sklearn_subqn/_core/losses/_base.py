@@ -312,8 +312,11 @@ class Loss(ABC):
         """Return the variables, free of weights and signs, that stand for a dual u."""
         raise TypeError(f"{type(self).__name__} has no smooth envelope.")
 
-    def from_afar(self) -> Loss | None:
-        """Return a loss with an envelope that this one resembles in large units."""
+    def from_afar(self) -> tuple[Loss, float] | None:
+        """Return a loss with an envelope that this one resembles in large units.
+
+        And by how much it is larger, at most, of rows whose weights sum to one.
+        """
         return None
 
     def rowwise_dual(self, targets: Floats) -> RowwiseDual | None:

@@ -117,9 +117,9 @@ class Huber(Loss):
     def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return self.delta
 
-    def from_afar(self) -> ResidualLoss:
-        """Return the absolute loss, times delta, which is larger by delta² / 2."""
-        return ResidualLoss(-self.delta, self.delta)
+    def from_afar(self) -> tuple[Loss, float]:
+        """Return the absolute loss times delta, larger by delta² / 2 at most."""
+        return ResidualLoss(-self.delta, self.delta), 0.5 * self.delta**2
 
     def rowwise_dual(self, targets: Floats) -> Intervals:
         ends = np.full(targets.shape, self.delta)

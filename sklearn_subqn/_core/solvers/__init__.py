@@ -23,6 +23,7 @@ from .cd import auto as cd_from_sample
 from .cd import cd
 from .cg import cg
 from .fista import fista
+from .from_afar import from_afar, is_linear
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .proximal_bundle import proximal_bundle, trust_region_bundle
@@ -196,7 +197,10 @@ SOLVERS: dict[str, SolverSpec] = {
 
 
 def _l1_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    return cd_from_sample(objective, start, options.tol)
+    one_score = objective.design.n_outputs is None
+    if one_score and not start.w.any() and is_linear(objective):
+        start = Start((yield from from_afar(objective, sparse_alm, options.tol)))
+    return (yield from cd_from_sample(objective, start, options.tol))
 
 
 def _cd(objective: Objective, start: Start, options: Options) -> Solver:

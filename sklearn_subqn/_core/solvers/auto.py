@@ -33,13 +33,13 @@ from functools import partial
 
 import numpy as np
 
-from ..line_search import settle
 from ..losses._base import Floats, LabelSets
 from ..newton import is_wide
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .dual_ascent import dual_ascent
+from .from_afar import from_afar, is_linear
 from .near_rows import near_rows
 from .newton import newton
 from .row_space import has_short_rows, in_row_space
@@ -79,11 +79,6 @@ _EXACT = 1e-9
 # from the third with more rows than that: then classes are mostly apart.
 _TIGHT, _TIGHT_SEVERAL, _TIGHT_SEVERAL_TALL = 1e3, 1e2, 1e5
 _RELAXED_TOL, _MAX_RELAXED = 0.1, 50
-
-# Of losses that are piecewise linear from afar, less than so many rows with curvature
-# for each parameter are few: then that problem is solved first, to such a gap.
-_FEW_CURVED = 4
-_AFAR_TOL, _MAX_AFAR = 1e-2, 200
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
 _LABELS_WIDTH = 10.0
@@ -130,12 +125,11 @@ def auto(
         w = start.w
         kinks = not several and not objective.loss.analytic
         cold = is_wide(objective) and not w.any()
-        if cold and kinks and _curvature_of_rows(objective) > _TIGHT:
+        if kinks and not w.any() and is_linear(objective):
+            w = yield from from_afar(objective, partial(auto, memory=memory), tol)
+        elif cold and kinks and _curvature_of_rows(objective) > _TIGHT:
             yield Iterate(objective.origin(), phase="relaxed")
             w = _relaxed_solution(objective)
-        elif kinks and not w.any() and _is_linear(objective):
-            yield Iterate(objective.origin(), phase="relaxed")
-            w = _solution_from_afar(objective, memory)
         return (yield from newton(objective, w))
     if start.dual is not None:
         return (
@@ -220,26 +214,6 @@ def _relaxed_solution(objective: Objective) -> Floats:
         relaxed = objective.with_alpha(10.0**k * objective.alpha)
         w = run(newton(relaxed, w), tol=_RELAXED_TOL, max_iter=_MAX_RELAXED).point.w
     return w
-
-
-def _is_linear(objective: Objective) -> bool:
-    """Whether at w = 0 too few rows have curvature, of a loss that has less from afar.
-
-    Newton's method would know next to nothing of the rows that matter.
-    """
-    if objective.loss.from_afar() is None:
-        return False
-    curvature = settle(objective.origin()).curvature.diagonal()
-    return int(np.count_nonzero(curvature)) < _FEW_CURVED * objective.n_params
-
-
-def _solution_from_afar(objective: Objective, memory: int) -> Floats:
-    """Return nearly optimal parameters for the loss that this one is from afar."""
-    loss = objective.loss.from_afar()
-    assert loss is not None
-    from_afar = objective.with_loss(loss)
-    solver = auto(from_afar, Start(np.zeros(objective.n_params)), memory=memory)
-    return run(solver, tol=_AFAR_TOL, max_iter=_MAX_AFAR).point.w
 
 
 def _curvature_of_rows(objective: Objective) -> float:
