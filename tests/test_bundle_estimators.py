@@ -419,6 +419,21 @@ def test_huber_with_residuals_far_beyond_its_threshold():
     assert model.objective_ == pytest.approx(0.1 * absolute.objective_, rel=2e-3)
 
 
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("epsilon", [1.0, 1e-3, 1e-6])
+def test_huber_is_bounded_by_absolute_errors(penalty, epsilon):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 10))
+    y = 1e4 * (X[:, 0] + rng.standard_cauchy(200))
+    options = {"penalty": penalty, "tol": 1e-6}
+    huber = BMRMRegressor(1e-2 * epsilon, loss="huber", epsilon=epsilon, **options)
+    absolute = BMRMRegressor(1e-2, loss="absolute_error", **options)
+    value = epsilon * absolute.fit(X, y).objective_
+    assert huber.fit(X, y).dual_gap_ <= 1e-6 * huber.objective_
+    assert huber.objective_ <= value * (1.0 + 1e-6)
+    assert huber.objective_ >= value * (1.0 - 1e-6) - 0.5 * epsilon**2
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probabilities(n_classes):
     X, y = load_iris(return_X_y=True)

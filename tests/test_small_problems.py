@@ -95,12 +95,12 @@ def test_multilabel(fit_intercept, threshold, first):
 
 def multilabel_objective(model, X, Y):
     """That of the coefficients, of a loss with unit costs of labels."""
-    W, b = model.coef_, model.intercept_
+    W, b = model.coef_.astype(float), model.intercept_.astype(float)
+    margins = X @ W.T + b
     if model.threshold:
         # Those of the threshold, which are subtracted, make their sum zero.
         own = -W.sum(axis=0) / (len(W) + 1)
         W = np.vstack([W + own, own])
-    margins = X @ model.coef_.T + b
     inside = np.where(Y, -np.inf, 0.5 + margins).max(axis=1)
     beyond = np.where(Y, 0.5 - margins, -np.inf).max(axis=1)
     if model.threshold:
@@ -108,6 +108,34 @@ def multilabel_objective(model, X, Y):
     else:
         losses = np.maximum(inside + beyond, 0.0)
     return 0.5 * model.alpha * float(np.sum(W * W)) + float(losses.mean())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_objective_of_labels_that_are_apart(dtype):
+    """Those of the threshold are subtracted, and rounded, before they are stored."""
+    rng = np.random.default_rng(0)
+    for n, d, k in ((50, 100, 5), (8, 30, 2)):
+        X = rng.normal(size=(n, d)).astype(dtype)
+        Y = X[:, :k] > 0.0
+        model = MultilabelHingeClassifier(1e-2, fit_intercept=False)
+        model.fit(X, Y.astype(int))
+        value = multilabel_objective(model, X.astype(float), Y)
+        assert model.objective_ == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_objective_of_two_classes_far_from_the_origin(dtype):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = (rng.normal(size=(40, 3)) + 3.0 * y[:, np.newaxis] + 1e4).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MulticlassHingeClassifier(1e-2).fit(X, y)
+    # Both classes have half of the difference, with opposite signs.
+    w, b = model.coef_[0].astype(float), float(model.intercept_[0])
+    margins = (2.0 * y - 1.0) * (X.astype(float) @ w + b)
+    value = 0.25 * model.alpha * (w @ w) + np.maximum(1.0 - margins, 0.0).mean()
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
 
 
 def test_outliers_of_two_rows():

@@ -19,9 +19,10 @@ _NEAR = 0.1
 
 # Sums of dual variables this small, in units of their scale, need no further step of
 # the intercepts, of which there are at most so many; where a whole step does not halve
-# sums below the second number, they are rounding.
-_SETTLED, _ROUGHLY_SETTLED = 1e-13, 1e-10
-_MAX_SETTLE = 30
+# sums below the second number, they are rounding. Nor is there another one where so
+# many searches have not lowered sums below the third.
+_SETTLED, _ROUGHLY_SETTLED, _NEARLY_SETTLED = 1e-13, 1e-10, 1e-5
+_MAX_SETTLE, _MAX_IDLE = 30, 3
 
 # Each step of an intercept is at most so many times the largest score, or one.
 _LONGEST_SETTLE = 10.0
@@ -294,6 +295,7 @@ def _settle_by_newton(point: Point) -> Point:
     # squares, whose scores are in units of the targets, are exact.
     exact_within = float(o.loss.reach(point.scores, o.targets).max(initial=0.0))
     farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
+    n_idle = 0
     for _ in range(_MAX_SETTLE):
         sums = np.atleast_1d(point.dual.sum(axis=0))
         size = float(np.abs(sums).max())
@@ -319,6 +321,9 @@ def _settle_by_newton(point: Point) -> Point:
             if not 0.0 < step < np.inf:
                 break
             new = line.point(min(step, farthest / reach))
+            n_idle += not np.abs(new.dual.sum(axis=0)).max() < size
+            if n_idle >= _MAX_IDLE and size <= _NEARLY_SETTLED * o.dual_scale:
+                break
         point = new
     point.dual = o.loss.level(point.dual, o.targets, o.weights)
     return point
