@@ -9,11 +9,18 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitTask
 from ._core.solvers import Start
-from ._estimator import LinearEstimator, Progress, Solution, n_threads
+from ._estimator import (
+    LinearEstimator,
+    Progress,
+    Solution,
+    log_probabilities,
+    n_threads,
+)
 from ._validation import (
     check_callback,
     check_flag,
@@ -127,6 +134,54 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
             # As lists, since old NumPy warns at comparing numbers with strings.
             and previous["classes_"].tolist() == classes.tolist()
         )
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    loss = getattr(estimator, "loss", "log_loss")
+    if not isinstance(loss, str) or loss != "log_loss":
+        name = repr(loss) if isinstance(loss, str) else type(loss).__name__
+        raise AttributeError(f"Probabilities need loss='log_loss', got loss={name}.")
+    return True
+
+
+class ProbabilityMixin:
+    """Probabilities of classes by the logistic loss, the only one or one of several."""
+
+    _raw_scores: Callable[[Any], npt.NDArray[Any]]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes; only for the logistic loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the probabilities; only for the logistic loss.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return log_probabilities(self._softmax_scores(X))
+
+    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores of which probabilities are the softmax."""
+        return self._raw_scores(X)
 
 
 class LinearClassifier(ScoringClassifier, ABC):

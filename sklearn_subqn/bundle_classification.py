@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import special
-from sklearn.utils.metaestimators import available_if
 
 from ._bundle import BundleEstimator, LossProblems, loss_name
 from ._callbacks import with_callbacks
-from ._classifier import LinearClassifier
+from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.design import Design
 from ._core.losses import (
     Exponential,
@@ -30,7 +29,7 @@ from ._core.losses import (
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import settle
-from ._estimator import Floats, Progress, log_probabilities
+from ._estimator import Floats, Progress
 from ._validation import check_number, check_option, unchanged_on_failure
 
 #: Losses of one score per row, for targets -1 or +1; each class against the rest.
@@ -49,13 +48,6 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
 # Weights that differ by less than this share are equal.
 _EQUAL = 1e-12
 _NEED_K = ("precision_at_k", "recall_at_k")
-
-
-def _has_probabilities(estimator: BMRMClassifier) -> bool:
-    if not isinstance(estimator.loss, str) or estimator.loss != "log_loss":
-        name = loss_name(estimator.loss)
-        raise AttributeError(f"Probabilities need loss='log_loss', got loss={name}.")
-    return True
 
 
 class ClassProblems(LossProblems):
@@ -249,7 +241,7 @@ class PathProblems(LossProblems):
         return {"classes_": self.classes, **super().attributes()}
 
 
-class BMRMClassifier(LinearClassifier, BundleEstimator):
+class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     """Linear classification with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
@@ -463,40 +455,10 @@ class BMRMClassifier(LinearClassifier, BundleEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes; only for ``loss="log_loss"``.
-
-        Of more than two classes those of each against the rest, divided by their sum.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities; only for ``loss="log_loss"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return those of each class against the rest, of more than two classes."""
         scores = self._raw_scores(X)
-        if scores.shape[1] > 1:
-            scores = special.log_expit(scores)
-        return log_probabilities(scores)
+        return special.log_expit(scores) if scores.shape[1] > 1 else scores
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""

@@ -12,13 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import FitTask, with_callbacks
-from ._classifier import LinearClassifier
+from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.design import Design
 from ._core.losses import Logistic, Loss, Softmax
 from ._core.objective import Objective
 from ._core.regularizers import ElasticNet
 from ._core.solvers import L1_SOLVERS, Options, Start, settle
-from ._estimator import Progress, Solution, log_probabilities, n_threads, solve
+from ._estimator import Progress, Solution, n_threads, solve
 from ._validation import (
     check_number,
     check_option,
@@ -152,40 +152,12 @@ class LogisticProblem:
         return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
 
 
-class BaseL1Logistic(LinearClassifier):
+class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
     """What the classifiers with logistic loss share."""
 
     coef_: Any
     l1_ratio: float
     solver: str
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities of the classes.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return log_probabilities(self._raw_scores(X))
 
     def sparsify(self) -> BaseL1Logistic:
         """Make ``coef_`` a CSR matrix, which saves memory where most are zero.

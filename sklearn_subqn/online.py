@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import FitTask, with_callbacks
-from ._classifier import ScoringClassifier
+from ._classifier import ProbabilityMixin, ScoringClassifier
 from ._core.online.losses import (
     Counts,
     DampedLogistic,
@@ -28,7 +27,7 @@ from ._core.online.losses import (
     SquaredError,
     SquaredHinge,
 )
-from ._estimator import Progress, log_probabilities
+from ._estimator import Progress
 from ._online import OnlineEstimator, stream_weights, unit_of
 from ._validation import (
     check_class_weight,
@@ -55,15 +54,7 @@ _MOST_SHOWN = 5
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    if estimator.loss != "log_loss":
-        raise AttributeError(
-            f"Probabilities need loss='log_loss', got loss={estimator.loss!r}."
-        )
-    return True
-
-
-class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
+class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator):
     """Linear classifier trained on mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
@@ -358,36 +349,6 @@ class OnlineLBFGSClassifier(ScoringClassifier, OnlineEstimator):
             weights = self._class_weighted(y, weights)
         self._partial_fit(X, targets, weights, loss, n_outputs)
         return self
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes; only for ``loss="log_loss"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities; only for ``loss="log_loss"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return log_probabilities(self._raw_scores(X))
 
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_BINARY))
