@@ -311,3 +311,29 @@ def test_search_that_cannot_move_ends_the_run():
         )
         result = run(solver, tol=0.0, max_iter=50)
         assert (result.status, result.n_iter) == ("no_step", 0)
+
+
+def test_keeps_the_dual_point_of_the_best_bound():
+    points = [SimpleNamespace(w=np.zeros(1), value=1.0)] * 4
+    bounds = [-np.inf, 0.5, 0.2, -np.inf]
+    duals = [np.full(1, float(i)) for i in range(3)] + [None]
+
+    def solver():
+        for point, bound, dual in zip(points, bounds, duals, strict=True):
+            yield Iterate(point, None, bound, dual=dual)
+        return "stopped"
+
+    assert run(solver(), tol=0.0, max_iter=10).dual is duals[1]
+
+
+def test_no_progress_is_asked_of_preparations():
+    def solver(n_prepared):
+        point = SimpleNamespace(w=np.zeros(1), value=1.0)
+        for i in range(1000):
+            yield Iterate(point, preparing=i < n_prepared)
+        return "stopped"
+
+    stalled = run(solver(0), tol=1e-3, max_iter=10_000)
+    later = run(solver(300), tol=1e-3, max_iter=10_000)
+    assert stalled.status == later.status == "stalled"
+    assert later.n_iter == stalled.n_iter + 300

@@ -226,6 +226,8 @@ class Loss(ABC):
         found by values and subgradients elsewhere.
     has_envelope : bool
         Whether it offers ``envelope``, ``dual_variables`` and ``neutral_variables``.
+    has_margin : bool
+        Whether scores have no loss that are far enough on their right side.
     invariant : bool
         Whether adding a constant to all scores of a row changes nothing.
     ranks : bool
@@ -243,6 +245,7 @@ class Loss(ABC):
     analytic: bool = False
     has_lines: bool = True
     has_envelope: bool = False
+    has_margin: bool = False
     invariant: bool = False
     ranks: bool = False
     counts_rows: bool = False

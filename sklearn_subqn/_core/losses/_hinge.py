@@ -38,6 +38,7 @@ class Hinge(Loss):
 
     smooth = False
     has_envelope = True
+    has_margin = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return hinge.value(scores, targets, weights)

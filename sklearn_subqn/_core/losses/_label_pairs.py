@@ -51,6 +51,7 @@ class LabelPairHinge(Loss):
 
     smooth = False
     has_envelope = True
+    has_margin = True
     invariant = True
 
     def __init__(self, costs: Floats) -> None:

@@ -52,6 +52,7 @@ class MulticlassHinge(Loss):
 
     smooth = False
     has_envelope = True
+    has_margin = True
     invariant = True
 
     def __init__(self, costs: Floats, rescaling: str = "margin") -> None:

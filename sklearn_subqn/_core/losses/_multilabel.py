@@ -54,6 +54,7 @@ class MultilabelHinge(Loss):
 
     smooth = False
     has_envelope = True
+    has_margin = True
     invariant = True
 
     def __init__(self, costs: Floats) -> None:

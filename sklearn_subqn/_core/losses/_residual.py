@@ -179,6 +179,8 @@ class EpsilonInsensitive(ResidualLoss):
 class Novelty(ResidualLoss):
     """Novelty loss max(0, rho - z) (Schölkopf et al. 2001); the targets are rho."""
 
+    has_margin = True
+
     def __init__(self) -> None:
         super().__init__(0.0, 1.0)
 

@@ -11,8 +11,9 @@ it comes what is fastest early:
 - Wide data, with at most a few rows for each feature, unless alpha is so large that
   rows hardly depend on each other: nothing. ``alm`` begins with an envelope so wide
   that rows hold each other little; with several scores per row only where a small alpha
-  would have them hold each other tightly. The same for several scores of more rows if
-  alpha is so small that classes are mostly apart.
+  would have them hold each other tightly.
+- Hinges where alpha is so small that classes are mostly apart, or that the penalty is
+  negligible: solutions for larger alphas, which may prove as much for all smaller ones.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
@@ -40,6 +41,7 @@ from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .dual_ascent import dual_ascent
 from .from_afar import from_afar, is_linear
+from .larger_alphas import from_larger_alphas
 from .near_rows import near_rows
 from .newton import newton
 from .row_space import has_short_rows, in_row_space
@@ -75,10 +77,13 @@ _EXACT = 1e-9
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first: to such a gap, in so many iterations. Those
-# of several scores per row begin with such an envelope from the second number on, and
-# from the third with more rows than that: then classes are mostly apart.
-_TIGHT, _TIGHT_SEVERAL, _TIGHT_SEVERAL_TALL = 1e3, 1e2, 1e5
+# of several scores per row begin with such an envelope from the second number on.
+_TIGHT, _TIGHT_SEVERAL = 1e3, 1e2
 _RELAXED_TOL, _MAX_RELAXED = 0.1, 50
+
+# With a larger curvature than this, hinges are minimized for larger alphas first, from
+# about the second number on: for one score per row, for several, and on text.
+_TIGHTEST, _TIGHTEST_SEVERAL, _TIGHTEST_TEXT = (1e10, 1e4), (2e4, 1e4), (1e3, 1e2)
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
 _LABELS_WIDTH = 10.0
@@ -117,6 +122,15 @@ def auto(
         return (yield from in_row_space(objective, start, solver, tol))
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None
     text = by_rows and objective.design.is_text_like
+    cold = start.dual is None and not start.w.any()
+    if cold and objective.loss.has_margin and not smooth:
+        tightest, first = (
+            _TIGHTEST_TEXT if text else _TIGHTEST_SEVERAL if several else _TIGHTEST
+        )
+        if _curvature_of_rows(objective) > tightest:
+            excess = _curvature_of_rows(objective) / first
+            solver = partial(auto, memory=memory, tol=tol)
+            return (yield from from_larger_alphas(objective, solver, excess, tol))
     if text:
         loosest = _curvature_of_rows(objective) <= _LOOSEST
         if smooth or several or start.w.any() or not loosest:
@@ -124,10 +138,10 @@ def auto(
     if smooth:
         w = start.w
         kinks = not several and not objective.loss.analytic
-        cold = is_wide(objective) and not w.any()
+        wide = is_wide(objective) and not w.any()
         if kinks and not w.any() and is_linear(objective):
             w = yield from from_afar(objective, partial(auto, memory=memory), tol)
-        elif cold and kinks and _curvature_of_rows(objective) > _TIGHT:
+        elif wide and kinks and _curvature_of_rows(objective) > _TIGHT:
             yield Iterate(objective.origin(), phase="relaxed")
             w = _relaxed_solution(objective)
         return (yield from newton(objective, w))
@@ -152,11 +166,8 @@ def auto(
         if several:
             return (yield from alm(objective, point, dual=dual, width=width))
         return (yield from near_rows(objective, point, dual=dual, tol=tol))
-    if is_wide(objective):
-        tight = _TIGHT_SEVERAL if several else _LOOSE
-    else:
-        tight = _TIGHT_SEVERAL_TALL if several else np.inf
-    if _curvature_of_rows(objective) > tight:
+    tight = _TIGHT_SEVERAL if several else _LOOSE
+    if is_wide(objective) and _curvature_of_rows(objective) > tight:
         return (yield from _from_soft_start(objective, start.w))
     if several:
         if by_rows:

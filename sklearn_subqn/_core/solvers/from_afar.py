@@ -62,7 +62,8 @@ def from_afar(
         point, bound = iterate.point, max(bound, iterate.lower_bound)
         if point.value < best:
             w, best = point.w, point.value
-        yield Iterate(point.under(objective), None, bound - excess, "relaxed")
+        relaxed = point.under(objective)
+        yield Iterate(relaxed, None, bound - excess, "relaxed", preparing=True)
         aim = max(excess, 0.5 * tol * abs(best))
         if best - bound <= aim or n_iter >= _MAX_ITER:
             break

@@ -41,6 +41,9 @@ class Iterate(NamedTuple):
         Name of the method that produced it, for the history.
     dual : ndarray or None
         A subgradient of the risk, from which a run on a similar problem may start.
+    preparing : bool
+        Whether the solver is at work on a similar problem, so that no progress is asked
+        of it.
     """
 
     point: Any
@@ -48,6 +51,7 @@ class Iterate(NamedTuple):
     lower_bound: float = -np.inf
     phase: str = ""
     dual: Floats | None = None
+    preparing: bool = False
 
 
 class Start(NamedTuple):
@@ -127,7 +131,7 @@ class Result:
         "converged", "max_iter", "stalled", "callback", or the solver's own word.
     history : History
     dual : ndarray or None
-        The last dual point that the solver gave.
+        The dual point with the best lower bound, of those that the solver gave.
     """
 
     point: Any
@@ -182,6 +186,7 @@ def run(
     begin = time.perf_counter()
     history = History()
     result: Result | None = None
+    n_prepared = 0
     while True:
         try:
             iterate = next(solver)
@@ -199,7 +204,8 @@ def run(
         if result is None:
             result = Result(iterate.point, -np.inf, -1, "running", history)
         result.n_iter += 1
-        result.dual = iterate.dual
+        if iterate.dual is not None and iterate.lower_bound >= result.lower_bound:
+            result.dual = iterate.dual
         if value <= result.point.value:
             result.point = iterate.point
         result.lower_bound = max(result.lower_bound, iterate.lower_bound)
@@ -212,6 +218,8 @@ def run(
         history.passes.append(passes())
         history.seconds.append(time.perf_counter() - begin)
         history.phase.append(iterate.phase)
+        if iterate.preparing:
+            n_prepared = len(history)
         wants_stop = report is not None and report(result) is True
         if _gap_reached(result, tol):
             result.status = "converged"
@@ -219,7 +227,7 @@ def run(
             result.status = "callback"
         elif result.n_iter >= max_iter:
             result.status = "max_iter"
-        elif _has_stalled(history, tol):
+        elif _has_stalled(history, n_prepared, tol):
             result.status = "stalled"
         else:
             continue
@@ -251,8 +259,8 @@ def _gap_reached(result: Result, tol: float) -> bool:
     return bool(value - result.lower_bound <= tol * abs(value))
 
 
-def _has_stalled(history: History, tol: float) -> bool:
-    if len(history) <= _STALL_WINDOW:
+def _has_stalled(history: History, n_prepared: int, tol: float) -> bool:
+    if len(history) - n_prepared <= _STALL_WINDOW:
         return False
     fallen = history.objective[-1 - _STALL_WINDOW] - history.objective[-1]
     before, now = history.lower_bound[-1 - _STALL_WINDOW], history.lower_bound[-1]

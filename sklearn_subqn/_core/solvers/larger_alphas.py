@@ -1,0 +1,120 @@
+"""Solutions for larger alphas first, where a small one holds rows too tightly.
+
+Each is the start for an alpha that is smaller by a factor. In the end two cases are
+left. Where rows are apart, parameters w without a loss have the objective
+alpha * Omega(w), which falls with alpha as the dual value of a dual point does that
+shrinks with alpha: relative gaps are the same for all smaller alphas. Where they are
+not, the penalty becomes negligible, and a dual point is as good for smaller alphas as
+long as it does. So a solution for a larger alpha may end it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..line_search import scaled
+from ..losses._base import Floats
+from ..objective import Objective, Point
+from .run import Iterate, Solver, Start
+
+_PHASE = "larger alphas"
+
+# Alphas fall by this factor.
+_FACTOR = 10.0
+
+# Solutions are found to such a gap, the first one and later ones in so many iterations
+# at most.
+_TOL = 1e-2
+_MAX_ITER_FIRST, _MAX_ITER = 300, 100
+
+# They are found to this share of what is asked for, in so many more iterations, where
+# the loss is less than such a share of the objective, or where the penalty would be
+# less than such a share of it even if its gradient were that of the larger alpha.
+_SHARE, _MAX_ITER_CLOSER = 0.5, 200
+_APART, _ALONE = 0.1, 1e-3
+
+
+def from_larger_alphas(
+    objective: Objective,
+    solver: Callable[[Objective, Start], Solver],
+    excess: float,
+    tol: float,
+) -> Solver:
+    """Yield the iterates of a solver for larger alphas, and then for the objective's.
+
+    Parameters
+    ----------
+    objective : Objective
+        L2-regularized; its loss is bounded from below, so that zero is a dual point.
+    solver : callable
+        From an objective and a start to iterates with dual points.
+    excess : float
+        The first alpha is about so many times that of the objective.
+    tol : float
+        Relative gap at which the run is to end.
+
+    Returns
+    -------
+    status : str
+        That of the solver for the objective itself.
+    """
+    start, max_iter = Start(np.zeros(objective.n_params)), _MAX_ITER_FIRST
+    n_larger = int(np.ceil(np.log(excess) / np.log(_FACTOR)))
+    for factor in _FACTOR ** np.arange(n_larger, 0, -1):
+        larger = objective.with_alpha(factor * objective.alpha)
+        iterates = solver(larger, start)
+        end = yield from _solve(objective, iterates, _TOL, max_iter)
+        max_iter = _MAX_ITER
+        penalty = factor * (end.point.value - end.point.risk)
+        if end.is_apart or penalty <= _ALONE * end.point.value:
+            iterates = solver(larger, Start(end.point.w, end.dual))
+            aim = _SHARE * tol
+            end = yield from _solve(objective, iterates, aim, _MAX_ITER_CLOSER, end)
+        point, dual = scaled(end.point.under(objective)), end.dual
+        for u in dual, dual / factor:
+            bound = objective.dual_value(objective.cut(u))
+            yield Iterate(point, None, bound, _PHASE, u, preparing=True)
+        dual = dual / _FACTOR if end.is_apart else dual
+        following = objective.with_alpha(larger.alpha / _FACTOR)
+        start = Start(scaled(end.point.under(following)).w, dual)
+    return (yield from solver(objective, start))
+
+
+class _End(NamedTuple):
+    """The best point, lower bound and dual point for a larger alpha."""
+
+    point: Point
+    dual: Floats
+    bound: float = -np.inf
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether there is little loss."""
+        return bool(self.point.risk <= _APART * self.point.value)
+
+
+def _solve(
+    objective: Objective,
+    iterates: Solver,
+    tol: float,
+    max_iter: int,
+    end: _End | None = None,
+) -> Generator[Iterate, None, _End]:
+    """Yield points of the objective from iterates for a larger alpha."""
+    for n_iter, iterate in enumerate(iterates):
+        point, bound, dual = iterate.point, iterate.lower_bound, iterate.dual
+        yield Iterate(point.under(objective), phase=_PHASE, preparing=True)
+        end = end or _End(point, point.dual)
+        if point.value < end.point.value:
+            end = end._replace(point=point)
+        if dual is not None and bound >= end.bound:
+            end = end._replace(bound=bound, dual=dual)
+        gap = end.point.value - end.bound
+        if gap <= tol * abs(end.point.value) or n_iter >= max_iter:
+            break
+    iterates.close()
+    assert end is not None, "a solver yields its starting point"
+    return end

@@ -1,0 +1,118 @@
+"""Hinges with small alphas: what larger alphas prove, and what they lead to."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.datasets import load_digits, load_wine
+
+from sklearn_subqn import (
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+
+
+def phases(model):
+    return list(dict.fromkeys(model.history_[0].phase))
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-9])
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_of_classes_that_are_apart_only_alpha_is_left(alpha, unit):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[::3], y[::3]
+    model = MulticlassHingeClassifier(alpha).fit(unit * X, y)
+    assert phases(model) == ["larger alphas"]
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.score(unit * X, y) == 1.0
+    larger = MulticlassHingeClassifier(1e-4, tol=1e-5).fit(X, y)
+    expected = larger.objective_ * alpha / 1e-4 / unit**2
+    assert model.objective_ == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("target", range(3))
+def test_one_score_per_row_in_large_units(target):
+    X, y = load_wine(return_X_y=True)
+    model = SubLBFGSLinearSVC(1e-6).fit(1e4 * X, y == target)
+    assert phases(model)[0] == "larger alphas"
+    same = SubLBFGSLinearSVC(1e-6).fit(X, y == target)
+    assert phases(same)[0] != "larger alphas"
+    assert model.dual_gap_ <= 1e-8 * model.objective_
+    np.testing.assert_allclose(1e8 * model.objective_, same.objective_, rtol=1e-7)
+    np.testing.assert_allclose(1e4 * model.coef_, same.coef_, rtol=1e-2, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_text(n_classes):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((400, 2000), density=0.008, format="csr", rng=rng)
+    X.data = rng.normal(size=X.nnz)
+    y = rng.integers(n_classes, size=400)
+    estimator = SubLBFGSLinearSVC if n_classes == 2 else MulticlassHingeClassifier
+    model, same = (estimator(alpha).fit(X, y) for alpha in (1e-8, 1e-10))
+    larger = estimator(1e-4, tol=1e-4).fit(X, y)
+    assert phases(model) == phases(same) == ["larger alphas"]
+    assert phases(larger)[0] == "dual ascent"
+    assert model.n_iter_ == same.n_iter_
+    assert same.dual_gap_ <= 1e-3 * same.objective_
+    assert model.objective_ == pytest.approx(1e2 * same.objective_)
+    assert model.objective_ == pytest.approx(1e-4 * larger.objective_, rel=2e-3)
+
+
+def least_mean_loss(X, y, n_classes):
+    """Return the infimum of the joint hinge loss, by linear programming."""
+    n, d = X.shape
+    rows = []
+    for i in range(n):
+        for label in np.flatnonzero(np.arange(n_classes) != y[i]):
+            # W_j x + b_j - W_y x - b_y - loss_i <= -1
+            row = np.zeros((n_classes, d + 1))
+            row[label] += np.append(X[i], 1.0)
+            row[y[i]] -= np.append(X[i], 1.0)
+            rows.append(np.concatenate([row.ravel(), -np.eye(n)[i]]))
+    n_params = n_classes * (d + 1)
+    solution = linprog(
+        np.append(np.zeros(n_params), np.full(n, 1.0 / n)),
+        A_ub=sparse.csr_array(rows),
+        b_ub=-np.ones(len(rows)),
+        bounds=[(None, None)] * n_params + [(0.0, None)] * n,
+    )
+    return solution.fun
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_classes_that_are_not_only_the_loss_is_left(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(80, 6)), rng.integers(3, size=80)
+    least = least_mean_loss(X, y, 3)
+    model = MulticlassHingeClassifier(1e-9).fit(X, y)
+    assert phases(model)[0] == "larger alphas"
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ >= least
+    penalty = 1e-9 * 0.5 * np.sum(model.coef_**2)
+    assert model.objective_ - model.dual_gap_ <= least + 2 * penalty
+    assert model.objective_ == pytest.approx(least, rel=1e-3)
+
+
+def test_many_labels_far_from_the_origin():
+    """It took fifty times as long as centered features, without a proof."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(size=(100, 200)), rng.random((100, 8)) < 0.3
+    model = MultilabelHingeClassifier(1e-4).fit(X + 100.0, Y.astype(int))
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.n_iter_ < 200
+
+
+def test_progress_is_reported_on_the_way():
+    X, y = load_digits(return_X_y=True)
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.n_iter)
+        return progress.n_iter >= 5
+
+    model = MulticlassHingeClassifier(1e-7, callback=stop)
+    model.fit(X[::3], y[::3])
+    assert seen == list(range(6))
+    assert phases(model) == ["larger alphas"]
