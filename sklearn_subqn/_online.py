@@ -517,12 +517,14 @@ def _equal_parts(n: int, n_parts: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(bounds)]
 
 
-def unit_of(weights: Any) -> float:
-    """Return the mean of positive weights as they were given, within bounds."""
-    if weights is None:
-        return 1.0
-    weights = np.asarray(weights, dtype=np.float64)
-    mean = float((weights[weights > 0.0] / np.max(weights)).mean() * np.max(weights))
+def unit_of(*factors: Any) -> float:
+    """Return the mean of positive products of weights, all within bounds."""
+    weights = np.ones(1)
+    for factor in factors:
+        factor = np.asarray(1.0 if factor is None else factor, dtype=np.float64)
+        sizes = factor.clip(_SMALLEST_WEIGHT, 1.0 / _SMALLEST_WEIGHT)
+        weights = weights * np.where(factor > 0.0, sizes, 0.0)
+    mean = float(weights[weights > 0.0].mean())
     return min(max(mean, _SMALLEST_WEIGHT), 1.0 / _SMALLEST_WEIGHT)
 
 
@@ -540,11 +542,18 @@ def stream_weights(sample_weight: Any, n: int) -> Floats | None:
     if not weights.any():
         return weights
     check_sample_weight(weights, n)
+    check_sizes("sample_weight", weights)
+    return weights
+
+
+def check_sizes(name: str, weights: Floats) -> None:
+    """Raise ValueError if sums of such weights might overflow or underflow."""
     sizes = weights[weights > 0.0]
+    if not sizes.size:
+        return
     if sizes.min() < _SMALLEST_WEIGHT or sizes.max() > 1.0 / _SMALLEST_WEIGHT:
         raise ValueError(
-            f"sample_weight must be zero or between {_SMALLEST_WEIGHT:g} and "
+            f"{name} must be zero or between {_SMALLEST_WEIGHT:g} and "
             f"{1.0 / _SMALLEST_WEIGHT:g}, so that weights of batches can be added; got "
             f"weights from {sizes.min():g} to {sizes.max():g}."
         )
-    return weights

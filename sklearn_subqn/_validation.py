@@ -327,6 +327,24 @@ def check_labels(y: Any) -> None:
         )
 
 
+def check_classes(classes: Any) -> npt.NDArray[Any]:
+    """Return the sorted labels that a stream is going to have.
+
+    Raises
+    ------
+    ValueError
+        If ``classes`` is not one-dimensional or has missing entries.
+    """
+    labels = list(classes) if isinstance(classes, (set, frozenset)) else classes
+    if np.ndim(labels) != 1:
+        raise ValueError(
+            f"classes must be a sequence of labels such as [0, 1], got {classes!r}."
+        )
+    if any(map(_is_missing, labels)):
+        raise ValueError(f"classes must not contain NaN, None or NA, got {classes!r}.")
+    return np.unique(labels)
+
+
 def _is_missing(label: Any) -> bool:
     return (
         label is None

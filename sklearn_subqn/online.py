@@ -28,9 +28,10 @@ from ._core.online.losses import (
     SquaredHinge,
 )
 from ._estimator import Progress
-from ._online import OnlineEstimator, stream_weights, unit_of
+from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
 from ._validation import (
     check_class_weight,
+    check_classes,
     check_number,
     check_option,
     check_sample_weight,
@@ -329,7 +330,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
             raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y = self._check_X(X, y, reset=first)
         if classes is not None and (first or not self._announced(classes)):
-            announced = np.unique(classes)
+            announced = check_classes(classes)
             if first:
                 if len(announced) < 2:
                     raise ValueError(
@@ -395,10 +396,9 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
 
     def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:
         """Return the mean of positive weights, as ``partial_fit`` would take them."""
-        weights = 1.0 if sample_weight is None else np.asarray(sample_weight, float)
-        if isinstance(self.class_weight, dict):
-            weights = weights * self._class_factors(y)
-        return unit_of(np.broadcast_to(weights, y.shape))
+        if not isinstance(self.class_weight, dict):
+            return unit_of(sample_weight)
+        return unit_of(sample_weight, self._class_factors(y))
 
     def _class_factors(self, y: npt.NDArray[Any]) -> Floats:
         return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
@@ -420,7 +420,12 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
                 f"not among the classes {self.classes_.tolist()}."
             )
         factors = self._class_factors(y)
-        return factors if weights is None else factors * weights
+        check_sizes("class_weight", factors)
+        if weights is None:
+            return factors
+        weights = factors * weights
+        check_sizes("sample_weight times class_weight", weights)
+        return weights
 
 
 class OnlineLBFGSRegressor(RegressorMixin, OnlineEstimator):

@@ -176,7 +176,55 @@ def test_numbers_for_labels_are_told_apart_from_new_labels():
         model.partial_fit(X, np.arange(4000) // 2, classes=[0, 1])
     model.partial_fit(X, s > 0.0, classes=[False, True])
     with pytest.raises(ValueError, match="not the same as on last call"):
-        model.partial_fit(X, s > 0.0, classes=2)
+        model.partial_fit(X, s > 0.0, classes=[False])
+
+
+@pytest.mark.parametrize("classes", [2, "ab", [[0, 1]]])
+def test_classes_that_are_no_sequence(classes):
+    X, s = noisy(10)
+    with pytest.raises(ValueError, match="must be a sequence of labels"):
+        OnlineLBFGSClassifier().partial_fit(X, s > 0.0, classes=classes)
+
+
+@pytest.mark.parametrize("classes", [[0, 1, np.nan], ["a", "b", None]])
+def test_classes_with_missing_entries(classes):
+    X, s = noisy(10)
+    with pytest.raises(ValueError, match="classes must not contain NaN, None or NA"):
+        OnlineLBFGSClassifier().partial_fit(X, s > 0.0, classes=classes)
+
+
+def test_a_set_of_classes():
+    X, s = noisy(10)
+    model = OnlineLBFGSClassifier().partial_fit(X, s > 0.0, classes={True, False})
+    assert model.classes_.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("size", [1e90, 1e-90])
+def test_products_of_weights_out_of_bounds(size):
+    X, s = noisy(10)
+    model = OnlineLBFGSClassifier(class_weight=dict.fromkeys([0, 1], size**2))
+    with pytest.raises(ValueError, match="class_weight must be zero or between"):
+        model.partial_fit(X, s > 0.0, classes=[0, 1])
+    model.set_params(class_weight=dict.fromkeys([0, 1], size))
+    with pytest.raises(ValueError, match="sample_weight times class_weight must be"):
+        model.partial_fit(X, s > 0.0, classes=[0, 1], sample_weight=size)
+    fitted = model.fit(X, s > 0.0, sample_weight=size)
+    expected = OnlineLBFGSClassifier().fit(X, s > 0.0)
+    np.testing.assert_allclose(fitted.coef_, expected.coef_)
+
+
+def test_a_singular_estimate_of_the_hessian_is_a_divergence():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 7)).astype(np.float32)
+    y = rng.poisson(np.exp(0.1 * X[:, 0]))
+    model = OnlineLBFGSRegressor("poisson", solver="res-lbfgs")
+
+    def stream():
+        for i in range(60):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+
+    with pytest.raises(ValueError, match="diverged at batch"):
+        stream()
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

@@ -165,7 +165,13 @@ class LimitedRES:
         rows = np.concatenate([plus, minus])
         signs = np.repeat([sigma, -sigma], len(pairs))
         core = rows @ rows.T + np.diag(signs)
-        solution: Floats = (v - np.linalg.solve(core, rows @ v) @ rows) / sigma
+        try:
+            inner = np.linalg.solve(core, rows @ v)
+        except np.linalg.LinAlgError:
+            raise FloatingPointError(
+                "the estimate of the Hessian has no inverse"
+            ) from None
+        solution: Floats = (v - inner @ rows) / sigma
         return solution
 
     def _first_scale(self, pairs: tuple[Pair, ...]) -> float:
