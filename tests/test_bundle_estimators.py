@@ -460,3 +460,18 @@ def test_targets_that_are_all_the_same(loss):
     assert model.objective_ <= 1e-13
     assert model.dual_gap_ <= 1e-13
     assert_allclose(model.predict(X), 3.7, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [135, 232, 287])
+def test_exponentials_of_far_minimizers_of_models(seed):
+    """The first models have minimizers at which every mean count would overflow."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(2, 60)), int(rng.integers(5, 60))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, d) + rng.normal(size=d)
+    y = rng.poisson(3, n)
+    model = BMRMRegressor(2e-4, loss="poisson", solver="ls-bmrm", max_iter=60)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    best = BMRMRegressor(2e-4, loss="poisson").fit(X, y)
+    assert model.objective_ - model.dual_gap_ <= best.objective_
+    assert model.objective_ >= best.objective_ - best.dual_gap_

@@ -307,7 +307,8 @@ def _settle_by_newton(point: Point) -> Point:
             hessian += float(np.trace(hessian)) / o.n_free
         largest = float(hessian.diagonal().max())
         hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
-        direction = -np.linalg.solve(hessian, sums)
+        # Next to no curvature means far, not infinitely far.
+        direction = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
         reach = max(float(np.abs(direction).max()), 1e-300)
         if reach > farthest:
             direction *= farthest / reach

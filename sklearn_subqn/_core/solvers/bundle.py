@@ -24,6 +24,9 @@ _THETA = 0.2
 # Up to this size of all cuts, as a share of X, the best points give cuts as well.
 _BOTH_CUTS = 0.25
 
+# Exponentials of scores beyond this are zero or would overflow.
+_FARTHEST_SCORE = 1e3
+
 # Without progress for so many iterations a method ends. Aggregation may make the model
 # fall for a while.
 _MAX_STUCK = 200
@@ -126,12 +129,13 @@ def following(line: Line) -> Line:
     """Return the line to the same end, but for its free parameters, the best ones.
 
     The change of the scores is not computed as a difference of scores: where it is tiny
-    the steps are long.
+    the steps are long. Those of an end where exponentials overflow tell nothing.
     """
-    n = line.start.objective.regularizer.n_penalized
-    if n == len(line.p):
+    o, end = line.start.objective, line.point(1.0)
+    n = o.regularizer.n_penalized
+    if n == len(line.p) or (o.loss.steep and end.largest_score > _FARTHEST_SCORE):
         return line
-    change = settle(line.point(1.0)).w[n:] - line.start.w[n:]
+    change = settle(end).w[n:] - line.start.w[n:]
     return Line(line.start, np.append(line.p[:n], change), line.dscores + change)
 
 
