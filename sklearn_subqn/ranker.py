@@ -80,7 +80,8 @@ class BMRMRanker(LinearEstimator):
         - "pairwise": the same without the factor y_j - y_i, the ranking support vector
           machine. Only the order of relevances counts, not their size.
         - "ndcg": a bound of 1 - NDCG at rank ``k``, of gains 2^y - 1 and discounts
-          1 / log2(1 + rank).
+          1 / log2(1 + rank). Its time grows with the number of different relevances in
+          a query: round those that are real numbers, such as rates.
         - "mrr": a bound of 1 - 1 / rank of the first row with y > 0.
         - "precision", "recall": bounds of how far the precision or recall of rows with
           y > 0 up to rank ``k`` is from the best possible.

@@ -466,3 +466,21 @@ def test_ontology_without_hierarchy_is_the_multiclass_hinge():
     flat = Ontology(path_shares([[-1]] * 3), costs)
     z, y, s = rng.normal(size=(9, 3)), rng.integers(0, 3, 9), np.full(9, 1 / 9)
     assert flat.value(z, y, s) == MulticlassHinge(costs).value(z, y, s)
+
+
+@pytest.mark.parametrize("make", [Ndcg, ExpectedRankUtility])
+def test_levels_of_groups_are_their_own(make):
+    """The relevances of one group make no work in the others."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(30), 8)
+    y, z = rng.random(240) * 3.0, rng.normal(size=240)
+    y[codes == 3] = np.round(y[codes == 3])
+    loss = Inversions(make(Groups(codes)))
+    value, dual = loss.evaluate(z, y, np.full(240, 1 / 240))
+    alone = [
+        Inversions(make()).evaluate(z[rows], y[rows], np.full(8, 1 / 240))
+        for rows in np.split(np.arange(240), 30)
+    ]
+    assert value == pytest.approx(sum(v for v, _ in alone))
+    assert_allclose(dual, np.concatenate([u for _, u in alone]), atol=1e-15)
+    assert len(loss._prepare(y)) == 7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -37,10 +36,10 @@ class Inversions(FirstOrderLoss):
     scores of rows of equal relevance spread costs nothing, in contrast to the linear
     assignment of ``RankingLoss``, which z = 0 often minimizes where many are equal.
 
-    Gains of several levels are sums of binary ones, b = sum_t (b_t - b_t-1) [b >= b_t],
-    an ideal ranking is ideal for each of them, and the loss is the sum of theirs. The
-    time is O(P N + m log m) for each group of m rows and each level, the memory O(P N)
-    for the largest one.
+    Gains of several levels, the different ones in a group, are sums of binary ones, b =
+    b_0 + sum_t (b_t - b_t-1) [b >= b_t], an ideal ranking is ideal for each of them,
+    and the loss is the sum of theirs. The time is O(P N + m log m) for each group of m
+    rows and each level, the memory O(P N) for the largest one.
 
     Parameters
     ----------
@@ -100,11 +99,20 @@ class Inversions(FirstOrderLoss):
     def _make_levels(self, targets: Floats) -> list[_Level]:
         plan = self._measure.prepare(targets)
         groups, gains = plan.groups, self._measure.gains(targets)
-        values = np.unique(gains)
-        return [
-            self._level(groups, gains >= high, (high - low) * plan.scale)
-            for low, high in pairwise(values)
-        ]
+        order = groups.sort(gains)
+        rises = np.where(groups.places > 0, np.diff(gains[order], prepend=0.0), 0.0)
+        # Number of smaller gains in the same group, which each has its own levels.
+        n_rises = np.cumsum(rises > 0.0, dtype=np.intp)
+        n_rises -= np.repeat(n_rises[groups.starts[:-1]], np.diff(groups.starts))
+        numbers = np.empty_like(n_rises)
+        numbers[order] = n_rises
+        levels = []
+        for number in range(1, int(numbers.max()) + 1):
+            at = (rises > 0.0) & (n_rises == number)
+            heights = np.zeros(len(groups))
+            heights[groups.codes[order[at]]] = rises[at]
+            levels.append(self._level(groups, numbers >= number, heights * plan.scale))
+        return levels
 
     def _level(
         self, groups: Groups, relevant: npt.NDArray[np.bool_], gains: Floats
