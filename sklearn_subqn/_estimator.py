@@ -333,9 +333,9 @@ def solve(
             value = point.value
     except FloatingPointError as error:
         raise ValueError(
-            f"Fitting {label} broke down numerically ({error}). Values of X or of "
+            f"Fitting {label} broke down numerically ({error}). Values of X, y or "
             "alpha are too extreme; scale the features, for example by "
-            "sklearn.preprocessing.MaxAbsScaler."
+            "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
     if not np.isfinite(value) or not np.all(np.isfinite(w)):
         raise ValueError(
@@ -356,7 +356,8 @@ def solve(
     rounding = result.gap <= rounding_of(result.point)
     proven = reached or rounding or result.status == "callback"
     if task.warns and not proven:
-        _warn(label, result, gap, value, tol, max_iter, solver)
+        faster = solver != "auto" and "auto" in solvers
+        _warn(label, result, gap, value, tol, max_iter, faster)
     return Solution(
         w,
         value,
@@ -446,10 +447,10 @@ def _warn(
     value: float,
     tol: float,
     max_iter: int,
-    solver: str,
+    faster: bool,
 ) -> None:
-    other = "another solver" if solver == "auto" else "solver='auto'"
-    or_other = "" if solver == "auto" else f", or choose {other}"
+    other = "solver='auto'" if faster else "another solver"
+    or_other = f", or choose {other}" if faster else ""
     reasons = {
         "max_iter": (
             f"reached max_iter={max_iter}",

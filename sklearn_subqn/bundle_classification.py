@@ -274,7 +274,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         Losses of rankings ("roc_area", "ordinal", "precision_at_k", "recall_at_k") do
         not depend on intercepts. They are such that ``k`` training samples have
         positive scores, or else the mean hinge is smallest. "f_beta", "precision_at_k"
-        and "recall_at_k" count samples, whose weights must be equal.
+        and "recall_at_k" count samples, whose weights must be equal or zero.
     beta : float, default=1.0
         Weight of recall against precision for "f_beta", positive.
     k : int or None, default=None
@@ -482,11 +482,15 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _BINARY_LOSSES[loss](self)
-        if loss.counts_rows and np.ptp(weights) > _EQUAL * weights.max():
-            raise ValueError(
-                f"loss={loss_name(self.loss)} counts samples: sample_weight must be "
-                "equal for all, and class_weight None."
-            )
+        if loss.counts_rows:
+            used = weights > 0.0
+            if not used.all():
+                X, y, weights = X[used], y[used], weights[used]
+            if np.ptp(weights) > _EQUAL * weights.max():
+                raise ValueError(
+                    f"loss={loss_name(self.loss)} counts samples: sample_weight must "
+                    "be equal for all or zero, and class_weight None."
+                )
         if isinstance(loss, PrecisionAtK) and loss.k >= len(y):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {loss.k}."

@@ -308,8 +308,9 @@ class CoefficientPathDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If the estimator has no such parameters, a parameter or data are not
-            acceptable, or there are several rows of ``coef_`` and no ``target``.
+            If the estimator has no such parameters or no ``coef_``, a parameter or data
+            are not acceptable, or there are several rows of ``coef_`` and no
+            ``target``.
         """
         parameters = estimator.get_params(deep=False)
         if not {"alpha", "warm_start"} <= parameters.keys():
@@ -324,6 +325,11 @@ class CoefficientPathDisplay:
         coefs = []
         for alpha in grid:
             model.set_params(alpha=float(alpha)).fit(X, y, **fit_params)
+            if not hasattr(model, "coef_"):
+                raise ValueError(
+                    "estimator must have coefficients coef_ once it is fitted; "
+                    f"{type(estimator).__name__} has not."
+                )
             coefs.append(_row_of(model.coef_, target))
         display = cls(
             alphas=grid,

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
+from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import (
@@ -198,3 +199,12 @@ def test_missing_matplotlib_is_named(data, searched, monkeypatch):
         PathScoreDisplay.from_estimator(searched)
     with pytest.raises(ImportError, match="CoefficientPathDisplay needs matplotlib"):
         CoefficientPathDisplay.from_estimator(SubLBFGSLinearSVC(), *data, ALPHAS)
+
+
+def test_paths_of_estimators_without_coefficients():
+    X, y = make_classification(40, 5, random_state=0)
+    with pytest.raises(ValueError, match="LinearSVC has not"):
+        CoefficientPathDisplay.from_estimator(LinearSVC(), X, y, [0.1])
+    network = MLPClassifier((2,), solver="lbfgs", max_iter=100_000)
+    with pytest.raises(ValueError, match="coef_ once it is fitted; MLPClassifier has"):
+        CoefficientPathDisplay.from_estimator(network, X, y, [0.1])

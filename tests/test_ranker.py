@@ -240,7 +240,9 @@ def test_pickle_and_not_fitted():
 
 def test_what_is_not_reached_is_said():
     X, y, qid = queries()
-    with pytest.warns(ConvergenceWarning, match="reached max_iter=1"):
+    # There is no solver "auto" to advise.
+    advice = r"reached max_iter=1 .* Increase max_iter or tol\."
+    with pytest.warns(ConvergenceWarning, match=advice):
         BMRMRanker(1e-6, max_iter=1, tol=1e-9).fit(X, y, qid=qid)
 
 

@@ -253,6 +253,19 @@ def test_ontology_warm_start_and_two_leaves():
     assert two.score(X, y % 2) > 0.5
 
 
+@pytest.mark.parametrize("loss", ["f_beta", "precision_at_k", "recall_at_k"])
+def test_rows_of_weight_zero_are_not_counted(loss):
+    X, y = skewed()
+    used = np.arange(len(y)) % 3 > 0
+    model = BMRMClassifier(loss=loss, k=5).fit(X, y, sample_weight=2.0 * used)
+    without = BMRMClassifier(loss=loss, k=5).fit(X[used], y[used])
+    np.testing.assert_array_equal(model.coef_, without.coef_)
+    np.testing.assert_array_equal(model.intercept_, without.intercept_)
+    assert model.objective_ == without.objective_
+    with pytest.raises(ValueError, match="equal for all or zero"):
+        model.fit(X, y, sample_weight=1.0 + used)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
