@@ -101,10 +101,10 @@ def test_larger_alphas_come_first_where_rows_are_held_tightly():
     X, y = data((60, 500, 0))
     options = {"loss": "squared_hinge", "tol": 1e-6, "warm_start": True}
     model = SubLBFGSLinearSVC(1e-6, **options).fit(X, y)
-    assert model.history_[0].phase[0] == "relaxed"
-    assert "relaxed" not in model.fit(X, y).history_[0].phase
+    assert model.history_[0].phase[0] == "larger alphas"
+    assert "larger alphas" not in model.fit(X, y).history_[0].phase
     loose = SubLBFGSLinearSVC(1.0, **options).fit(X, y)
-    assert "relaxed" not in loose.history_[0].phase
+    assert "larger alphas" not in loose.history_[0].phase
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -41,11 +41,11 @@ from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .dual_ascent import dual_ascent
 from .from_afar import from_afar, is_linear
-from .larger_alphas import from_larger_alphas
+from .larger_alphas import from_larger_alphas, relaxed_solution
 from .near_rows import near_rows
 from .newton import newton
 from .row_space import has_short_rows, in_row_space
-from .run import Iterate, Solver, Start, run
+from .run import Iterate, Solver, Start
 from .sample import sample_solution
 from .subbfgs import subbfgs
 
@@ -76,10 +76,9 @@ _LEAST_WIDTH, _SOFTNESS = 3.0, 1e-2
 _EXACT = 1e-9
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
-# slopes are solved for larger alphas first: to such a gap, in so many iterations. Those
-# of several scores per row begin with such an envelope from the second number on.
+# slopes are solved for larger alphas first. Those of several scores per row begin with
+# such an envelope from the second number on.
 _TIGHT, _TIGHT_SEVERAL = 1e3, 1e2
-_RELAXED_TOL, _MAX_RELAXED = 0.1, 50
 
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
 # about the second number on: for one score per row, for several, and on text.
@@ -142,8 +141,8 @@ def auto(
         if kinks and not w.any() and is_linear(objective):
             w = yield from from_afar(objective, partial(auto, memory=memory), tol)
         elif wide and kinks and _curvature_of_rows(objective) > _TIGHT:
-            yield Iterate(objective.origin(), phase="relaxed")
-            w = _relaxed_solution(objective)
+            excess = _curvature_of_rows(objective) / _TIGHT
+            w = yield from relaxed_solution(objective, newton, excess)
         return (yield from newton(objective, w))
     if start.dual is not None:
         return (
@@ -211,20 +210,6 @@ def _from_soft_start(objective: Objective, w: Floats) -> Solver:
     if point.value - bound <= _EXACT * point.value:
         return "no_progress"
     return (yield from alm(objective, point))
-
-
-def _relaxed_solution(objective: Objective) -> Floats:
-    """Return nearly optimal parameters for a larger alpha, by way of larger ones yet.
-
-    Where a small alpha holds rows tightly, Newton's steps are short: the rows that are
-    within their margin change all the time.
-    """
-    w = np.zeros(objective.n_params)
-    excess = _curvature_of_rows(objective) / _TIGHT
-    for k in range(int(np.ceil(np.log10(excess))), 0, -1):
-        relaxed = objective.with_alpha(10.0**k * objective.alpha)
-        w = run(newton(relaxed, w), tol=_RELAXED_TOL, max_iter=_MAX_RELAXED).point.w
-    return w
 
 
 def _curvature_of_rows(objective: Objective) -> float:

@@ -36,6 +36,9 @@ _MAX_ITER_FIRST, _MAX_ITER = 300, 100
 _SHARE, _MAX_ITER_CLOSER = 0.5, 200
 _APART, _ALONE = 0.1, 1e-3
 
+# Those of smooth losses are found to such a gap in so many iterations.
+_TOL_SMOOTH, _MAX_ITER_SMOOTH = 0.1, 50
+
 
 def from_larger_alphas(
     objective: Objective,
@@ -62,8 +65,7 @@ def from_larger_alphas(
         That of the solver for the objective itself.
     """
     start, max_iter = Start(np.zeros(objective.n_params)), _MAX_ITER_FIRST
-    n_larger = int(np.ceil(np.log(excess) / np.log(_FACTOR)))
-    for factor in _FACTOR ** np.arange(n_larger, 0, -1):
+    for factor in _factors(excess):
         larger = objective.with_alpha(factor * objective.alpha)
         iterates = solver(larger, start)
         end = yield from _solve(objective, iterates, _TOL, max_iter)
@@ -81,6 +83,29 @@ def from_larger_alphas(
         following = objective.with_alpha(larger.alpha / _FACTOR)
         start = Start(scaled(end.point.under(following)).w, dual)
     return (yield from solver(objective, start))
+
+
+def relaxed_solution(
+    objective: Objective, solver: Callable[[Objective, Floats], Solver], excess: float
+) -> Generator[Iterate, None, Floats]:
+    """Yield a solver's iterates for larger alphas; return where they lead.
+
+    Of smooth losses whose slopes have kinks. Where a small alpha holds rows tightly,
+    Newton's steps are short: the rows within their margin change all the time.
+    """
+    w = np.zeros(objective.n_params)
+    for factor in _factors(excess):
+        larger = objective.with_alpha(factor * objective.alpha)
+        iterates = solver(larger, w)
+        end = yield from _solve(objective, iterates, _TOL_SMOOTH, _MAX_ITER_SMOOTH)
+        w = end.point.w
+    return w
+
+
+def _factors(excess: float) -> list[float]:
+    """Return powers, the first one at least ``excess``, the last one the base."""
+    n_larger = int(np.ceil(np.log(excess) / np.log(_FACTOR)))
+    return [_FACTOR**k for k in range(n_larger, 0, -1)]
 
 
 class _End(NamedTuple):
@@ -110,8 +135,8 @@ def _solve(
         end = end or _End(point, point.dual)
         if point.value < end.point.value:
             end = end._replace(point=point)
-        if dual is not None and bound >= end.bound:
-            end = end._replace(bound=bound, dual=dual)
+        if bound >= end.bound:
+            end = end._replace(bound=bound, dual=end.dual if dual is None else dual)
         gap = end.point.value - end.bound
         if gap <= tol * abs(end.point.value) or n_iter >= max_iter:
             break
