@@ -81,8 +81,15 @@ _EXACT = 1e-9
 _TIGHT, _TIGHT_SEVERAL = 1e3, 1e2
 
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
-# about the second number on: for one score per row, for several, and on text.
-_TIGHTEST, _TIGHTEST_SEVERAL, _TIGHTEST_TEXT = (1e10, 1e4), (2e4, 1e4), (1e3, 1e2)
+# about the second number on: for one score per row, for several, and on text. Of one
+# score with at least so many rows for each parameter, classes are hardly ever apart.
+_TIGHTEST, _TIGHTEST_SEVERAL, _TIGHTEST_TEXT = (1e6, 1e4), (2e4, 1e4), (1e3, 1e2)
+_TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
+
+# Where the loss is less than this share of the objective, dual points of other alphas
+# may be too long: if by more than the second number, they are no good start.
+_LITTLE_LOSS = 0.5
+_SHORTER, _FAR = 0.9, 1e-2
 
 # After dual ascent for sets of labels a wide envelope is best: the center is far off.
 _LABELS_WIDTH = 10.0
@@ -92,7 +99,12 @@ _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
 
 
 def auto(
-    objective: Objective, start: Start, *, memory: int = 10, tol: float = 0.0
+    objective: Objective,
+    start: Start,
+    *,
+    memory: int = 10,
+    tol: float = 0.0,
+    following: bool = False,
 ) -> Solver:
     """Yield the iterates of the methods that are fastest for the problem.
 
@@ -108,6 +120,8 @@ def auto(
         Number of pairs that subLBFGS keeps.
     tol : float
         Relative gap at which the run is to end.
+    following : bool
+        Whether the start comes from the next larger of a sequence of alphas.
 
     Returns
     -------
@@ -121,14 +135,15 @@ def auto(
         return (yield from in_row_space(objective, start, solver, tol))
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None
     text = by_rows and objective.design.is_text_like
-    cold = start.dual is None and not start.w.any()
-    if cold and objective.loss.has_margin and not smooth:
-        tightest, first = (
-            _TIGHTEST_TEXT if text else _TIGHTEST_SEVERAL if several else _TIGHTEST
-        )
-        if _curvature_of_rows(objective) > tightest:
+    if objective.loss.has_margin and not smooth:
+        far = not start.w.any()
+        if start.dual is not None:
+            start, share = _with_shorter_dual(objective, start, start.dual)
+            far = share < _FAR
+        tightest, first = _limits(objective, text)
+        if far and not following and _curvature_of_rows(objective) > tightest:
             excess = _curvature_of_rows(objective) / first
-            solver = partial(auto, memory=memory, tol=tol)
+            solver = partial(auto, memory=memory, tol=tol, following=True)
             return (yield from from_larger_alphas(objective, solver, excess, tol))
     if text:
         loosest = _curvature_of_rows(objective) <= _LOOSEST
@@ -145,13 +160,7 @@ def auto(
             w = yield from relaxed_solution(objective, newton, excess)
         return (yield from newton(objective, w))
     if start.dual is not None:
-        return (
-            yield from alm(
-                objective,
-                start.at(objective),
-                dual=start.dual,
-            )
-        )
+        return (yield from alm(objective, start.at(objective), dual=start.dual))
     sampled = None
     apart = several and by_rows and _curvature_of_rows(objective) <= _LOW_CURVATURE
     if not start.w.any() and not apart:
@@ -188,6 +197,38 @@ def auto(
         end = Start(point.w, point.dual, point.scores, point.drift)
         return (yield from _ascent(objective, end))
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
+
+
+def _limits(objective: Objective, text: bool) -> tuple[float, float]:
+    """Return the curvature up to which alpha is not small, and that to begin with."""
+    if text:
+        return _TIGHTEST_TEXT
+    if objective.design.n_outputs is not None:
+        return _TIGHTEST_SEVERAL
+    tall = objective.design.n_rows >= _TALL * objective.n_params
+    return _TIGHTEST_TALL if tall else _TIGHTEST
+
+
+def _with_shorter_dual(
+    objective: Objective, start: Start, dual: Floats
+) -> tuple[Start, float]:
+    """Return the start with the best multiple of its dual point, and which it is.
+
+    At most one. The dual point may be that of a larger alpha. Where there is little
+    loss, optimal ones shrink with alpha: otherwise much of the work would be to take
+    them back.
+    """
+    point = start.at(objective)
+    start = start._replace(scores=point.scores, drift=point.drift)
+    if point.risk > _LITTLE_LOSS * point.value:
+        return start, 1.0
+    normal, offset = objective.cut(dual)
+    square = objective.regularizer.conjugate(normal / -objective.alpha)
+    # The bound of a multiple c is offset * c - alpha * square * c².
+    c = offset / max(2.0 * objective.alpha * square, 1e-300)
+    if not 0.0 < c < _SHORTER:
+        return start, 1.0
+    return start._replace(dual=c * dual), c
 
 
 def _from_soft_start(objective: Objective, w: Floats) -> Solver:

@@ -33,7 +33,7 @@ _MAX_ITER_FIRST, _MAX_ITER = 300, 100
 # They are found to this share of what is asked for, in so many more iterations, where
 # the loss is less than such a share of the objective, or where the penalty would be
 # less than such a share of it even if its gradient were that of the larger alpha.
-_SHARE, _MAX_ITER_CLOSER = 0.5, 200
+_SHARE, _MAX_ITER_CLOSER = 0.5, 300
 _APART, _ALONE = 0.1, 1e-3
 
 # Those of smooth losses are found to such a gap in so many iterations.
