@@ -26,9 +26,10 @@ _PHASE = "larger alphas"
 _FACTOR = 10.0
 
 # Solutions are found to such a gap, the first one and later ones in so many iterations
-# at most.
+# at most. Where such a gap is left, it is better to begin at zero after all.
 _TOL = 1e-2
 _MAX_ITER_FIRST, _MAX_ITER = 300, 100
+_FAILED = 0.1
 
 # They are found to this share of what is asked for, in so many more iterations, where
 # the loss is less than such a share of the objective, or where the penalty would be
@@ -70,6 +71,9 @@ def from_larger_alphas(
         iterates = solver(larger, start)
         end = yield from _solve(objective, iterates, _TOL, max_iter)
         max_iter = _MAX_ITER
+        if end.point.value - end.bound > _FAILED * end.point.value:
+            start = Start(np.zeros(objective.n_params))
+            break
         penalty = factor * (end.point.value - end.point.risk)
         if end.is_apart or penalty <= _ALONE * end.point.value:
             iterates = solver(larger, Start(end.point.w, end.dual))
