@@ -144,3 +144,23 @@ def test_one_digit_against_the_others(alpha, digit):
     larger = SubLBFGSLinearSVC(1e-6).fit(X, y == digit)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert model.objective_ == pytest.approx(1e6 * alpha * larger.objective_, rel=1e-3)
+
+
+def test_where_larger_alphas_lead_nowhere_it_begins_anew():
+    """It stalled with a gap of 93 %: many rows are empty, and classes are noise."""
+    rng = np.random.default_rng(19)
+    n, d, k = (int(rng.integers(*ends)) for ends in ((10, 150), (2, 120), (2, 6)))
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 2)
+    if rng.random() < 0.3:
+        X = X * 10.0 ** rng.uniform(-1, 1, d)
+    if rng.random() < 0.3:
+        X = X + 3.0 * X.std() * rng.normal(size=d)
+    assert rng.random() < 0.3
+    X = sparse.csr_array(X * (rng.random((n, d)) < 0.05))
+    y = rng.integers(k, size=n)
+    y[:k] = np.arange(k)
+    model = MulticlassHingeClassifier(1e-3, max_iter=2000)
+    model.set_params(fit_intercept=rng.random() < 0.6).fit(X, y)
+    assert phases(model)[0] == "larger alphas"
+    assert phases(model)[-1] != "larger alphas"
+    assert model.dual_gap_ <= 1e-3 * model.objective_
