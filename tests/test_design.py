@@ -171,6 +171,14 @@ def test_columns_of_sparse_data(dtype, n_threads):
     assert_allclose(made, expected[kept], rtol=1e-6)
     assert_allclose(squares, (expected[kept] ** 2).sum(axis=0), rtol=1e-6)
     assert_allclose(lost, (expected[~kept] ** 2).sum(axis=0), atol=1e-6)
+    assert values.dtype == np.float32
+    for size in (1e-30, 1e35):
+        # Single precision has neither of them.
+        far, (squares, _) = columns.scaled(size * scales, kept)
+        assert far[2].dtype == np.float64
+        far = sparse.csc_array((far[2], far[1], far[0]), shape).toarray()
+        assert_allclose(far, size * expected[kept], rtol=1e-6)
+        assert_allclose(squares, ((size * expected[kept]) ** 2).sum(axis=0), rtol=1e-6)
 
     some, x, y = np.array([0, 2, 3]), rng.normal(size=3), rng.normal(size=shape[0])
     in_place = InPlace(design, arrays, some, shape[0])

@@ -24,7 +24,7 @@ cd_module = importlib.import_module("sklearn_subqn._core.solvers.cd")
 ROUNDING = 1e-12
 
 
-def sweeps_over_columns(X, index, h, g, w, n_sweeps):
+def sweeps_over_columns(X, index, scaled_dtype, h, g, w, n_sweeps):
     """The minimizer of a model, the product of its columns, and the last violation."""
     m = X.shape[1]
     columns = sparse.csc_array(X)
@@ -32,7 +32,7 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
     kept = h > 0.1
     positions = np.where(kept, np.cumsum(kept) - 1, -1).astype(index)
     scaled = np.empty(m + 1, index), np.empty(len(arrays[1]), index)
-    scaled += (np.empty(len(arrays[1])),)
+    scaled += (np.empty(len(arrays[1]), scaled_dtype),)
     squares = np.empty((2, m))
     products.scale_columns(
         *arrays, np.arange(m), np.sqrt(h), positions, *scaled, squares
@@ -72,8 +72,9 @@ def sweeps_over_columns(X, index, h, g, w, n_sweeps):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scaled_dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_kernels_minimize_the_model(dtype, index):
+def test_kernels_minimize_the_model(dtype, scaled_dtype, index):
     rng = np.random.default_rng(0)
     n, m = 30, 8
     X = (rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.5)).astype(dtype)
@@ -86,7 +87,7 @@ def test_kernels_minimize_the_model(dtype, index):
     )
     assert worst <= 1e-10
     assert_allclose(slopes, g + gram @ (v - w), atol=1e-9)
-    u, worst = sweeps_over_columns(X, index, h, g, w, 500)
+    u, worst = sweeps_over_columns(X, index, scaled_dtype, h, g, w, 500)
     assert worst <= 1e-7
     assert_allclose(u, v, atol=1e-6)
     # Conditions of optimality, from the formula.

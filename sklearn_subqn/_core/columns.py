@@ -13,6 +13,9 @@ from .design import BLOCK_BYTES, DENSE_BYTES, Design, InPlace, dense_rows, row_v
 from .kernels import gram, products
 from .losses._base import Floats, Mask, Rows
 
+# Squared norms of columns of which single precision holds all that matters.
+_SINGLE = 1e-50, 1e60
+
 
 class Columns:
     """Some columns A of a design's X, without intercepts.
@@ -67,20 +70,25 @@ class Columns:
     ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
         """Return some of the rows of diag(scales) A.
 
-        As the arrays of its CSC format, and the squared norms of its columns and of
-        what they are without.
+        As the arrays of its CSC format, in single precision, which makes products
+        faster, unless its range is too small; and the squared norms of its columns and
+        of what they are without.
         """
         indptr, indices, data = self.arrays
         size = int(np.diff(indptr)[self.positions].sum())
         rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(indices.dtype)
         own = np.empty(len(self.positions) + 1, indptr.dtype)
-        scaled = own, np.empty(size, indices.dtype), np.empty(size)
+        of_rows = np.empty(size, indices.dtype)
+        values: Any = np.empty(size, np.float32)
         squares = np.empty((2, len(self.positions)))
-        products.scale_columns(
-            indptr, indices, data, self.positions, scales, rows, *scaled, squares
-        )
+        source = indptr, indices, data, self.positions, scales, rows, own, of_rows
+        products.scale_columns(*source, values, squares)
+        least, most = _SINGLE
+        if not np.all((squares <= most) & ((squares >= least) | (squares == 0.0))):
+            values = np.empty(size)
+            products.scale_columns(*source, values, squares)
         end = own[-1]
-        return (own, scaled[1][:end], scaled[2][:end]), (squares[0], squares[1])
+        return (own, of_rows[:end], values[:end]), (squares[0], squares[1])
 
     def in_place(
         self, arrays: tuple[Any, Any, Any], which: Rows, n_rows: int

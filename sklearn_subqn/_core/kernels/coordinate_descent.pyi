@@ -18,7 +18,7 @@ def sweep_gram(
 def sweep_columns(
     indptr: NDArray[Any],
     indices: NDArray[Any],
-    values: Floats,
+    values: NDArray[Any],
     columns: Positions,
     image: Floats,
     gradient: Floats,

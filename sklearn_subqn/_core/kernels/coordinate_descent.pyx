@@ -92,7 +92,7 @@ def sweep_gram(
 def sweep_columns(
     const index[::1] indptr,
     const index[::1] indices,
-    const double[::1] values,
+    const real[::1] values,
     const Py_ssize_t[::1] columns,
     double[::1] image,
     const double[::1] gradient,

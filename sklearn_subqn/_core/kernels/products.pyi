@@ -56,6 +56,6 @@ def scale_columns(
     positions: NDArray[Any],
     out_indptr: NDArray[Any],
     out_indices: NDArray[Any],
-    out_values: Floats,
+    out_values: NDArray[Any],
     squares: Floats,
 ) -> None: ...

@@ -5,6 +5,11 @@ Those of SciPy copy a float32 matrix to float64 each time.
 
 from .rows cimport index, prefetch, real, sparse_product
 
+# Of what is written, whatever is read.
+ctypedef fused out_real:
+    float
+    double
+
 # Where entries are written is prefetched for so many ahead.
 cdef Py_ssize_t _AHEAD = 16
 
@@ -162,7 +167,7 @@ def scale_columns(
     const index[::1] positions,
     index[::1] out_indptr,
     index[::1] out_indices,
-    double[::1] out_values,
+    out_real[::1] out_values,
     double[:, ::1] squares,
 ):
     """Write some columns of X (CSC) with their rows times ``scales``.
@@ -193,7 +198,7 @@ def scale_columns(
                 # Written in any case, since branches would take longer.
                 scaled = scales[indices[i]] * values[i]
                 out_indices[end] = positions[indices[i]]
-                out_values[end] = scaled
+                out_values[end] = <out_real> scaled
                 kept = positions[indices[i]] >= 0
                 end += kept
                 total += scaled * scaled
