@@ -59,6 +59,11 @@ _MIN_CUTS = 6
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
+# Rounding coefficients to float32 goes without a warning if the relative gap stays
+# below this or twice the tolerance, or the gap below this share of the objective at
+# zero, as where that of the optimum nearly vanishes.
+_ROUNDED, _LOST = 1e-4, 4.0 * float(np.finfo(np.float32).eps)
+
 # Coefficients that differ by so much, relative to the largest, are the same.
 _SAME = 1e-15
 
@@ -354,10 +359,13 @@ def solve(
     reached = result.gap <= tol * abs(result.point.value)
     # As of targets that are all the same, with an optimum of zero.
     rounding = result.gap <= rounding_of(result.point)
-    proven = reached or rounding or result.status == "callback"
+    proven, status = reached or rounding or result.status == "callback", result.status
+    raised = reached and gap > max(2.0 * tol, _ROUNDED) * abs(value)
+    if raised and dtype == np.float32 and gap > _LOST * abs(objective.origin().value):
+        proven, status = False, "rounded"
     if task.warns and not proven:
         faster = solver != "auto" and "auto" in solvers
-        _warn(label, result, gap, value, tol, max_iter, faster)
+        _warn(label, status, result.n_iter, gap, value, tol, max_iter, faster)
     return Solution(
         w,
         value,
@@ -442,7 +450,8 @@ def user_level() -> int:
 
 def _warn(
     label: str,
-    result: Result,
+    status: str,
+    n_iter: int,
     gap: float,
     value: float,
     tol: float,
@@ -460,16 +469,20 @@ def _warn(
             "stopped because it no longer made progress",
             f"Increase tol, choose {other}, scale the features, or increase alpha",
         ),
+        "rounded": (
+            "lost precision as its coefficients were rounded to float32,",
+            "Convert X to float64, or scale the features",
+        ),
     }
     reason, advice = reasons.get(
-        result.status,
+        status,
         (
-            f"stopped where it found no better point ({result.status})",
+            f"stopped where it found no better point ({status})",
             f"Increase tol, choose {other}, or scale the features",
         ),
     )
     warnings.warn(
-        f"Fitting {label} {reason} after {result.n_iter} iterations. Its objective "
+        f"Fitting {label} {reason} after {n_iter} iterations. Its objective "
         f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative gap "
         f"of {_relative(gap, value):.1e}; tol={tol:g} was asked for. {advice}.",
         ConvergenceWarning,

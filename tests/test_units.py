@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
@@ -105,6 +106,21 @@ def test_predictions_of_small_targets_keep_their_digits():
         model = OnlineLBFGSRegressor(alpha=0.0, random_state=0).fit(X, unit * y)
         exact = X @ model.coef_ + model.intercept_
         assert_allclose(model.predict(X), exact, rtol=1e-10, atol=1e-11 * unit)
+
+
+def test_precision_lost_by_float32_is_told():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (1e4 * X).astype(np.float32)
+    with pytest.warns(ConvergenceWarning, match="rounded to float32.*X to float64"):
+        model = SubLBFGSLinearSVC(alpha=1e-5).fit(X, y)
+    assert model.dual_gap_ > 0.01 * model.objective_
+    # No warning, though the optimum is 0 and the rounded one above it.
+    targets = np.full(len(y), 3.3, np.float32)
+    model = BMRMRegressor(loss="absolute_error").fit(X, targets)
+    assert model.dual_gap_ <= 1e-6
+    # Nor one in float64.
+    model = SubLBFGSLinearSVC(alpha=1e-5).fit(X.astype(float), y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
 
 
 def test_predictions_of_large_float32_targets_are_finite():
