@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
-from ._core.line_search import rounding_of
+from ._core.line_search import rounding_of, settle
 from ._core.losses import Loss
 from ._core.objective import Objective
 from ._core.regularizers import L2
@@ -321,6 +321,8 @@ def solve(
             _ONE_BLAS_THREAD,
             np.errstate(over="raise", invalid="raise", divide="raise"),
         ):
+            if objective.loss.steep:
+                start = _better_start(objective, start)
             result = run(
                 solvers[solver].start(objective, start, replace(options, tol=aim)),
                 tol=aim,
@@ -377,6 +379,20 @@ def solve(
         point.drift,
         proven,
     )
+
+
+def _better_start(objective: Objective, start: Start) -> Start:
+    """Return the start, or the usual one if that is better.
+
+    Solutions of other data may lie where exponentials overflow, far from any other.
+    """
+    center = objective.regularizer.center(objective.n_params)
+    if np.array_equal(start.w, center):
+        return start
+    with np.errstate(all="ignore"):
+        value = settle(start.at(objective)).value
+    usual = Start(center)
+    return start if value <= settle(usual.at(objective)).value else usual
 
 
 def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:

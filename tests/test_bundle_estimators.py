@@ -475,3 +475,15 @@ def test_exponentials_of_far_minimizers_of_models(seed):
     best = BMRMRegressor(2e-4, loss="poisson").fit(X, y)
     assert model.objective_ - model.dual_gap_ <= best.objective_
     assert model.objective_ >= best.objective_ - best.dual_gap_
+
+
+def test_warm_starts_where_exponentials_overflow():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 60)), rng.poisson(1.0, 80).astype(float)
+    model = BMRMRegressor(1e-3, loss="poisson", warm_start=True).fit(X, y)
+    cold = BMRMRegressor(1e-3, loss="poisson").fit(30.0 * X, y)
+    assert model.fit(30.0 * X, y).objective_ == pytest.approx(cold.objective_, rel=1e-3)
+    other, labels = 10.0 * rng.normal(size=(80, 60)), rng.integers(0, 2, 80)
+    model = BMRMClassifier(1e-3, loss="exponential", warm_start=True).fit(X, labels)
+    model.fit(other, labels)
+    assert model.dual_gap_ <= 1e-3 * model.objective_

@@ -508,3 +508,23 @@ def test_first_steps_are_longer_where_losses_fall_like_exponentials():
     near = solve(objective, tol=1e-3).point
     line = near.along(1e-3 * (near.w + 1.0))
     assert lengthen(line, line.point(1.0))[0] == 1.0
+
+
+@pytest.mark.parametrize("seed", [36, 217])
+def test_a_common_shift_of_intercepts_is_no_step(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 5, 3
+    X, y = rng.normal(size=(n, 100)), rng.integers(0, k, n)
+    y[:k] = range(k)
+    weights = rng.integers(0, 4, n)
+    weights[:k] = 1
+    model = L1LogisticOWLQN(alpha=0.01, l1_ratio=0.5).fit(X, y, weights)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-5, 1e-7])
+def test_fewer_rows_than_columns_far_from_zero(alpha):
+    X = np.random.default_rng(0).normal(size=(10, 30)) + 1000.0
+    model = L1LogisticOWLQN(alpha, fit_intercept=False).fit(X, np.arange(10) % 2)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert np.count_nonzero(model.coef_) <= 10

@@ -196,3 +196,18 @@ def test_cuts_of_features_in_large_units():
     cuts = BMRMRegressor(solver="ls-bmrm", **options).fit(X, y)
     assert cuts.coef_.any()
     assert cuts.dual_gap_ <= 1e-2 * cuts.objective_
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute_error", "huber"])
+def test_samples_where_all_rows_are_linear(loss):
+    # Enough rows and entries for a Hessian of a sample, at scores of zero.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 60))
+    y = X @ rng.normal(size=60) + rng.normal(size=2500)
+    estimator = BMRMClassifier if loss == "hinge" else BMRMRegressor
+    y = np.sign(y) if loss == "hinge" else y
+    model = estimator(1e-2, loss=loss, penalty="l1", fit_intercept=False)
+    expected = model.fit(X, y).objective_
+    model.fit(sparse.csr_array(X), y)
+    assert model.objective_ == pytest.approx(expected, rel=2e-3)
+    assert model.dual_gap_ <= 1e-3 * model.objective_

@@ -37,6 +37,10 @@ _MAX_PRODUCTS = 400.0
 # nearly collinear: so many times over the number of all, since many take long.
 _SWEEPS, _FACES = 30, 10_000
 
+# For this share of all sweeps, systems of more coordinates than the rank are left to
+# them.
+_PATIENCE = 0.9
+
 # Shares of a step that are tried, with coordinates set to zero that would change signs,
 # before the one that changes none.
 _SHARES = (1.0, 0.3)
@@ -91,7 +95,7 @@ class GramStep:
         Which those are.
     rank : int
         Of H, at most. While more coordinates are not zero their system, without the
-        penalty ``l2``, has many solutions, and sweeps go on.
+        penalty ``l2``, has many solutions, and sweeps go on as long as they help.
     """
 
     def __init__(
@@ -101,6 +105,9 @@ class GramStep:
         self._l1, self._l2 = l1, l2
         self._inside = inside
         self._most = rank if l2.max(initial=0.0) == 0.0 else len(gram)
+        # A common change of all intercepts changes nothing: systems are without one.
+        self._solved = np.ones(len(gram), dtype=bool)
+        self._solved[np.flatnonzero((l1 == 0.0) & (l2 == 0.0))[1:][-1:]] = False
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
@@ -113,13 +120,14 @@ class GramStep:
         self, gradient: Floats, start: Floats, tol: float, limit: int
     ) -> Floats:
         v, slopes = start.copy(), gradient.copy()
-        for _ in range(max(1, limit // _SWEEPS)):
+        n_rounds = max(1, limit // _SWEEPS)
+        for n in range(n_rounds):
             violation, _ = coordinate_descent.sweep_gram(
                 self._gram, slopes, v, self._l1, self._l2, tol, _SWEEPS
             )
             if violation <= max(tol, self._rounding(v)):
                 break
-            if np.count_nonzero(v) > self._most:
+            if n + 1 <= _PATIENCE * n_rounds and np.count_nonzero(v) > self._most:
                 continue
             for _ in range(max(1, _FACES // max(len(v), 1))):
                 if not self._solve_face(slopes, v):
@@ -136,7 +144,7 @@ class GramStep:
 
         Returns whether coordinates vanished on the way.
         """
-        face = np.flatnonzero((v != 0.0) | (self._l1 == 0.0))
+        face = np.flatnonzero(self._solved & ((v != 0.0) | (self._l1 == 0.0)))
         face = face[self._gram[face, face] > 0.0]
         matrix = self._gram[np.ix_(face, face)]
         diagonal = np.einsum("ii->i", matrix)

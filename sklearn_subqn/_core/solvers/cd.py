@@ -251,12 +251,12 @@ def thinned(point: Point, stride: int) -> Point:
     """Return the point with a sample of the rows, whose Hessian is about the same.
 
     Rows are taken in proportion to their second derivatives, so that nearly linear ones
-    are few, and weighted with the inverse of that.
+    are few, or to their weights where all are linear, and weighted with the inverse.
     """
     o = point.objective
     n = len(point.scores) // stride
     share = point.curvature.diagonal().reshape(len(point.scores), -1).sum(axis=1)
-    share += _LEAST_SHARE * share.sum() * o.weights
+    share += (_LEAST_SHARE * share.sum() or 1.0) * o.weights
     share /= share.sum()
     rows, counts = np.unique(
         np.searchsorted(np.cumsum(share[:-1]), fractions(n), side="right"),
