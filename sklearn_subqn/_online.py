@@ -456,6 +456,7 @@ class OnlineEstimator(LinearEstimator):
         test = ConvergenceTest(float(self.tol), patience, float(patience))
         average = test.start(len(self._state.w))
         best, n_worse = (-np.inf, self._state), 0
+        most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(parts)))
         self.loss_curve_: list[float] = []
         scores: list[float] = []
         self.validation_scores_ = None if held_out is None else scores
@@ -485,7 +486,7 @@ class OnlineEstimator(LinearEstimator):
                 n_worse = 0 if score > best[0] + self.tol else n_worse + 1
                 if score > best[0]:
                     best = score, self._state
-                converged = n_worse >= self.n_iter_no_change
+                converged = n_worse >= most_worse
             stop = task.iteration(self._stored) or converged
             if self.callback is not None:
                 least, seconds = min(self.loss_curve_), time.perf_counter() - begin

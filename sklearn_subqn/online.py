@@ -119,7 +119,8 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     validation_fraction : float, default=0.1
         Share of the rows held out, in (0, 1).
     n_iter_no_change : int, default=5
-        Number of epochs without improvement, at least 1.
+        Number of epochs without improvement, at least 1; more where they have less than
+        30 batches altogether.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples of each class; "balanced" in ``fit`` only.
     random_state : int, RandomState instance or None, default=0

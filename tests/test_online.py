@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import (
@@ -622,6 +623,14 @@ def test_early_stopping_keeps_the_best(Model, capsys):
     assert len(scores) == model.n_iter_ == len(capsys.readouterr().out.splitlines())
     assert max(scores[:-3]) > max(scores[-3:]) - 1e-3
     assert model.score(X, y) > (0.75 if Model is OnlineLBFGSClassifier else 0.2)
+
+
+def test_early_stopping_waits_for_enough_batches():
+    # An epoch is one batch.
+    X, y = load_iris(return_X_y=True)
+    model = OnlineLBFGSClassifier(early_stopping=True).fit(X, y)
+    assert model.n_iter_ > 30
+    assert model.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
