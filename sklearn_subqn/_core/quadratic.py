@@ -95,7 +95,7 @@ class GramStep:
         Which those are.
     rank : int
         Of H, at most. While more coordinates are not zero their system, without the
-        penalty ``l2``, has many solutions, and sweeps go on as long as they help.
+        penalty ``l2``, has many solutions, and is left to the last sweeps.
     """
 
     def __init__(
@@ -105,9 +105,12 @@ class GramStep:
         self._l1, self._l2 = l1, l2
         self._inside = inside
         self._most = rank if l2.max(initial=0.0) == 0.0 else len(gram)
-        # A common change of all intercepts changes nothing: systems are without one.
+        # A common change of all intercepts changes nothing: systems are without the
+        # last one, where there are several.
         self._solved = np.ones(len(gram), dtype=bool)
-        self._solved[np.flatnonzero((l1 == 0.0) & (l2 == 0.0))[1:][-1:]] = False
+        free = np.flatnonzero((l1 == 0.0) & (l2 == 0.0))
+        if len(free) > 1:
+            self._solved[free[-1]] = False
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int
