@@ -166,7 +166,8 @@ def test_columns_of_sparse_data(dtype, n_threads):
     indptr, indices, values = arrays
     expected = scales[:, np.newaxis] * X[:, which]
     shape = int(kept.sum()), 4
-    assert indptr.dtype == indices.dtype == design.X.indices.dtype
+    assert indptr.dtype == design.X.indices.dtype
+    assert indices.dtype == np.uint16
     made = sparse.csc_array((values, indices, indptr), shape).toarray()
     assert_allclose(made, expected[kept], rtol=1e-6)
     assert_allclose(squares, (expected[kept] ** 2).sum(axis=0), rtol=1e-6)
@@ -184,6 +185,22 @@ def test_columns_of_sparse_data(dtype, n_threads):
     in_place = InPlace(design, arrays, some, shape[0])
     assert_allclose(in_place.forward(x), made[:, some] @ x, atol=1e-12)
     assert_allclose(in_place.adjoint(y), made[:, some].T @ y, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_left_out", [0, 1, 2])
+def test_indices_of_many_rows(n_left_out):
+    # One row more than indices of two bytes can tell from one that is left out.
+    n = 2**16 + 1
+    X = sparse.random(n, 3, 0.1, format="csr", random_state=0) + sparse.eye(n, 3)
+    X = sparse.csr_array(X)
+    kept = np.arange(n) >= n_left_out
+    columns = Columns(Design(X, fit_intercept=False), np.arange(3))
+    (indptr, indices, values), (squares, lost) = columns.scaled(np.ones(n), kept)
+    assert (indices.dtype == np.uint16) == (n - n_left_out < 2**16)
+    made = sparse.csc_array((values, indices, indptr), (n - n_left_out, 3))
+    assert_allclose(made.toarray(), X.toarray()[kept], rtol=1e-6)
+    assert_allclose(squares + lost, (X.toarray() ** 2).sum(axis=0))
+    assert np.count_nonzero(lost > 1e-9) == n_left_out
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -24,18 +24,19 @@ cd_module = importlib.import_module("sklearn_subqn._core.solvers.cd")
 ROUNDING = 1e-12
 
 
-def sweeps_over_columns(X, index, scaled_dtype, h, g, w, n_sweeps):
+def sweeps_over_columns(X, index, row_index, scaled_dtype, h, g, w, n_sweeps):
     """The minimizer of a model, the product of its columns, and the last violation."""
     m = X.shape[1]
     columns = sparse.csc_array(X)
     arrays = columns.indptr.astype(index), columns.indices.astype(index), columns.data
     kept = h > 0.1
-    positions = np.where(kept, np.cumsum(kept) - 1, -1).astype(index)
-    scaled = np.empty(m + 1, index), np.empty(len(arrays[1]), index)
+    n_kept = np.count_nonzero(kept)
+    positions = np.where(kept, np.cumsum(kept) - 1, n_kept).astype(row_index)
+    scaled = np.empty(m + 1, index), np.empty(len(arrays[1]), row_index)
     scaled += (np.empty(len(arrays[1]), scaled_dtype),)
     squares = np.empty((2, m))
     products.scale_columns(
-        *arrays, np.arange(m), np.sqrt(h), positions, *scaled, squares
+        *arrays, np.arange(m), np.sqrt(h), positions, n_kept, *scaled, squares
     )
     A = np.sqrt(h[kept])[:, None] * X[kept]
     size = scaled[0][-1]
@@ -74,7 +75,8 @@ def sweeps_over_columns(X, index, scaled_dtype, h, g, w, n_sweeps):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scaled_dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_kernels_minimize_the_model(dtype, scaled_dtype, index):
+@pytest.mark.parametrize("row_index", [np.uint16, np.int32, np.int64])
+def test_kernels_minimize_the_model(dtype, scaled_dtype, index, row_index):
     rng = np.random.default_rng(0)
     n, m = 30, 8
     X = (rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.5)).astype(dtype)
@@ -87,7 +89,7 @@ def test_kernels_minimize_the_model(dtype, scaled_dtype, index):
     )
     assert worst <= 1e-10
     assert_allclose(slopes, g + gram @ (v - w), atol=1e-9)
-    u, worst = sweeps_over_columns(X, index, scaled_dtype, h, g, w, 500)
+    u, worst = sweeps_over_columns(X, index, row_index, scaled_dtype, h, g, w, 500)
     assert worst <= 1e-7
     assert_allclose(u, v, atol=1e-6)
     # Conditions of optimality, from the formula.

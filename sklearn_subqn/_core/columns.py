@@ -16,6 +16,9 @@ from .losses._base import Floats, Mask, Rows
 # Squared norms of columns of which single precision holds all that matters.
 _SINGLE = 1e-50, 1e60
 
+# Indices of fewer rows take two bytes each.
+_FEW_ROWS = 2**16
+
 
 class Columns:
     """Some columns A of a design's X, without intercepts.
@@ -70,23 +73,25 @@ class Columns:
     ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
         """Return some of the rows of diag(scales) A.
 
-        As the arrays of its CSC format, in single precision, which makes products
-        faster, unless its range is too small; and the squared norms of its columns and
-        of what they are without.
+        As the arrays of its CSC format, with row indices of two bytes and values in
+        single precision, which makes products faster, unless their ranges are too
+        small; and the squared norms of its columns and of what they are without.
         """
         indptr, indices, data = self.arrays
         size = int(np.diff(indptr)[self.positions].sum())
-        rows = np.where(kept, np.cumsum(kept) - 1, -1).astype(indices.dtype)
+        n_rows = int(np.count_nonzero(kept))
+        dtype = np.uint16 if n_rows < _FEW_ROWS else indices.dtype
+        rows = np.where(kept, np.cumsum(kept) - 1, n_rows).astype(dtype)
         own = np.empty(len(self.positions) + 1, indptr.dtype)
-        of_rows = np.empty(size, indices.dtype)
+        of_rows: Any = np.empty(size, dtype)
         values: Any = np.empty(size, np.float32)
         squares = np.empty((2, len(self.positions)))
-        source = indptr, indices, data, self.positions, scales, rows, own, of_rows
-        products.scale_columns(*source, values, squares)
+        source = indptr, indices, data, self.positions, scales, rows, n_rows, own
+        products.scale_columns(*source, of_rows, values, squares)
         least, most = _SINGLE
         if not np.all((squares <= most) & ((squares >= least) | (squares == 0.0))):
             values = np.empty(size)
-            products.scale_columns(*source, values, squares)
+            products.scale_columns(*source, of_rows, values, squares)
         end = own[-1]
         return (own, of_rows[:end], values[:end]), (squares[0], squares[1])
 

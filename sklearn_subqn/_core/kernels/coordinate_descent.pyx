@@ -10,7 +10,7 @@ is left alone otherwise.
 from libc.math cimport fabs
 from libc.stdlib cimport free as free_memory
 
-from .rows cimport allocate, index, real, sparse_product
+from .rows cimport allocate, index, real, row_index, sparse_product
 
 
 cdef inline double _minimizer(
@@ -91,7 +91,7 @@ def sweep_gram(
 
 def sweep_columns(
     const index[::1] indptr,
-    const index[::1] indices,
+    const row_index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     double[::1] image,

@@ -54,6 +54,7 @@ def scale_columns(
     columns: Positions,
     scales: Floats,
     positions: NDArray[Any],
+    n_rows: int,
     out_indptr: NDArray[Any],
     out_indices: NDArray[Any],
     out_values: NDArray[Any],

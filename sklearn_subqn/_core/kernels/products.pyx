@@ -3,7 +3,7 @@
 Those of SciPy copy a float32 matrix to float64 each time.
 """
 
-from .rows cimport index, prefetch, real, sparse_product
+from .rows cimport index, prefetch, real, row_index, sparse_product
 
 # Of what is written, whatever is read.
 ctypedef fused out_real:
@@ -36,7 +36,7 @@ def multiply(
 
 def add_columns(
     const index[::1] indptr,
-    const index[::1] indices,
+    const row_index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[::1] coef,
@@ -59,7 +59,7 @@ def add_columns(
 
 def multiply_columns(
     const index[::1] indptr,
-    const index[::1] indices,
+    const row_index[::1] indices,
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[::1] vector,
@@ -164,18 +164,19 @@ def scale_columns(
     const real[::1] values,
     const Py_ssize_t[::1] columns,
     const double[::1] scales,
-    const index[::1] positions,
+    const row_index[::1] positions,
+    Py_ssize_t n_rows,
     index[::1] out_indptr,
-    index[::1] out_indices,
+    row_index[::1] out_indices,
     out_real[::1] out_values,
     double[:, ::1] squares,
 ):
     """Write some columns of X (CSC) with their rows times ``scales``.
 
-    Row i becomes row ``positions[i]``, or is left out where that is negative. Arrays
-    ``out_indices`` and ``out_values`` have room for all entries of the columns.
-    ``squares`` of shape (2, m) receives the squared norms of what is written, and of
-    what is left out.
+    Row i becomes row ``positions[i]``, or is left out where that is not less than
+    ``n_rows``. Arrays ``out_indices`` and ``out_values`` have room for all entries of
+    the columns. ``squares`` of shape (2, m) receives the squared norms of what is
+    written, and of what is left out.
     """
     cdef Py_ssize_t m = columns.shape[0], c, j, i, end = 0
     cdef double scaled, square, total
@@ -199,7 +200,7 @@ def scale_columns(
                 scaled = scales[indices[i]] * values[i]
                 out_indices[end] = positions[indices[i]]
                 out_values[end] = <out_real> scaled
-                kept = positions[indices[i]] >= 0
+                kept = <Py_ssize_t> positions[indices[i]] < n_rows
                 end += kept
                 total += scaled * scaled
                 square += kept * (scaled * scaled)

@@ -11,6 +11,12 @@ ctypedef fused index:
     int
     long long
 
+# Of rows, which are fewer than entries.
+ctypedef fused row_index:
+    unsigned short
+    int
+    long long
+
 cdef extern from *:
     """
     #if defined(__GNUC__)
@@ -133,7 +139,7 @@ cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcep
 
 
 cdef inline double sparse_product(
-    const real* values, const index* indices, Py_ssize_t size, const double* x
+    const real* values, const row_index* indices, Py_ssize_t size, const double* x
 ) noexcept nogil:
     """Return the product of a sparse vector with x, in several partial sums."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
