@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitTask
 from ._core.solvers import Start
@@ -225,7 +224,6 @@ class LinearClassifier(ScoringClassifier, ABC):
         previous = vars(self).copy() if self.warm_start else {}
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         problems = self._problems(X, y, weights, classes, n_threads(self.n_jobs))
         if self._continues(previous, problems.classes):

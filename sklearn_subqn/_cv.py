@@ -15,7 +15,6 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import FitTask
 from ._classifier import LinearClassifier, Problems
@@ -68,7 +67,6 @@ class PathCV(LinearClassifier):
             check_alphas(self.alphas)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         check_flag("refit", self.refit)
         if isinstance(self.scoring, (list, tuple, set, dict)):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -22,6 +23,9 @@ _LARGEST_VALUE = 1e140
 # Kinds of dtypes that count as numbers: bool, integers, floats, complex. The last are
 # refused by scikit-learn's check.
 _NUMERIC = "biufc"
+
+# So few classes are not many for any number of labels.
+_FEW = 20
 
 
 def check_number(
@@ -359,7 +363,7 @@ def check_weights(
     y: npt.NDArray[Any],
     class_weight: Any,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
-    """Return normalized row weights and the classes that have any.
+    """Return normalized row weights and the classes that have any; checks labels too.
 
     Parameters
     ----------
@@ -380,12 +384,14 @@ def check_weights(
     Raises
     ------
     ValueError
-        If weights are negative, not finite, all zero, of the wrong shape, or leave
-        fewer than two classes.
+        If labels are no classes, or weights are negative, not finite, all zero, of the
+        wrong shape, or leave fewer than two classes.
     """
+    classes = _classes(y)
     weights = check_sample_weight(sample_weight, X.shape[0])
     used = weights > 0.0
-    classes = np.unique(y[used])
+    if not used.all():
+        classes = _distinct(y[used])
     if len(classes) < 2:
         raise ValueError(
             "This classifier needs samples of at least 2 classes in the data, but the "
@@ -408,6 +414,27 @@ def check_weights(
     return weights, classes
 
 
+def _classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the sorted classes of labels; raise ValueError if these are continuous."""
+    if y.dtype.kind in _NUMERIC:
+        classes = _distinct(y)
+        # A few classes are checked sooner than all labels; scikit-learn warns if there
+        # are many for the number of labels.
+        check_classification_targets(classes if len(classes) <= _FEW else y)
+        return classes
+    check_classification_targets(y)
+    return _distinct(y)
+
+
+def _distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the sorted distinct entries, without sorting all where two are numbers."""
+    if y.dtype.kind in _NUMERIC:
+        ends = np.array([y.min(), y.max()])
+        if np.all((y == ends[0]) | (y == ends[1])):
+            return np.unique(ends)
+    return np.unique(y)
+
+
 def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """Return row weights of shape (n,), normalized to sum to one.
 
@@ -416,6 +443,8 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     ValueError
         If weights are negative, not finite, all zero, or of the wrong shape.
     """
+    if sample_weight is None:
+        return np.full(n, 1.0 / n)
     weights = as_sample_weights(sample_weight, n)
     if not np.all(np.isfinite(weights)):
         raise ValueError("sample_weight must be finite.")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import FitTask, with_callbacks
@@ -392,7 +391,6 @@ class L1LogisticOWLQN(BaseL1Logistic):
         self._check_parameters()
         model = self.__class__(**self.get_params(deep=False))
         X, y = model._check_X(X, y, reset=True)
-        check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         problem = self._problems(X, y, weights, classes, n_threads(self.n_jobs))
         return problem.alpha_max()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from ._callbacks import with_callbacks
 from ._core.losses import MulticlassHinge
@@ -206,7 +205,6 @@ class MulticlassHingeClassifier(JointEstimator):
         previous = vars(self).copy() if self.warm_start else {}
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         costs = check_label_cost(self.label_cost, len(classes))
         loss = MulticlassHinge(costs, self.rescaling)

@@ -281,7 +281,6 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         previous = self._previous()
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         unit = self._unit_of_weights(y, sample_weight)
         w0 = self._previous_parameters(previous, classes)
