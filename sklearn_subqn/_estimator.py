@@ -360,8 +360,8 @@ def solve(
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
     reached = result.gap <= tol * abs(result.point.value)
     # As of targets that are all the same, with an optimum of zero.
-    rounding = result.gap <= rounding_of(result.point)
-    proven, status = reached or rounding or result.status == "callback", result.status
+    proven, status = reached or result.status == "callback", result.status
+    proven = proven or result.gap <= rounding_of(result.point)
     raised = reached and gap > max(2.0 * tol, _ROUNDED) * abs(value)
     if raised and dtype == np.float32 and gap > _LOST * abs(objective.origin().value):
         proven, status = False, "rounded"

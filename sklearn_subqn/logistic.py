@@ -76,7 +76,7 @@ class LogisticProblem:
             codes = np.searchsorted(classes, y).clip(0, n_scores - 1)
             self._targets = codes.astype(np.float64)
         else:
-            self._targets = np.where(y == classes[1], 1.0, -1.0)
+            self._targets = 2.0 * (y == classes[1]) - 1.0
         self._options = Options(min(estimator.memory, estimator.max_iter))
         self.starts = [Start(np.zeros(self._design.n_params))]
 
