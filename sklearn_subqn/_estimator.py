@@ -334,8 +334,8 @@ def solve(
             point = result.point.centered()
             w = stored(point.w) if stored else point.w.astype(dtype)
             w = w.astype(np.float64)
-            size = float(np.abs(w).max(initial=0.0))
-            same = np.allclose(w, point.w, rtol=0.0, atol=_SAME * size)
+            change = float(np.abs(w - point.w).max(initial=0.0))
+            same = change <= _SAME * float(np.abs(w).max(initial=0.0))
             point = point.refreshed() if same else objective.at(w)
             value = point.value
     except FloatingPointError as error:

@@ -416,22 +416,23 @@ def check_weights(
 
 def _classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the sorted classes of labels; raise ValueError if these are continuous."""
-    if y.dtype.kind in _NUMERIC:
-        classes = _distinct(y)
-        # A few classes are checked sooner than all labels; scikit-learn warns if there
-        # are many for the number of labels.
-        check_classification_targets(classes if len(classes) <= _FEW else y)
-        return classes
-    check_classification_targets(y)
-    return _distinct(y)
+    if y.dtype.kind not in _NUMERIC:
+        check_classification_targets(y)
+        return _distinct(y)
+    classes = _distinct(y)
+    # scikit-learn's check takes longer, and refuses what is not whole; it warns if
+    # there are many classes for the number of labels.
+    if len(classes) > _FEW or np.any(classes != np.rint(classes)):
+        check_classification_targets(y)
+    return classes
 
 
 def _distinct(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the sorted distinct entries, without sorting all where two are numbers."""
     if y.dtype.kind in _NUMERIC:
-        ends = np.array([y.min(), y.max()])
-        if np.all((y == ends[0]) | (y == ends[1])):
-            return np.unique(ends)
+        low, high = y.min(), y.max()
+        if np.count_nonzero(y == low) + np.count_nonzero(y == high) >= len(y):
+            return np.unique(np.array([low, high]))
     return np.unique(y)
 
 

@@ -24,6 +24,9 @@ class Logistic(Loss):
     analytic = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        if not scores.any():
+            # At w = 0, where fits begin, and some end.
+            return float(np.log(2.0) * weights.sum())
         m = scores * targets
         tail = np.abs(m)
         np.negative(tail, out=tail)
@@ -35,9 +38,8 @@ class Logistic(Loss):
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the gradient u of shape (n,)."""
-        u = _sigmoid(-(scores * targets))
-        u *= weights
-        u *= targets
+        u = weights * targets
+        u *= _sigmoid(-(scores * targets)) if scores.any() else 0.5
         return np.negative(u, out=u)
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
