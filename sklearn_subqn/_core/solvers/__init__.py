@@ -19,8 +19,8 @@ from .alm import alm
 from .auto import auto
 from .bfgs import bfgs
 from .bundle import bmrm, ls_bmrm
-from .cd import auto as cd_from_sample
 from .cd import cd
+from .cd_from_sample import cd_from_sample
 from .cg import cg
 from .fista import fista
 from .from_afar import from_afar, is_linear

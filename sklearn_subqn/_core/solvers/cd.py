@@ -14,7 +14,7 @@ from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
 from .run import Iterate, Solver, Start
-from .sample import fractions, spread
+from .sample import fractions
 
 # The model is minimized until its violations are this share of those before: roughly
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and
@@ -70,13 +70,6 @@ _LEAST_SHARE = 0.2
 # the objective does not fall any more either.
 _MAX_STUCK = 5
 
-# Samples hold an eighth of the rows each of the next larger one, or a quarter with
-# several scores per row, as long as these are at least so many, altogether and per
-# feature.
-_STRIDE, _STRIDE_SEVERAL = 8, 4
-_MIN_ROWS = 1000
-_ROWS_PER_FEATURE = 4
-
 
 def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     """Yield the iterates of the proximal Newton method.
@@ -110,21 +103,15 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     fall by half in each and the coordinates with the larger ones take part.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
-    k = objective.design.n_outputs or 1
     point = settle(start.at(objective))
     if start.w.any():
         # Such as the solution of other data, or of other units.
         origin = settle(objective.origin())
         point = origin if origin.value < point.value else point
-    bound, stated = -np.inf, False
-    good, error, ahead, step = False, 0.0, np.inf, 1.0
-    model_stride = 1
-    model: QuadraticModel | None = None
-    before, largest_stride = np.inf, len(point.scores)
     unit = objective.loss.unit(point.scores, objective.targets, objective.weights)
-    longest = reach = _LONGEST * unit
-    negligible = _NEGLIGIBLE
-    least, value, n_stuck = np.inf, np.inf, 0
+    trust, models = _Trust(unit), _Models(objective)
+    predictions = _Predictions(objective, tol, unit)
+    bound, stated, step = -np.inf, False, 1.0
     while True:
         bound = max(bound, point.lower_bound)
         if not stated:
@@ -134,56 +121,12 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         worst = float(np.abs(residual).max())
         if worst == 0.0:
             return "stationary"
-        active = working_set(objective, point, worst)
-        large = (w != 0.0) | (np.abs(residual) > _ROUGH * worst)
-        needed = np.flatnonzero(large[: regularizer.n_penalized])
-        stride = min(hessian_stride(objective, w, active), largest_stride)
-        if stride > 1 and worst > _SLOW * before:
-            stride = largest_stride = max(1, stride // 2)
-        slow = worst > _SLOW * least and point.value > value - _STEEP * abs(value)
-        n_stuck = n_stuck + 1 if slow else 0
-        least = min(least, worst)
-        falls = point.value < value
-        if step < 1.0 or (n_stuck > 1 and not falls):
-            negligible *= 0.1
-        if step == 1.0 and n_stuck > 1:
-            reach *= _LONGER
-        if n_stuck > _MAX_STUCK and not falls:
+        if not trust.adapts(point.value, worst, step):
             return "no_progress"
-        value = min(value, point.value)
-        before = worst
-        last = ahead <= _LAST_ERROR * tol * point.value
-        good = good or last
-        rough = _MAX_ROUGH if k == 1 else _MAX_ROUGH_SEVERAL
-        max_sweeps = _MAX_FINE if good or stride > 1 else rough
-        if stride != model_stride:
-            model, model_stride = None, stride
-        if stride == 1 or model is None or not model.covers(needed):
-            basis = thinned(point, stride) if stride > 1 else point
-            # The new one may have the room of the old one.
-            model = None
-            model = QuadraticModel(
-                basis,
-                active,
-                needed,
-                min(_LAST, max_sweeps) if last else max_sweeps,
-                longest,
-                negligible,
-            )
-        cheap = stride > 1 and not (k > 1 and model.by_columns)
-        share = _FINE if good else _SAMPLED if cheap else _ROUGH
-        accuracy = share * worst
-        if good and not model.accurate:
-            # A dual point off the constraints by so much costs as much as the last
-            # prediction was off, which is more than the next one will be. With several
-            # scores per row, where sweeps are dear, a share of the gap will do; and so
-            # will most of what the tolerance leaves.
-            size = float(np.abs(w[: regularizer.n_penalized]).sum())
-            cost = error if k == 1 else _SHARE_OF_GAP * (point.value - bound)
-            left = _SHARE_OF_TOL * tol * point.value
-            cost = left if last else max(cost, left)
-            accuracy = min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
-        p = model.minimize(w, gradient, accuracy, max_sweeps)
+        predictions.look_ahead(point.value)
+        model = models.at(point, residual, worst, trust, predictions)
+        accuracy = predictions.accuracy(point, bound, worst, models.sampled, model)
+        p = model.minimize(w, gradient, accuracy, models.max_sweeps)
         line = model.along(point, p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
         decrease = float(gradient @ p) + alpha * penalties
@@ -191,35 +134,217 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         if step == 1.0:
             step, new = lengthen(line, new)
         if step == 0.0:
-            if stride == 1:
+            if not models.sampled:
                 return "no_step"
-            before, stated = 0.0, True
+            models.refuse()
+            stated = True
             continue
         new = settle(new)
         if abs(decrease) <= rounding_of(point):
             # It is the better one all the same, so its value is not taken for larger.
             new.value = min(new.value, point.value)
-        stated = False
-        # A model that reaches too far is not worth accuracy, whatever it predicted.
-        good, ahead = good and step == 1.0, np.inf
-        if step == 1.0 and stride == 1:
-            last_error = error
-            dual, error = predicted_dual(line, new, model)
-            if last_error and np.abs(line.dscores).max() <= _LAST_MOVE * unit:
-                # Factors from one to the next are squared where convergence is
-                # quadratic.
-                ahead = error * min(1.0, error / last_error) ** 2
-            if error <= min(_GOOD * (new.value - bound), _SMALL * new.value):
-                good = True
-                predicted = objective.dual_bound(dual, objective.design.adjoint(dual))
-                stated = predicted > bound
-                bound = max(bound, predicted)
-        # Damping vanishes with the steps, so that convergence stays quadratic.
-        moved = float(np.abs(line.dscores).max())
-        longest = reach * max(1.0, _LONGEST * unit / moved) if moved > 0.0 else np.inf
+        whole = step == 1.0
+        predicted = -np.inf
+        if whole and not models.sampled:
+            predicted = predictions.lower_bound(line, new, model, bound)
+        else:
+            predictions.forget(good=predictions.good and whole)
+        stated = predicted > bound
+        bound = max(bound, predicted)
+        trust.follow(line)
         point = new
         if stated:
             yield Iterate(point, None, bound, "cd")
+
+
+class _Trust:
+    """How far models reach, and which rows they may leave out.
+
+    Both change with what comes of the steps.
+
+    Parameters
+    ----------
+    unit : float
+        A length of scores, of the loss.
+
+    Attributes
+    ----------
+    longest : float
+        As of ``damping``.
+    negligible : float
+        As of ``ColumnStep``.
+    """
+
+    def __init__(self, unit: float) -> None:
+        self._first = self._reach = self.longest = _LONGEST * unit
+        self.negligible = _NEGLIGIBLE
+        self._least = self._value = np.inf
+        self._n_stuck = 0
+
+    def adapts(self, value: float, worst: float, step: float) -> bool:
+        """Adapt to J and the largest violation after a step; return False if stuck."""
+        slow = worst > _SLOW * self._least
+        slow = slow and value > self._value - _STEEP * abs(self._value)
+        self._n_stuck = self._n_stuck + 1 if slow else 0
+        falls = value < self._value
+        if step < 1.0 or (self._n_stuck > 1 and not falls):
+            self.negligible *= 0.1
+        if step == 1.0 and self._n_stuck > 1:
+            self._reach *= _LONGER
+        self._least = min(self._least, worst)
+        self._value = min(self._value, value)
+        return falls or self._n_stuck <= _MAX_STUCK
+
+    def follow(self, line: Line) -> None:
+        """Adapt to how far scores were to move."""
+        moved = float(np.abs(line.dscores).max())
+        # Damping vanishes with the steps, so that convergence stays quadratic.
+        factor = max(1.0, self._first / moved) if moved > 0.0 else np.inf
+        self.longest = self._reach * factor
+
+
+class _Models:
+    """The models of the iterates, of all rows or of samples of them.
+
+    Attributes
+    ----------
+    sampled : bool
+        Whether the last model is of a sample.
+    max_sweeps : int
+        How many sweeps are worth while to minimize it.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        k = objective.design.n_outputs or 1
+        self._max_rough = _MAX_ROUGH if k == 1 else _MAX_ROUGH_SEVERAL
+        self._model: QuadraticModel | None = None
+        self._stride, self._largest = 1, objective.design.n_rows
+        self._worst = np.inf
+
+    @property
+    def sampled(self) -> bool:
+        return self._stride > 1
+
+    def at(
+        self,
+        point: Point,
+        residual: Floats,
+        worst: float,
+        trust: _Trust,
+        predictions: _Predictions,
+    ) -> QuadraticModel:
+        """Return the model of a point, of a sample perhaps that of an earlier one.
+
+        ``residual`` is the smallest subgradient of J there, ``worst`` its largest
+        entry.
+        """
+        w = point.w
+        active = working_set(self._objective, point, worst)
+        large = (w != 0.0) | (np.abs(residual) > _ROUGH * worst)
+        needed = np.flatnonzero(large[: self._objective.regularizer.n_penalized])
+        self._choose_stride(w, active, worst)
+        fine = predictions.good or self.sampled
+        self.max_sweeps = _MAX_FINE if fine else self._max_rough
+        if self.sampled and self._model is not None and self._model.covers(needed):
+            return self._model
+        # The new one may have the room of the old one.
+        self._model = None
+        self._model = QuadraticModel(
+            thinned(point, self._stride) if self.sampled else point,
+            active,
+            needed,
+            min(_LAST, self.max_sweeps) if predictions.last else self.max_sweeps,
+            trust.longest,
+            trust.negligible,
+        )
+        return self._model
+
+    def refuse(self) -> None:
+        """Take a larger sample next, since the last one led nowhere."""
+        self._worst = 0.0
+
+    def _choose_stride(self, w: Floats, active: Rows, worst: float) -> None:
+        stride = min(hessian_stride(self._objective, w, active), self._largest)
+        if stride > 1 and worst > _SLOW * self._worst:
+            stride = self._largest = max(1, stride // 2)
+        if stride != self._stride:
+            self._model, self._stride = None, stride
+        self._worst = worst
+
+
+class _Predictions:
+    """Dual points that models predict, and how accurate they are worth to be.
+
+    Attributes
+    ----------
+    good : bool
+        Whether predictions are good, so that models are worth accuracy.
+    last : bool
+        Whether the next one should be good enough to end the run.
+    """
+
+    def __init__(self, objective: Objective, tol: float, unit: float) -> None:
+        self._objective = objective
+        self._several = (objective.design.n_outputs or 1) > 1
+        self._tol, self._unit = tol, unit
+        self.good = self.last = False
+        self._error, self._ahead = 0.0, np.inf
+
+    def look_ahead(self, value: float) -> None:
+        """Estimate whether the next model is the last one, where J is ``value``."""
+        self.last = self._ahead <= _LAST_ERROR * self._tol * value
+        self.good = self.good or self.last
+
+    def accuracy(
+        self,
+        point: Point,
+        bound: float,
+        worst: float,
+        sampled: bool,
+        model: QuadraticModel,
+    ) -> float:
+        """Return the largest violation that will do as the model is minimized."""
+        cheap = sampled and not (self._several and model.by_columns)
+        share = _FINE if self.good else _SAMPLED if cheap else _ROUGH
+        accuracy = share * worst
+        if not self.good or model.accurate:
+            return accuracy
+        # A dual point off the constraints by so much costs as much as the last
+        # prediction was off, which is more than the next one will be. With several
+        # scores per row, where sweeps are dear, a share of the gap will do; and so will
+        # most of what the tolerance leaves.
+        n_penalized = self._objective.regularizer.n_penalized
+        size = float(np.abs(point.w[:n_penalized]).sum())
+        left = _SHARE_OF_TOL * self._tol * point.value
+        cost = self._error
+        if self._several:
+            cost = _SHARE_OF_GAP * (point.value - bound)
+        cost = left if self.last else max(cost, left)
+        return min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
+
+    def lower_bound(
+        self, line: Line, new: Point, model: QuadraticModel, bound: float
+    ) -> float:
+        """Return what the dual point predicted for a whole step proves.
+
+        That is -inf if it is not worth the product with X.
+        """
+        o, before = self._objective, self._error
+        dual, self._error = predicted_dual(line, new, model)
+        self._ahead = np.inf
+        if before and np.abs(line.dscores).max() <= _LAST_MOVE * self._unit:
+            # Factors from one to the next are squared where convergence is quadratic.
+            self._ahead = self._error * min(1.0, self._error / before) ** 2
+        if self._error > min(_GOOD * (new.value - bound), _SMALL * new.value):
+            return -np.inf
+        self.good = True
+        return o.dual_bound(dual, o.design.adjoint(dual))
+
+    def forget(self, *, good: bool) -> None:
+        """Expect no last model; none is worth accuracy either unless ``good``."""
+        # A model that reaches too far is not worth accuracy, whatever it predicted.
+        self.good, self._ahead = good, np.inf
 
 
 def predicted_dual(
@@ -321,59 +446,3 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
         largest = np.argpartition(-size[candidates], limit)[:limit]
         candidates = candidates[largest]
     return np.sort(np.concatenate([np.flatnonzero(used), candidates]))
-
-
-def auto(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
-    """Yield the iterates of ``cd`` from the solution on a sample of the rows.
-
-    With many more rows than features the optimum on an eighth of the rows is close to
-    that on all, and found in an eighth of the time, itself from that on a smaller one.
-    Before, w = 0 is tried, which is optimal for large ``alpha``.
-
-    Returns
-    -------
-    status : str
-        As of ``cd``.
-    """
-    if not _has_sample(objective, start.w):
-        return (yield from cd(objective, start, tol))
-    origin = settle(objective.origin())
-    yield Iterate(origin, None, origin.lower_bound, "cd")
-    start = Start(_sample_solution(objective, start.w))
-    return (yield from cd(objective, start, tol))
-
-
-def _has_sample(objective: Objective, w: Floats) -> bool:
-    """Whether a sample of the rows is to be solved for first: not for w != 0."""
-    n, d = objective.design.n_rows, objective.design.n_features
-    return not w.any() and n >= _sample_stride(objective) * max(
-        _MIN_ROWS, _ROWS_PER_FEATURE * d
-    )
-
-
-def _sample_stride(objective: Objective) -> int:
-    return _STRIDE if objective.design.n_outputs is None else _STRIDE_SEVERAL
-
-
-def _sample_solution(objective: Objective, w: Floats) -> Floats:
-    """Return w, or the minimizer on a sample, as accurate as makes sense, for w = 0.
-
-    Its expected excess over the optimum on all rows is about half the number of
-    parameters over that of rows: steps that gain less are in vain.
-    """
-    if not _has_sample(objective, w):
-        return w
-    n = objective.design.n_rows
-    rows = spread(n, n // _sample_stride(objective))
-    if not objective.weights[rows].any():
-        return w
-    sample = objective.sample(rows)
-    before = np.inf
-    for iterate in cd(sample, Start(_sample_solution(sample, w))):
-        w, value = iterate.point.w, iterate.point.value
-        excess = 0.5 * np.count_nonzero(w) / sample.design.n_rows
-        if min(before - value, value - iterate.lower_bound) <= excess:
-            break
-        before = value
-    objective.design.count(sample.design, sample.passes)
-    return w
