@@ -54,8 +54,8 @@ _MIN_CUTS = 6
 # whatever tol is: they take milliseconds, and the result does not depend on the order
 # or repetition of rows. Losses that count rows take longer, and know no weights: they
 # are left out. With an L1 penalty, coefficients are less certain than the objective: no
-# gap will do, and the solver goes on until nothing moves any more, unless the loss has
-# kinks, where solvers of cuts know no such end.
+# gap will do, and the solver goes on until nothing moves any more, or its gap falls
+# slowly; unless the loss has kinks, where solvers of cuts know no such end.
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
@@ -316,6 +316,7 @@ def solve(
         bundle = CutBundle(objective, _bundle_size(objective))
     passes = objective.passes
     aim = min(tol, exact) if small and solver == "auto" else tol
+    enough = tol if aim == _NEVER else 0.0
     try:
         with (
             _ONE_BLAS_THREAD,
@@ -327,6 +328,7 @@ def solve(
                 solvers[solver].start(objective, start, replace(options, tol=aim)),
                 tol=aim,
                 max_iter=max_iter,
+                enough=enough,
                 bundle=bundle,
                 passes=lambda: objective.passes - passes,
                 report=report,

@@ -477,6 +477,30 @@ def test_exponentials_of_far_minimizers_of_models(seed):
     assert model.objective_ >= best.objective_ - best.dual_gap_
 
 
+@pytest.mark.parametrize("largest", [1e3, 1e6, 1e12])
+def test_one_count_far_above_the_others(largest):
+    """Newton's step from w = 0 predicts a mean count whose exponential overflows."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(300, 100, 0.05, "csr", random_state=0)
+    y = rng.poisson(1.0, 300).astype(float)
+    y[X.getnnz(axis=1).argmax()] = largest
+    model = BMRMRegressor(1e-2, loss="poisson", tol=1e-6, fit_intercept=False)
+    model.fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * abs(model.objective_)
+
+
+def test_small_problems_end_where_more_exactness_takes_long():
+    """Poisson's loss, L1, few rows: the gap falls ever more slowly below 1e-8."""
+    rng = np.random.default_rng(14)
+    X, y = (
+        rng.standard_t(2, size=(30, 300)),
+        rng.poisson(np.exp(rng.uniform(0, 15, 30))),
+    )
+    model = BMRMRegressor(1e-4, loss="poisson", penalty="l1", max_iter=50).fit(X, y)
+    assert model.dual_gap_ <= 1e-5 * abs(model.objective_)
+    assert model.n_iter_ < 40
+
+
 def test_warm_starts_where_exponentials_overflow():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 60)), rng.poisson(1.0, 80).astype(float)

@@ -215,6 +215,22 @@ def test_smooth_searches_end_where_slopes_are_rounding():
     assert len(trials) <= 5
 
 
+@pytest.mark.parametrize("target", [1e3, 1e6, 1e12])
+def test_smooth_searches_do_not_walk_down_exponentials(target):
+    """From the first trial, exp(target), all Newton steps are equally long."""
+    trials = []
+
+    def derivatives(score):
+        trials.append(score)
+        # The exponential goes on as its tangent, as in losses.
+        mean = np.exp(min(score * target, 50.0))
+        return target * (mean - target), target**2 * mean
+
+    minimizer = np.log(target) / target
+    assert minimize_smooth(derivatives) == pytest.approx(minimizer, rel=1e-9)
+    assert len(trials) < 100
+
+
 def test_smooth_searches_go_on_while_slopes_fall_little():
     """A first step that is hardly too long leads to a steep slope."""
 

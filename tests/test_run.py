@@ -17,6 +17,9 @@ from sklearn_subqn._core.quasi_newton import (
 )
 from sklearn_subqn._core.solvers import History, Iterate, bfgs, run, subbfgs
 
+#: A gap of 1e-2 will do, all of it is asked for.
+LIMITS = {"tol": 0.0, "max_iter": 200, "enough": 1e-2}
+
 
 def script(values, bounds=None, status=None, phases=None):
     """A solver that yields points of the given values, then returns ``status``."""
@@ -51,6 +54,15 @@ def test_stops_once_the_relative_gap_is_proven():
     assert (result.status, result.n_iter) == ("converged", 2)
     assert (result.point.value, result.lower_bound) == (2.0, 1.8)
     assert result.gap == pytest.approx(0.2)
+
+
+def test_beyond_what_is_enough_runs_end_where_they_are_slow():
+    fast, slow = [2.0 ** (1 - i) for i in range(12)], [2e-4 * 0.9**i for i in range(90)]
+    result = run(script([1.0 + gap for gap in fast + slow], [1.0] * 102), **LIMITS)
+    assert (result.status, result.n_iter) == ("converged", len(fast) + 5)
+    slow_before = [2.0 * 0.99**i for i in range(90)]
+    result = run(script([1.0 + gap for gap in slow_before], [1.0] * 90), **LIMITS)
+    assert (result.status, result.n_iter) == ("stopped", 89)
 
 
 def test_gap_is_relative_to_the_size_of_the_objective():

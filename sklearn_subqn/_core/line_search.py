@@ -17,6 +17,11 @@ _ROUNDING, _NEARLY_ROUNDING = 1e-14, 1e-6
 # A step that the next Newton step would change by less than this share of it is near.
 _NEAR = 0.1
 
+# After so many Newton steps in one dimension that are more than half as long as the
+# ones before, the bracket is halved in place of further such steps: down the slope of
+# an exponential function all of them are equally long.
+_MAX_SLOW = 10
+
 # Sums of dual variables this small, in units of their scale, need no further step of
 # the intercepts, of which there are at most so many; where a whole step does not halve
 # sums below the second number, they are rounding. Nor is there another one where so
@@ -169,6 +174,7 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = _ROUNDING) ->
     low, high = 0.0, np.inf
     # Longer steps than that of 1 only after trials: the curvature at 0 may be nearly 0.
     step = min(-slope / curvature, 1.0) if curvature > 0.0 else 1.0
+    move, n_slow = step, 0
     for _ in range(120):
         slope, curvature = derivatives(step)
         if abs(slope) <= rounding:
@@ -183,12 +189,15 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = _ROUNDING) ->
         if small and abs(newton - step) <= _NEAR * step:
             return step
         last = abs(slope)
-        if low < newton < high:
+        slow = high < np.inf and abs(newton - step) > 0.5 * move
+        n_slow += slow
+        if low < newton < high and not (slow and n_slow > _MAX_SLOW):
             trial = newton
         else:
             trial = 0.5 * (low + high) if high < np.inf else 4.0 * step
         if trial == step or not low < trial < high:
             return step
+        move = abs(trial - step)
         step = trial
     return np.inf if high == np.inf else step
 

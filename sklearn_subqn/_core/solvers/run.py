@@ -25,6 +25,9 @@ _BOUND_INTERVAL = 10
 # bound rose by a tenth of what the tolerance asks for.
 _STALL_WINDOW = 100
 
+# Beyond what is enough a run goes on as long as so many iterations halve the gap.
+_HALVED_WITHIN = 5
+
 
 class Iterate(NamedTuple):
     """One iteration's outcome.
@@ -152,6 +155,7 @@ def run(
     *,
     tol: float,
     max_iter: int,
+    enough: float = 0.0,
     bundle: CutBundle | None = None,
     passes: Callable[[], float] = lambda: 0.0,
     report: Callable[[Result], bool | None] | None = None,
@@ -166,6 +170,8 @@ def run(
         Stop when objective - lower bound <= tol * |objective|.
     max_iter : int
         Limit on the number of iterations.
+    enough : float
+        A larger relative gap, from which on the run ends where it becomes slow.
     bundle : CutBundle, optional
         Turns the cuts of the iterates into a lower bound.
     passes : callable, optional
@@ -222,7 +228,7 @@ def run(
         if iterate.preparing:
             n_prepared = len(history)
         wants_stop = report is not None and report(result) is True
-        if _gap_reached(result, tol):
+        if _gap_reached(result, tol) or _is_enough(result, enough):
             result.status = "converged"
         elif wants_stop:
             result.status = "callback"
@@ -259,6 +265,16 @@ def _record_bound(result: Result) -> None:
 def _gap_reached(result: Result, tol: float) -> bool:
     value = result.point.value
     return bool(value - result.lower_bound <= tol * abs(value))
+
+
+def _is_enough(result: Result, enough: float) -> bool:
+    """Whether the gap is no larger than ``enough``, and hardly becomes smaller."""
+    history = result.history
+    if len(history) <= _HALVED_WITHIN or not _gap_reached(result, enough):
+        return False
+    earlier = -1 - _HALVED_WITHIN
+    before = history.objective[earlier] - history.lower_bound[earlier]
+    return result.gap > 0.5 * before
 
 
 def _has_stalled(history: History, n_prepared: int, tol: float) -> bool:
