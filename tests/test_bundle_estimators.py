@@ -501,6 +501,17 @@ def test_small_problems_end_where_more_exactness_takes_long():
     assert model.n_iter_ < 40
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_sparse_penalties_where_a_small_alpha_holds_rows_tightly(loss):
+    """From w = 0 steps are short: hundreds were needed, or led nowhere."""
+    rng = np.random.default_rng(31)
+    X = rng.normal(size=(200, 300)) * 10.0 ** rng.uniform(-3.0, 3.0, 300)
+    y = X @ (rng.normal(size=300) / X.std(axis=0)) > 0.0
+    model = BMRMClassifier(1e-4, loss=loss, penalty="l1", max_iter=300).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert "larger alphas" in model.history_[0].phase
+
+
 def test_warm_starts_where_exponentials_overflow():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 60)), rng.poisson(1.0, 80).astype(float)

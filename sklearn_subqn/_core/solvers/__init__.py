@@ -24,6 +24,7 @@ from .cd_from_sample import cd_from_sample
 from .cg import cg
 from .fista import fista
 from .from_afar import from_afar, is_linear
+from .larger_alphas import sparse_start
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .proximal_bundle import proximal_bundle, trust_region_bundle
@@ -198,8 +199,11 @@ SOLVERS: dict[str, SolverSpec] = {
 
 def _l1_auto(objective: Objective, start: Start, options: Options) -> Solver:
     one_score = objective.design.n_outputs is None
-    if one_score and not start.w.any() and is_linear(objective):
-        start = Start((yield from from_afar(objective, sparse_alm, options.tol)))
+    if one_score and not start.w.any():
+        if is_linear(objective):
+            start = Start((yield from from_afar(objective, sparse_alm, options.tol)))
+        else:
+            start = yield from sparse_start(objective, cd)
     return (yield from cd_from_sample(objective, start, options.tol))
 
 
@@ -274,6 +278,12 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
 }
 
 
+def _sparse_alm(objective: Objective, start: Start) -> Solver:
+    if not start.w.any():
+        start = yield from sparse_start(objective, sparse_alm)
+    return (yield from sparse_alm(objective, start))
+
+
 def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Solver:
     if SOLVERS["auto"].supports(objective.loss, objective.regularizer):
         return _auto(objective, start, options)
@@ -282,7 +292,7 @@ def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Sol
         if objective.loss.smooth:
             return _l1_auto(objective, start, options)
         if objective.loss.has_envelope:
-            return sparse_alm(objective, start)
+            return _sparse_alm(objective, start)
     return _ls_bmrm(objective, start, options)
 
 

@@ -41,7 +41,7 @@ from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .dual_ascent import dual_ascent
 from .from_afar import from_afar, is_linear
-from .larger_alphas import from_larger_alphas, relaxed_solution
+from .larger_alphas import from_larger_alphas, relaxed_start
 from .near_rows import near_rows
 from .newton import newton
 from .row_space import has_short_rows, in_row_space
@@ -157,7 +157,7 @@ def auto(
             w = yield from from_afar(objective, partial(auto, memory=memory), tol)
         elif wide and kinks and _curvature_of_rows(objective) > _TIGHT:
             excess = _curvature_of_rows(objective) / _TIGHT
-            w = yield from relaxed_solution(objective, newton, excess)
+            w = (yield from relaxed_start(objective, _newton, excess)).w
         return (yield from newton(objective, w))
     if start.dual is not None:
         return (yield from alm(objective, start.at(objective), dual=start.dual))
@@ -197,6 +197,10 @@ def auto(
         end = Start(point.w, point.dual, point.scores, point.drift)
         return (yield from _ascent(objective, end))
     return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
+
+
+def _newton(objective: Objective, start: Start) -> Solver:
+    return newton(objective, start.w)
 
 
 def _limits(objective: Objective, text: bool) -> tuple[float, float]:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..line_search import scaled
+from ..line_search import scaled, settle
 from ..losses._base import Floats
+from ..newton import is_wide
 from ..objective import Objective, Point
 from .run import Iterate, Solver, Start
 
@@ -37,8 +38,11 @@ _FAILED = 0.1
 _SHARE, _MAX_ITER_CLOSER = 0.5, 300
 _APART, _ALONE = 0.1, 1e-3
 
-# Those of smooth losses are found to such a gap in so many iterations.
-_TOL_SMOOTH, _MAX_ITER_SMOOTH = 0.1, 50
+# Those that are no more than a start are found to such a gap in so many iterations.
+_TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
+
+# With an L1 penalty the first alpha is about this share of the least one with w = 0.
+_OF_ALPHA_MAX = 0.03
 
 
 def from_larger_alphas(
@@ -89,21 +93,36 @@ def from_larger_alphas(
     return (yield from solver(objective, start))
 
 
-def relaxed_solution(
-    objective: Objective, solver: Callable[[Objective, Floats], Solver], excess: float
-) -> Generator[Iterate, None, Floats]:
+def relaxed_start(
+    objective: Objective, solver: Callable[[Objective, Start], Solver], excess: float
+) -> Generator[Iterate, None, Start]:
     """Yield a solver's iterates for larger alphas; return where they lead.
 
-    Of smooth losses whose slopes have kinks. Where a small alpha holds rows tightly,
-    Newton's steps are short: the rows within their margin change all the time.
+    Of losses with kinks, or with kinks in their slopes. Where a small alpha holds rows
+    tightly, steps are short: the rows within their margin change all the time.
     """
-    w = np.zeros(objective.n_params)
+    start = Start(np.zeros(objective.n_params))
     for factor in _factors(excess):
         larger = objective.with_alpha(factor * objective.alpha)
-        iterates = solver(larger, w)
-        end = yield from _solve(objective, iterates, _TOL_SMOOTH, _MAX_ITER_SMOOTH)
-        w = end.point.w
-    return w
+        iterates = solver(larger, start)
+        end = yield from _solve(objective, iterates, _TOL_ROUGH, _MAX_ITER_ROUGH)
+        start = Start(end.point.w, end.dual)
+    return start
+
+
+def sparse_start(
+    objective: Objective, solver: Callable[[Objective, Start], Solver]
+) -> Generator[Iterate, None, Start]:
+    """Yield the like with an L1 penalty, where alpha is small and data are wide."""
+    start = Start(np.zeros(objective.n_params))
+    if objective.loss.analytic or not is_wide(objective):
+        return start
+    n, (l1, _) = objective.regularizer.n_penalized, objective.penalties
+    gradient = settle(objective.origin()).risk_gradient[:n]
+    excess = _OF_ALPHA_MAX * float(np.abs(gradient).max(initial=0.0)) / l1
+    if excess <= 1.0:
+        return start
+    return (yield from relaxed_start(objective, solver, excess))
 
 
 def _factors(excess: float) -> list[float]:
