@@ -501,15 +501,28 @@ def test_small_problems_end_where_more_exactness_takes_long():
     assert model.n_iter_ < 40
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_sparse_penalties_where_a_small_alpha_holds_rows_tightly(loss):
+@pytest.mark.parametrize(
+    ("loss", "alpha"), [("hinge", 1e-4), ("hinge", 1e-6), ("squared_hinge", 1e-4)]
+)
+def test_sparse_penalties_where_a_small_alpha_holds_rows_tightly(loss, alpha):
     """From w = 0 steps are short: hundreds were needed, or led nowhere."""
     rng = np.random.default_rng(31)
     X = rng.normal(size=(200, 300)) * 10.0 ** rng.uniform(-3.0, 3.0, 300)
     y = X @ (rng.normal(size=300) / X.std(axis=0)) > 0.0
-    model = BMRMClassifier(1e-4, loss=loss, penalty="l1", max_iter=300).fit(X, y)
+    model = BMRMClassifier(alpha, loss=loss, penalty="l1", max_iter=300).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert "larger alphas" in model.history_[0].phase
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 1e-13])
+def test_hardly_any_sparse_penalty(alpha):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 60))
+    y = X @ rng.normal(size=60) > 0.0
+    model = BMRMClassifier(alpha, penalty="l1").fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    same = BMRMClassifier(0.1, penalty="elasticnet", l1_ratio=0.1 * alpha).fit(X, y)
+    assert same.objective_ == pytest.approx(BMRMClassifier(0.1).fit(X, y).objective_)
 
 
 def test_warm_starts_where_exponentials_overflow():

@@ -42,7 +42,9 @@ _APART, _ALONE = 0.1, 1e-3
 _TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
 
 # With an L1 penalty the first alpha is about this share of the least one with w = 0.
+# After so many rows are apart, or the penalty is negligible.
 _OF_ALPHA_MAX = 0.03
+_MOST = 6
 
 
 def from_larger_alphas(
@@ -87,26 +89,28 @@ def from_larger_alphas(
         for u in dual, dual / factor:
             bound = objective.dual_value(objective.cut(u))
             yield Iterate(point, None, bound, _PHASE, u, preparing=True)
-        dual = dual / _FACTOR if end.is_apart else dual
         following = objective.with_alpha(larger.alpha / _FACTOR)
-        start = Start(scaled(end.point.under(following)).w, dual)
+        start = Start(scaled(end.point.under(following)).w, end.following_dual)
     return (yield from solver(objective, start))
 
 
 def relaxed_start(
-    objective: Objective, solver: Callable[[Objective, Start], Solver], excess: float
+    objective: Objective,
+    solver: Callable[[Objective, Start], Solver],
+    excess: float,
+    most: int | None = None,
 ) -> Generator[Iterate, None, Start]:
-    """Yield a solver's iterates for larger alphas; return where they lead.
+    """Yield a solver's iterates for ``most`` larger alphas; return where they lead.
 
     Of losses with kinks, or with kinks in their slopes. Where a small alpha holds rows
     tightly, steps are short: the rows within their margin change all the time.
     """
     start = Start(np.zeros(objective.n_params))
-    for factor in _factors(excess):
+    for factor in _factors(excess)[:most]:
         larger = objective.with_alpha(factor * objective.alpha)
         iterates = solver(larger, start)
         end = yield from _solve(objective, iterates, _TOL_ROUGH, _MAX_ITER_ROUGH)
-        start = Start(end.point.w, end.dual)
+        start = Start(end.point.w, end.following_dual)
     return start
 
 
@@ -117,12 +121,12 @@ def sparse_start(
     start = Start(np.zeros(objective.n_params))
     if objective.loss.analytic or not is_wide(objective):
         return start
-    n, (l1, _) = objective.regularizer.n_penalized, objective.penalties
+    n = objective.regularizer.n_penalized
     gradient = settle(objective.origin()).risk_gradient[:n]
-    excess = _OF_ALPHA_MAX * float(np.abs(gradient).max(initial=0.0)) / l1
+    excess = _OF_ALPHA_MAX * float(np.abs(gradient).max(initial=0.0)) / objective.alpha
     if excess <= 1.0:
         return start
-    return (yield from relaxed_start(objective, solver, excess))
+    return (yield from relaxed_start(objective, solver, excess, _MOST))
 
 
 def _factors(excess: float) -> list[float]:
@@ -142,6 +146,11 @@ class _End(NamedTuple):
     def is_apart(self) -> bool:
         """Whether there is little loss."""
         return bool(self.point.risk <= _APART * self.point.value)
+
+    @property
+    def following_dual(self) -> Floats:
+        """A dual point for the next alpha."""
+        return self.dual / _FACTOR if self.is_apart else self.dual
 
 
 def _solve(
