@@ -171,7 +171,7 @@ def test_kernels_import_only_what_is_of_c():
         if path.suffix == ".pyx":
             _, others = imports(name)
             allowed = {"cython", "libc.math", "libc.stdlib", "libc.string"}
-            allowed |= {".labels", ".rows"}
+            allowed |= {".labels", ".lattice", ".pairs", ".rows"}
             assert others <= allowed, name
 
 

@@ -201,7 +201,10 @@ class Objective:
         for c in {scale, 1.0}:
             value = self.dual_value(Cut(c * normal, 0.0))
             if value > -np.inf:
-                if c < 1.0 or offset is None:
+                if offset is not None and not self.loss.tells_conjugate:
+                    # R*(c u) <= c R*(u) + (1 - c) R*(0)
+                    value += c * offset + (1.0 - c) * self.risk_infimum
+                elif c < 1.0 or offset is None:
                     value -= self.loss.conjugate(c * dual, self.targets, self.weights)
                 else:
                     value += offset
@@ -320,6 +323,10 @@ class Point:
     def offset(self) -> float:
         """The risk's height -R*(u) at the origin along the subgradient u."""
         o = self.objective
+        if not o.loss.tells_conjugate:
+            # By the equality of Fenchel and Young, and no higher than rounding allows.
+            height = self.risk - float(np.vdot(self.dual, self.scores))
+            return height - o.loss.rounding(self.scores, o.weights)
         return -o.loss.conjugate_at(self.dual, self.scores, o.targets, o.weights)
 
     def cut_of(self, gradient: Floats) -> Cut:
@@ -349,7 +356,9 @@ class Point:
         if o.regularizer.smooth:
             return o.dual_value(self.cut)
         offset = None
-        if o.loss.analytic:
+        if not o.loss.tells_conjugate:
+            offset = self.offset
+        elif o.loss.analytic:
             # The inequality of Fenchel and Young holds with equality at a gradient.
             offset = self.risk - float(np.vdot(self.dual, self.scores))
         return o.dual_bound(self.dual, self.risk_gradient, offset)
@@ -475,6 +484,7 @@ class Line:
         self.p = p
         self.dscores = dscores
         self._drift = drift
+        self._last: tuple[float, Point] | None = None
 
     @property
     def is_accurate(self) -> bool:
@@ -613,13 +623,19 @@ class Line:
 
     def _at(self, step: float) -> Point:
         start = self.start
-        return Point(
+        if self._last is not None and self._last[0] == step:
+            return self._last[1]
+        point = Point(
             start.objective,
             start.w + step * self.p,
             start.scores + step * self.dscores,
             origin=start._evaluated(),
             drifted=start.drift + step * self._drift,
         )
+        if not start.objective.loss.has_lines:
+            # Value and slope of a trial, and the next point, are of one evaluation.
+            self._last = step, point
+        return point
 
 
 class Hessian:

@@ -1,6 +1,7 @@
 """Convex functions of scores, one file per family."""
 
 from ._base import FirstOrderLoss, Loss, PiecewiseQuadratic
+from ._chain import ChainHinge, ChainLogLoss, ChainLoss
 from ._contingency import FBeta
 from ._groups import Groups
 from ._hinge import Hinge, SquaredHinge
@@ -24,6 +25,9 @@ from ._smooth import Exponential, Huber, MultivariateSquared, Poisson, Squared
 
 __all__ = [
     "Absolute",
+    "ChainHinge",
+    "ChainLogLoss",
+    "ChainLoss",
     "EpsilonInsensitive",
     "ExpectedRankUtility",
     "Exponential",

@@ -224,6 +224,9 @@ class Loss(ABC):
     has_lines : bool
         Whether it offers ``restrict`` or ``derivatives``. The minimizer on a line is
         found by values and subgradients elsewhere.
+    tells_conjugate : bool
+        Whether ``conjugate`` knows more duals than zero. Elsewhere it is known at
+        subgradients, and by convexity between these and zero.
     has_envelope : bool
         Whether it offers ``envelope``, ``dual_variables`` and ``neutral_variables``.
     has_margin : bool
@@ -244,6 +247,7 @@ class Loss(ABC):
     smooth: bool
     analytic: bool = False
     has_lines: bool = True
+    tells_conjugate: bool = True
     has_envelope: bool = False
     has_margin: bool = False
     invariant: bool = False
@@ -290,6 +294,13 @@ class Loss(ABC):
     ) -> float:
         """Return R*(u) for a subgradient u = ``dual`` at ``scores``."""
         return self.conjugate(dual, targets, weights)
+
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        """Return by how much the value and products with a dual may be off.
+
+        For losses that do not tell their conjugate.
+        """
+        raise TypeError(f"{type(self).__name__} tells its conjugate.")
 
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
         """Return the indices of rows on a kink, within ``TIE_TOLERANCE``."""

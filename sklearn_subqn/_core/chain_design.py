@@ -1,0 +1,229 @@
+"""The linear map from parameters to the scores of chains, and its adjoint.
+
+Scores of all tokens and of transitions are rows of one array: with the features X of
+shape (T, d) of T tokens and k labels, z = [X W; A] of shape (T + k, k) holds the
+emissions X W and below them the transitions A. Only some pairs of a feature and a
+label, and of two labels, have a parameter; the others score nothing. Which transitions
+are forbidden is for the loss to say.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .kernels import chain_pairs
+from .losses._base import Floats, Mask, Rows
+
+# Fewer stored entries than this take a thread about as long as starting it.
+_PART_SIZE = 100_000
+
+# Pairs are counted in a table where that has at most so many places a stored entry.
+_TABLE_SHARE = 8
+
+
+class Pairs(NamedTuple):
+    """The labels with which each feature has a parameter.
+
+    Attributes
+    ----------
+    ptr : ndarray of int32 of shape (d + 1,)
+        Feature j has parameters number ptr[j] to ptr[j + 1] - 1.
+    labels : ndarray of uint16 of shape (P,)
+        The label of each parameter, ascending for each feature.
+    """
+
+    ptr: npt.NDArray[np.intc]
+    labels: npt.NDArray[np.uint16]
+
+    @property
+    def features(self) -> Rows:
+        """The feature of each parameter, of shape (P,)."""
+        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+
+def all_pairs(n_features: int, n_labels: int) -> Pairs:
+    """Return all pairs of a feature and a label."""
+    ptr = np.arange(n_features + 1, dtype=np.intc) * np.intc(n_labels)
+    return Pairs(ptr, np.tile(np.arange(n_labels, dtype=np.uint16), n_features))
+
+
+def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
+    """Return the pairs of features of tokens, in CSR format, with the tokens' labels.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (T, d)
+    labels : ndarray of shape (T,)
+    n_labels : int
+        Number k of labels, labels are less.
+    """
+    d, k = X.shape[1], n_labels
+    if d * k <= max(_TABLE_SHARE * X.nnz, 1 << 16):
+        seen = np.zeros(d * k, dtype=bool)
+        places = X.indices.astype(np.intp)
+        places *= k
+        places += np.repeat(labels, np.diff(X.indptr))
+        seen[places] = True
+        found = np.flatnonzero(seen)
+        features, second = found // k, found % k
+    else:
+        n = len(labels)
+        ones = np.ones(n, dtype=np.int32)
+        own = sparse.csr_array((ones, labels, np.arange(n + 1)), shape=(n, k))
+        pattern = sparse.csr_array(
+            (np.ones(X.nnz, dtype=np.int32), X.indices, X.indptr), shape=X.shape
+        )
+        product = sparse.csr_array(pattern.T @ own)
+        product.sort_indices()
+        features = np.repeat(np.arange(d), np.diff(product.indptr))
+        second = product.indices
+    ptr = np.zeros(d + 1, dtype=np.intc)
+    np.cumsum(np.bincount(features, minlength=d), out=ptr[1:])
+    return Pairs(ptr, second.astype(np.uint16))
+
+
+def observed_transitions(labels: Rows, starts: Rows, n_labels: int) -> Mask:
+    """Return which labels follow one another within sequences, of shape (k, k)."""
+    seen = np.zeros((n_labels, n_labels), dtype=bool)
+    inner = np.ones(len(labels), dtype=bool)
+    inner[starts[:-1]] = False
+    second = np.flatnonzero(inner)
+    seen[labels[second - 1], labels[second]] = True
+    return seen
+
+
+class ChainDesign:
+    """Linear map w -> z from parameters to the scores of chains.
+
+    Parameters
+    ----------
+    X : CSR matrix or CSR array of shape (T, d)
+        Features of the tokens of all sequences, float64 or float32; never copied. Where
+        all stored entries are one they are not read.
+    starts : ndarray of intp of shape (n + 1,)
+        First token of each sequence, and T.
+    n_labels : int
+        Number k of labels.
+    pairs : Pairs
+        P pairs of a feature and a label that have a parameter.
+    transitions : ndarray of bool of shape (k, k)
+        Which transitions have a parameter: [i, j] from label i to j.
+    n_threads : int
+        Number of threads, each with some of the tokens.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number n of sequences.
+    n_tokens, n_params : int
+        T and q. The parameters w of shape (q,) begin with those of the P pairs; those
+        of transitions follow in the order of ``transitions``.
+    passes : float
+        Products with X or its transpose so far.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        starts: Rows,
+        n_labels: int,
+        pairs: Pairs,
+        transitions: Mask,
+        *,
+        n_threads: int = 1,
+    ) -> None:
+        self.X = X
+        self.starts = starts
+        self.n_rows = len(starts) - 1
+        self.n_tokens, self.n_features = X.shape
+        self.n_labels = n_labels
+        self.pairs = pairs
+        self.transitions = transitions
+        self.n_pairs = len(pairs.labels)
+        self.n_params = self.n_pairs + int(np.count_nonzero(transitions))
+        self.passes = 0.0
+        self.n_threads = n_threads
+        is_binary = bool(np.all(X.data == 1.0))
+        self.data = X.data[:0] if is_binary else X.data
+        n_parts = max(1, min(n_threads, self.n_tokens, X.nnz // _PART_SIZE))
+        bounds = [self.n_tokens * i // n_parts for i in range(n_parts + 1)]
+        self._parts = list(pairwise(bounds))
+        self._pool = ThreadPoolExecutor(n_parts) if n_parts > 1 else None
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays of X in bytes."""
+        X = self.X
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+    def zero_scores(self) -> Floats:
+        """Return the scores of w = 0."""
+        return np.zeros((self.n_tokens + self.n_labels, self.n_labels))
+
+    def forward(self, w: Floats) -> Floats:
+        """Return the scores z of shape (T + k, k) for w of shape (q,)."""
+        self.passes += 1.0
+        scores = np.empty((self.n_tokens + self.n_labels, self.n_labels))
+        emissions = scores[: self.n_tokens]
+        arrays = self.data, self.X.indices, self.X.indptr, *self.pairs
+
+        def multiply(part: tuple[int, int]) -> None:
+            chain_pairs.forward(*arrays, w, *part, emissions)
+
+        if self._pool is None:
+            multiply(self._parts[0])
+        else:
+            list(self._pool.map(multiply, self._parts))
+        scores[self.n_tokens :] = self.transition_scores(w)
+        return scores
+
+    def transition_scores(self, w: Floats) -> Floats:
+        """Return the transitions of shape (k, k) for w of shape (q,)."""
+        scores = np.zeros((self.n_labels, self.n_labels))
+        scores[self.transitions] = w[self.n_pairs :]
+        return scores
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the q-vector of products with u of the shape of the scores."""
+        self.passes += 1.0
+        emissions = dual[: self.n_tokens]
+        arrays = self.data, self.X.indices, self.X.indptr, *self.pairs
+
+        def multiply(part: tuple[int, int]) -> Floats:
+            v = np.zeros(self.n_params)
+            chain_pairs.adjoint(*arrays, emissions, *part, v)
+            return v
+
+        if self._pool is None:
+            v = multiply(self._parts[0])
+        else:
+            v = np.sum(list(self._pool.map(multiply, self._parts)), axis=0)
+        v[self.n_pairs :] = dual[self.n_tokens :][self.transitions]
+        return v
+
+    def take(self, sequences: Rows) -> ChainDesign:
+        """Return the design of some of the sequences, of the same parameters."""
+        tokens, starts = tokens_of(self.starts, sequences)
+        return ChainDesign(
+            self.X[tokens],
+            starts,
+            self.n_labels,
+            self.pairs,
+            self.transitions,
+            n_threads=self.n_threads,
+        )
+
+
+def tokens_of(starts: Rows, sequences: Rows) -> tuple[Rows, Rows]:
+    """Return the tokens of some sequences, and where these start among them."""
+    lengths = np.diff(starts)[sequences]
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    shifts = starts[:-1][sequences] - ends[:-1]
+    tokens = np.arange(ends[-1]) + np.repeat(shifts, lengths)
+    return tokens, ends

@@ -1,0 +1,444 @@
+"""Sums over the labelings of a chain: what the kernels of chains share.
+
+A sequence of L tokens has emissions z of shape (L, k) and transitions T of shape (k, k),
+minus infinity where a transition is forbidden. A labeling y scores
+sum_t z[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t].
+
+Sums are made with exponentials, scaled token by token (Rabiner 1989), where no sum can
+lose what matters to underflow, elsewhere with logarithms. They can lose nothing if any
+label can follow any other within few tokens: then what has become too small for a
+number stays small beside what reaches the same label from the likeliest label.
+"""
+
+from libc.math cimport INFINITY, exp, log
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from .rows cimport allocate
+
+# Exponents of factors that do not underflow together, nor do their squares. Powers of
+# the pattern of transitions are tried up to the second number.
+cdef enum:
+    SAFE_EXPONENT = 250
+    MOST_STEPS = 4
+
+
+cdef struct Lattice:
+    Py_ssize_t k
+    Py_ssize_t steps  # within which any label can follow any other, 0 if none are
+    bint in_logs  # whether the last sums were made with logarithms
+    double top  # the largest transition, and how far the others are below at most
+    double spread
+    double* transitions  # (k, k)
+    double* into  # exponentials of T - top, (k, k), and their transpose
+    double* out_of
+    double* factors  # (L, k): exponentials of emissions, the largest of a token is one
+    double* prefix  # (L, k): distribution of the label given the tokens up to it
+    double* suffix  # (k,): see ``backward``
+    double* coming  # (k,)
+    double* scales  # (L,): sums of prefixes before they were divided by them
+
+
+cdef inline int open_lattice(
+    Lattice* lattice, Py_ssize_t k, Py_ssize_t longest
+) except -1:
+    """Make room for sequences of so many tokens at most."""
+    cdef double* room = <double*> allocate(
+        (3 * k * k + longest * (2 * k + 1) + 2 * k) * sizeof(double)
+    )
+    lattice.k = k
+    lattice.transitions = room
+    lattice.into = room + k * k
+    lattice.out_of = room + 2 * k * k
+    lattice.factors = room + 3 * k * k
+    lattice.prefix = lattice.factors + longest * k
+    lattice.scales = lattice.prefix + longest * k
+    lattice.suffix = lattice.scales + longest
+    lattice.coming = lattice.suffix + k
+    return 0
+
+
+cdef inline void close_lattice(Lattice* lattice) noexcept nogil:
+    free(lattice.transitions)
+
+
+cdef inline void set_transitions(Lattice* lattice, const double* T) noexcept nogil:
+    """Take transitions of shape (k, k), with the pattern that ``set_pattern`` saw."""
+    cdef Py_ssize_t k = lattice.k, i, j
+    cdef double lowest = INFINITY, top = -INFINITY, e
+    for i in range(k * k):
+        lattice.transitions[i] = T[i]
+        if T[i] > top:
+            top = T[i]
+        if -INFINITY < T[i] < lowest:
+            lowest = T[i]
+    if top == -INFINITY:
+        top = lowest = 0.0
+    lattice.top = top
+    lattice.spread = top - lowest
+    for i in range(k):
+        for j in range(k):
+            e = exp(T[i * k + j] - top)
+            lattice.into[i * k + j] = e
+            lattice.out_of[j * k + i] = e
+
+
+cdef inline int set_pattern(Lattice* lattice, const double* T) except -1:
+    """Find out within how many tokens any label can follow any other."""
+    cdef Py_ssize_t k = lattice.k, i, j, l, steps = 0
+    cdef char* reached
+    cdef char* further
+    cdef bint all_reached = True
+    for i in range(k * k):
+        if T[i] == -INFINITY:
+            all_reached = False
+    lattice.steps = 1
+    if all_reached:
+        return 0
+    reached = <char*> allocate(2 * k * k)
+    further = reached + k * k
+    for i in range(k * k):
+        reached[i] = T[i] != -INFINITY
+    lattice.steps = 0
+    for steps in range(2, MOST_STEPS + 1):
+        all_reached = True
+        memset(further, 0, k * k)
+        for i in range(k):
+            for l in range(k):
+                if reached[i * k + l]:
+                    for j in range(k):
+                        if T[l * k + j] != -INFINITY:
+                            further[i * k + j] = 1
+        for i in range(k * k):
+            reached[i] = further[i]
+            if not further[i]:
+                all_reached = False
+        if all_reached:
+            lattice.steps = steps
+            break
+    free(reached)
+    return 0
+
+
+cdef inline bint _needs_logs(
+    const Lattice* lattice, const double* z, Py_ssize_t length
+) noexcept nogil:
+    cdef Py_ssize_t k = lattice.k, steps = length - 1, t, j
+    cdef double low, high, widest = 0.0
+    if lattice.steps and lattice.steps < steps:
+        steps = lattice.steps
+    if steps * lattice.spread > SAFE_EXPONENT:
+        return True
+    if lattice.steps == 1:
+        return False
+    for t in range(length):
+        low = high = z[t * k]
+        for j in range(1, k):
+            low = z[t * k + j] if z[t * k + j] < low else low
+            high = z[t * k + j] if z[t * k + j] > high else high
+        widest = high - low if high - low > widest else widest
+    return steps * (lattice.spread + widest) > SAFE_EXPONENT
+
+
+cdef inline double forward(
+    Lattice* lattice, const double* z, Py_ssize_t length
+) noexcept nogil:
+    """Return ln of the sum over labelings of exp(score), and keep what it is made of."""
+    lattice.in_logs = _needs_logs(lattice, z, length)
+    if lattice.in_logs:
+        return _forward_in_logs(lattice, z, length)
+    return _forward_scaled(lattice, z, length)
+
+
+cdef inline double _forward_scaled(
+    Lattice* lattice, const double* z, Py_ssize_t length
+) noexcept nogil:
+    cdef Py_ssize_t k = lattice.k, t, i, j
+    cdef double total = (length - 1) * lattice.top, product = 1.0, high, scale, share
+    cdef double* factors = lattice.factors
+    cdef double* prefix = lattice.prefix
+    cdef const double* before
+    cdef const double* row
+    for t in range(length):
+        high = z[0]
+        for j in range(1, k):
+            high = z[j] if z[j] > high else high
+        for j in range(k):
+            factors[j] = exp(z[j] - high)
+        total += high
+        if t == 0:
+            for j in range(k):
+                prefix[j] = factors[j]
+        else:
+            before = prefix - k
+            for j in range(k):
+                prefix[j] = 0.0
+            for i in range(k):
+                share = before[i]
+                row = lattice.into + i * k
+                for j in range(k):
+                    prefix[j] += share * row[j]
+            for j in range(k):
+                prefix[j] *= factors[j]
+        scale = 0.0
+        for j in range(k):
+            scale += prefix[j]
+        if not scale > 0.0:
+            # No labeling is allowed.
+            lattice.scales[t] = 0.0
+            return -INFINITY
+        lattice.scales[t] = scale
+        # One logarithm for several tokens.
+        product *= scale
+        if not 1e-150 < product < 1e150:
+            total += log(product)
+            product = 1.0
+        scale = 1.0 / scale
+        for j in range(k):
+            prefix[j] *= scale
+        z += k
+        factors += k
+        prefix += k
+    return total + log(product)
+
+
+cdef inline double _forward_in_logs(
+    Lattice* lattice, const double* z, Py_ssize_t length
+) noexcept nogil:
+    cdef Py_ssize_t k = lattice.k, t, i, j
+    cdef double total = 0.0, high, scale, sum
+    cdef double* prefix = lattice.prefix
+    cdef const double* before
+    for t in range(length):
+        before = prefix - k
+        for j in range(k):
+            if t == 0:
+                prefix[j] = z[j]
+                continue
+            high = -INFINITY
+            for i in range(k):
+                sum = before[i] + lattice.transitions[i * k + j]
+                high = sum if sum > high else high
+            if high == -INFINITY:
+                prefix[j] = -INFINITY
+                continue
+            scale = 0.0
+            for i in range(k):
+                scale += exp(before[i] + lattice.transitions[i * k + j] - high)
+            prefix[j] = z[j] + high + log(scale)
+        scale = log_sum(prefix, k)
+        if scale == -INFINITY:
+            return -INFINITY
+        total += scale
+        for j in range(k):
+            prefix[j] -= scale
+        z += k
+        prefix += k
+    return total
+
+
+cdef inline double log_sum(const double* x, Py_ssize_t k) noexcept nogil:
+    """Return ln sum exp(x_j)."""
+    cdef Py_ssize_t j
+    cdef double high = x[0], total = 0.0
+    for j in range(1, k):
+        high = x[j] if x[j] > high else high
+    if high == -INFINITY:
+        return high
+    for j in range(k):
+        total += exp(x[j] - high)
+    return high + log(total)
+
+
+cdef inline void backward(
+    Lattice* lattice,
+    const double* z,
+    Py_ssize_t length,
+    double* nodes,
+    double* edges,
+    double* expected,
+    double weight,
+) noexcept nogil:
+    """Write the marginals of what ``forward`` has summed over.
+
+    Parameters
+    ----------
+    nodes : array of shape (L, k)
+        Receives the probabilities of labels.
+    edges : array of shape (L - 1, k, k), or NULL
+        Receives the probabilities of pairs of labels of adjacent tokens.
+    expected : array of shape (k, k), or NULL
+        To which their sums times ``weight`` are added.
+    """
+    cdef Py_ssize_t k = lattice.k, t, i, j
+    cdef double share, mass, scale
+    cdef double* coming = lattice.coming
+    cdef double* suffix = lattice.suffix
+    cdef double* into
+    cdef const double* before
+    cdef const double* row
+    nodes += (length - 1) * k
+    if edges != NULL:
+        edges += (length - 2) * k * k
+    before = lattice.prefix + (length - 1) * k
+    # Of the label j at token t, prefix[t, j] suffix[j] is the probability, and
+    # prefix[t - 1, i] exp(T[i, j] - top) coming[j] that of i before j.
+    for j in range(k):
+        suffix[j] = 0.0 if lattice.in_logs else 1.0
+        nodes[j] = exp(before[j]) if lattice.in_logs else before[j]
+    for t in range(length - 1, 0, -1):
+        before = lattice.prefix + (t - 1) * k
+        nodes -= k
+        if lattice.in_logs:
+            _step_back_in_logs(lattice, z + t * k, before, nodes, edges, expected, weight)
+            if edges != NULL:
+                edges -= k * k
+            continue
+        scale = 1.0 / lattice.scales[t]
+        row = lattice.factors + t * k
+        for j in range(k):
+            coming[j] = row[j] * suffix[j] * scale
+            suffix[j] = 0.0
+        for j in range(k):
+            share = coming[j]
+            row = lattice.out_of + j * k
+            for i in range(k):
+                suffix[i] += row[i] * share
+        mass = 0.0
+        for i in range(k):
+            nodes[i] = before[i] * suffix[i]
+            mass += nodes[i]
+        # Rounding errors do not add up along the sequence.
+        mass = 1.0 / mass
+        for i in range(k):
+            nodes[i] *= mass
+            suffix[i] *= mass
+        for j in range(k):
+            coming[j] *= mass
+        if edges != NULL:
+            for i in range(k):
+                share = before[i]
+                row = lattice.into + i * k
+                for j in range(k):
+                    edges[i * k + j] = share * row[j] * coming[j]
+            if expected != NULL:
+                for i in range(k * k):
+                    expected[i] += weight * edges[i]
+            edges -= k * k
+        elif expected != NULL:
+            for i in range(k):
+                share = weight * before[i]
+                row = lattice.into + i * k
+                into = expected + i * k
+                for j in range(k):
+                    into[j] += share * row[j] * coming[j]
+
+
+cdef inline void _step_back_in_logs(
+    Lattice* lattice,
+    const double* z,
+    const double* before,
+    double* nodes,
+    double* edges,
+    double* expected,
+    double weight,
+) noexcept nogil:
+    """Do the same from token t to the one before with logarithms throughout."""
+    cdef Py_ssize_t k = lattice.k, i, j
+    cdef double* coming = lattice.coming
+    cdef double* suffix = lattice.suffix
+    cdef const double* row
+    cdef double high, total, p, level = -INFINITY
+    for j in range(k):
+        coming[j] = z[j] + suffix[j]
+    for i in range(k):
+        row = lattice.transitions + i * k
+        high = -INFINITY
+        for j in range(k):
+            p = row[j] + coming[j]
+            high = p if p > high else high
+        total = 0.0
+        if high > -INFINITY:
+            for j in range(k):
+                total += exp(row[j] + coming[j] - high)
+            suffix[i] = high + log(total)
+        else:
+            suffix[i] = -INFINITY
+        nodes[i] = before[i] + suffix[i]
+    level = log_sum(nodes, k)
+    for i in range(k):
+        nodes[i] = exp(nodes[i] - level)
+        suffix[i] -= level
+        coming[i] -= level
+    if edges == NULL and expected == NULL:
+        return
+    for i in range(k):
+        row = lattice.transitions + i * k
+        for j in range(k):
+            p = exp(before[i] + row[j] + coming[j])
+            if edges != NULL:
+                edges[i * k + j] = p
+            if expected != NULL:
+                expected[i * k + j] += weight * p
+
+
+cdef inline double best_labels(
+    const double* T,
+    Py_ssize_t k,
+    const double* z,
+    Py_ssize_t length,
+    const Py_ssize_t* own,
+    double cost,
+    double* best,
+    int* origins,
+    Py_ssize_t* labels,
+) noexcept nogil:
+    """Find the labeling with the best score (Viterbi 1967), of equal ones the lowest.
+
+    Labels other than ``own``, unless that is NULL, score ``cost`` more. Rooms ``best``
+    of shape (2, k) and ``origins`` of shape (L, k) are for its own use. Returns the
+    score, minus infinity if no labeling is allowed.
+    """
+    cdef Py_ssize_t t, i, j
+    cdef double* now = best
+    cdef double* before = best + k
+    cdef double* swapped
+    cdef double score, reached
+    cdef const double* row
+    cdef int* origin
+    for t in range(length):
+        if t == 0:
+            for j in range(k):
+                now[j] = z[j]
+        else:
+            swapped = before
+            before = now
+            now = swapped
+            origin = origins + t * k
+            for j in range(k):
+                now[j] = before[0] + T[j]
+                origin[j] = 0
+            for i in range(1, k):
+                reached = before[i]
+                row = T + i * k
+                for j in range(k):
+                    score = reached + row[j]
+                    if score > now[j]:
+                        now[j] = score
+                        origin[j] = <int> i
+            for j in range(k):
+                now[j] += z[t * k + j]
+        if own != NULL:
+            for j in range(k):
+                if j != own[t]:
+                    now[j] += cost
+    i = 0
+    for j in range(1, k):
+        if now[j] > now[i]:
+            i = j
+    score = now[i]
+    for t in range(length - 1, 0, -1):
+        labels[t] = i
+        i = origins[t * k + i]
+    labels[0] = i
+    return score

@@ -1,0 +1,256 @@
+"""Losses of chains: the negative log-likelihood of a linear-chain CRF, and the hinge.
+
+A loss is a maximum over mixtures b of labelings of a sequence, known by the marginals
+mu of labels and of pairs of adjacent labels:
+
+    loss_i(z) = max over mu of <mu, z> - <truth, z> - h(mu),
+
+where h is minus the entropy of the chain with these marginals, or minus the mean number
+of wrong labels. Scores z of shape (T + k, k) hold those of all tokens and below them
+the transitions; the weights are those of the n sequences.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import chain
+from ._base import Curvature, Derivatives, Floats, Loss, Mask, Rows
+
+#: Labels of shape (T,), of any integer type.
+Targets = npt.NDArray[Any]
+
+# Sums over tokens are off by at most this share of their terms, or nearly.
+_ROUNDING = 8.0 * float(np.finfo(float).eps)
+
+
+class ChainLoss(Loss):
+    """What the losses of chains share.
+
+    Parameters
+    ----------
+    starts : ndarray of intp of shape (n + 1,)
+        First token of each sequence, and T. No sequence is empty.
+    allowed : ndarray of bool of shape (k, k), optional
+        Which transitions are possible: [i, j] from label i to j. Default all. The
+        scores of the others are not read.
+
+    Notes
+    -----
+    Marginals of pairs are part of what a dual stands for, so that the conjugate is
+    known at subgradients, and at zero, where it vanishes.
+    """
+
+    has_lines = False
+    tells_conjugate = False
+
+    def __init__(self, starts: Rows, allowed: Mask | None = None) -> None:
+        self.starts = starts
+        self.allowed = None if allowed is None or np.all(allowed) else allowed
+
+    def split(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Return emissions of shape (T, k) and transitions of shape (k, k).
+
+        Forbidden transitions are minus infinity.
+        """
+        k = scores.shape[1]
+        emissions, transitions = scores[:-k], scores[-k:]
+        if self.allowed is not None:
+            transitions = np.where(self.allowed, transitions, -np.inf)
+        return emissions, transitions
+
+    def conjugate(self, dual: Floats, targets: Targets, weights: Floats) -> float:
+        """Return R*(0) = 0; other duals need the scores they belong to."""
+        if dual.any():
+            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
+        return 0.0
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Targets, weights: Floats
+    ) -> float:
+        value = self.value(scores, targets, weights)
+        return float(np.vdot(dual, scores)) - value
+
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        """Return by how much the value and products with a dual may be off."""
+        emissions, _ = self.split(scores)
+        k = scores.shape[1]
+        largest = np.abs(emissions).max(axis=1)
+        largest += float(np.abs(scores[-k:]).max())
+        return _ROUNDING * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
+
+    def of_sequences(self, starts: Rows) -> ChainLoss:
+        """Return the same loss for other sequences."""
+        raise NotImplementedError
+
+
+class ChainLogLoss(ChainLoss):
+    """Negative log-likelihood of linear-chain CRFs, ln Z - score (Yu 2009, 6.3-6.5)."""
+
+    smooth = True
+    analytic = True
+
+    def of_sequences(self, starts: Rows) -> ChainLogLoss:
+        return ChainLogLoss(starts, self.allowed)
+
+    def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
+        emissions, transitions = self.split(scores)
+        return chain.log_loss(
+            emissions, transitions, self.starts, targets, weights, None, None
+        )
+
+    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
+        """Return the gradient u: weighted marginals less the indicators of targets."""
+        return self.evaluate(scores, targets, weights)[1]
+
+    def evaluate(
+        self, scores: Floats, targets: Targets, weights: Floats
+    ) -> tuple[float, Floats]:
+        k = scores.shape[1]
+        dual = np.empty_like(scores)
+        dual[-k:] = 0.0
+        emissions, transitions = self.split(scores)
+        value = chain.log_loss(
+            emissions,
+            transitions,
+            self.starts,
+            targets,
+            weights,
+            dual[:-k],
+            dual[-k:],
+        )
+        return value, dual
+
+    def curvature(
+        self, scores: Floats, targets: Targets, weights: Floats
+    ) -> ChainCurvature:
+        return ChainCurvature(self, scores, weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Targets, weights: Floats
+    ) -> Derivatives:
+        def at(step: float) -> tuple[float, float]:
+            z = scores + step * dscores
+            dual = self.subgradient(z, targets, weights)
+            bend = self.curvature(z, targets, weights).apply(dscores)
+            return float(np.vdot(dual, dscores)), float(np.vdot(bend, dscores))
+
+        return at
+
+
+class ChainCurvature(Curvature):
+    """Second derivatives of the negative log-likelihood: covariances of scores.
+
+    They couple the tokens of a sequence, so that only products are offered.
+    """
+
+    def __init__(self, loss: ChainLogLoss, scores: Floats, weights: Floats) -> None:
+        self._loss = loss
+        self._scores = scores
+        self._weights = weights
+
+    def apply(self, dscores: Floats) -> Floats:
+        k = dscores.shape[1]
+        change = np.empty_like(dscores)
+        change[-k:] = 0.0
+        chain.tangent(
+            *self._loss.split(self._scores),
+            self._loss.starts,
+            dscores[:-k],
+            dscores[-k:],
+            self._weights,
+            change[:-k],
+            change[-k:],
+        )
+        return change
+
+    def take(self, rows: Rows) -> Curvature:
+        raise TypeError("Second derivatives of chains do not go by rows.")
+
+    def diagonal(self) -> Floats:
+        raise TypeError("Second derivatives of chains do not go by rows.")
+
+    def total(self) -> Floats:
+        raise TypeError("Second derivatives of chains do not go by rows.")
+
+
+class ChainHinge(ChainLoss):
+    """Structured hinge with Hamming cost (Teo et al. 2010, eq. 24 with Gamma = 1).
+
+    Parameters
+    ----------
+    starts, allowed
+        As of all losses of chains.
+    cost : float
+        What a wrong label costs.
+
+    Notes
+    -----
+    Where several labelings attain the maximum, the subgradient is that of the lowest
+    one from the last token backwards.
+    """
+
+    smooth = False
+
+    def __init__(
+        self, starts: Rows, allowed: Mask | None = None, cost: float = 1.0
+    ) -> None:
+        super().__init__(starts, allowed)
+        self.cost = cost
+
+    def of_sequences(self, starts: Rows) -> ChainHinge:
+        return ChainHinge(starts, self.allowed, self.cost)
+
+    def worst(
+        self, scores: Floats, targets: Targets, weights: Floats
+    ) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Return the labelings of most cost and score, (T,), and the losses, (n,)."""
+        emissions, transitions = self.split(scores)
+        labels = np.empty(len(targets), dtype=np.intp)
+        losses = np.empty(len(weights))
+        chain.max_margin(
+            emissions,
+            transitions,
+            self.starts,
+            targets,
+            weights,
+            self.cost,
+            labels,
+            losses,
+        )
+        return labels, losses
+
+    def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
+        return float(weights @ self.worst(scores, targets, weights)[1])
+
+    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
+
+    def evaluate(
+        self, scores: Floats, targets: Targets, weights: Floats
+    ) -> tuple[float, Floats]:
+        labels, losses = self.worst(scores, targets, weights)
+        k = scores.shape[1]
+        dual = np.zeros_like(scores)
+        lengths = np.diff(self.starts)
+        rows = np.flatnonzero(labels != targets)
+        s = np.repeat(weights, lengths)[rows]
+        dual[rows, labels[rows]] = s
+        dual[rows, targets[rows]] = -s
+        dual[-k:] = pair_counts(labels, self.starts, weights, k)
+        dual[-k:] -= pair_counts(targets, self.starts, weights, k)
+        return float(weights @ losses), dual
+
+
+def pair_counts(labels: Rows, starts: Rows, weights: Floats, k: int) -> Floats:
+    """Return how often a label follows another, by weights of sequences, (k, k)."""
+    s = np.repeat(weights, np.diff(starts))
+    inner = np.ones(len(labels), dtype=bool)
+    inner[starts[:-1]] = False
+    second = np.flatnonzero(inner)
+    places = labels[second - 1] * k + labels[second]
+    counts = np.bincount(places, s[second], k * k).astype(np.float64)
+    return counts.reshape(k, k)
