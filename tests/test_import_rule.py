@@ -68,6 +68,7 @@ RESERVED = {
         "[a-z]*",
     ],
     "scipy.sparse": [
+        "_core.chain_design",
         "_core.columns",
         "_core.design",
         "_core.row_sweeps",

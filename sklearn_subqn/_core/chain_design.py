@@ -23,6 +23,11 @@ from .losses._base import Floats, Mask, Rows
 # Fewer stored entries than this take a thread about as long as starting it.
 _PART_SIZE = 100_000
 
+# Parameters are padded to one for each feature and label where these are at most so many
+# times the stored entries: products then take a sixth (3 labels) to half (11) of the
+# time, for lack of branches.
+_PADDED_SHARE = 2
+
 # Pairs are counted in a table where that has at most so many places a stored entry.
 _TABLE_SHARE = 8
 
@@ -45,6 +50,10 @@ class Pairs(NamedTuple):
     def features(self) -> Rows:
         """The feature of each parameter, of shape (P,)."""
         return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
+
+    def places(self, stride: int) -> Rows:
+        """Return the place of each parameter among ``stride`` of each feature."""
+        return self.features * stride + self.labels
 
 
 def all_pairs(n_features: int, n_labels: int) -> Pairs:
@@ -151,6 +160,11 @@ class ChainDesign:
         self.n_threads = n_threads
         is_binary = bool(np.all(X.data == 1.0))
         self.data = X.data[:0] if is_binary else X.data
+        # Widths are multiples of four.
+        stride = -(-n_labels // 4) * 4
+        padded = self.n_features * stride <= _PADDED_SHARE * X.nnz
+        self.stride = stride if padded else 0
+        self._places = pairs.places(stride) if padded else None
         n_parts = max(1, min(n_threads, self.n_tokens, X.nnz // _PART_SIZE))
         bounds = [self.n_tokens * i // n_parts for i in range(n_parts + 1)]
         self._parts = list(pairwise(bounds))
@@ -171,10 +185,11 @@ class ChainDesign:
         self.passes += 1.0
         scores = np.empty((self.n_tokens + self.n_labels, self.n_labels))
         emissions = scores[: self.n_tokens]
-        arrays = self.data, self.X.indices, self.X.indptr, *self.pairs
+        arrays = self.data, self.X.indices, self.X.indptr, *self.pairs, self.stride
+        params = self.pad(w)
 
         def multiply(part: tuple[int, int]) -> None:
-            chain_pairs.forward(*arrays, w, *part, emissions)
+            chain_pairs.forward(*arrays, params, *part, emissions)
 
         if self._pool is None:
             multiply(self._parts[0])
@@ -193,10 +208,11 @@ class ChainDesign:
         """Return the q-vector of products with u of the shape of the scores."""
         self.passes += 1.0
         emissions = dual[: self.n_tokens]
-        arrays = self.data, self.X.indices, self.X.indptr, *self.pairs
+        arrays = self.data, self.X.indices, self.X.indptr, *self.pairs, self.stride
+        size = self.n_features * self.stride or self.n_pairs
 
         def multiply(part: tuple[int, int]) -> Floats:
-            v = np.zeros(self.n_params)
+            v = np.zeros(size)
             chain_pairs.adjoint(*arrays, emissions, *part, v)
             return v
 
@@ -204,8 +220,18 @@ class ChainDesign:
             v = multiply(self._parts[0])
         else:
             v = np.sum(list(self._pool.map(multiply, self._parts)), axis=0)
-        v[self.n_pairs :] = dual[self.n_tokens :][self.transitions]
-        return v
+        product = np.empty(self.n_params)
+        product[: self.n_pairs] = v if self._places is None else v[self._places]
+        product[self.n_pairs :] = dual[self.n_tokens :][self.transitions]
+        return product
+
+    def pad(self, w: Floats) -> Floats:
+        """Return the parameters of pairs, padded if that is how they are read."""
+        if self._places is None:
+            return w[: self.n_pairs]
+        params = np.zeros(self.n_features * self.stride)
+        params[self._places] = w[: self.n_pairs]
+        return params
 
     def take(self, sequences: Rows) -> ChainDesign:
         """Return the design of some of the sequences, of the same parameters."""

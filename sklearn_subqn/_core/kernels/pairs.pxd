@@ -1,16 +1,55 @@
-"""Products of rows of a sparse matrix with parameters of observed (feature, label) pairs.
+"""Products of rows of a sparse matrix with parameters of (feature, label) pairs.
 
-The labels of feature j are ``labels[ptr[j] : ptr[j + 1]]``, and its parameters have the
-same places. Where all stored entries are one, ``data`` is NULL.
+Parameters are padded, row j of shape (stride,) for the labels of feature j, a multiple
+of four, so that loops have no branches; or packed, those of feature j for its labels
+``labels[ptr[j] : ptr[j + 1]]`` in the same places, where padding would take too much
+room. Where all stored entries are one, ``data`` is NULL.
 """
 
-from .rows cimport index, prefetch, real
+from .rows cimport index, real
 
 cdef enum:
-    AHEAD = 8
+    WIDTH = 4
 
 
-cdef inline void add_scores(
+cdef inline void padded_scores(
+    const real* data,
+    const index* indices,
+    Py_ssize_t size,
+    Py_ssize_t stride,
+    const double* w,
+    double* z,
+) noexcept nogil:
+    """Write the scores of one row to z of shape (stride,)."""
+    cdef Py_ssize_t j, c, b
+    cdef double x
+    cdef double sums[4]
+    cdef double more[4]
+    cdef const double* row
+    for b in range(0, stride, 4):
+        for c in range(4):
+            sums[c] = more[c] = 0.0
+        j = 0
+        while j + 2 <= size:
+            row = w + stride * indices[j] + b
+            x = 1.0 if data == NULL else data[j]
+            for c in range(4):
+                sums[c] += x * row[c]
+            row = w + stride * indices[j + 1] + b
+            x = 1.0 if data == NULL else data[j + 1]
+            for c in range(4):
+                more[c] += x * row[c]
+            j += 2
+        if j < size:
+            row = w + stride * indices[j] + b
+            x = 1.0 if data == NULL else data[j]
+            for c in range(4):
+                sums[c] += x * row[c]
+        for c in range(4):
+            z[b + c] = sums[c] + more[c]
+
+
+cdef inline void packed_scores(
     const real* data,
     const index* indices,
     Py_ssize_t size,
@@ -22,18 +61,33 @@ cdef inline void add_scores(
     """Add the scores of one row to z of shape (k,)."""
     cdef Py_ssize_t j, p
     cdef double x
-    if data == NULL:
-        for j in range(size):
-            for p in range(ptr[indices[j]], ptr[indices[j] + 1]):
-                z[labels[p]] += w[p]
-    else:
-        for j in range(size):
-            x = data[j]
-            for p in range(ptr[indices[j]], ptr[indices[j] + 1]):
-                z[labels[p]] += x * w[p]
+    for j in range(size):
+        x = 1.0 if data == NULL else data[j]
+        for p in range(ptr[indices[j]], ptr[indices[j] + 1]):
+            z[labels[p]] += x * w[p]
 
 
-cdef inline void add_row(
+cdef inline void add_padded_row(
+    const real* data,
+    const index* indices,
+    Py_ssize_t size,
+    Py_ssize_t stride,
+    const double* u,
+    double* v,
+) noexcept nogil:
+    """Add the products of the features of one row with u of shape (stride,) to v."""
+    cdef Py_ssize_t j, c, b
+    cdef double x
+    cdef double* row
+    for j in range(size):
+        x = 1.0 if data == NULL else data[j]
+        row = v + stride * indices[j]
+        for b in range(0, stride, 4):
+            for c in range(4):
+                row[b + c] += x * u[b + c]
+
+
+cdef inline void add_packed_row(
     const real* data,
     const index* indices,
     Py_ssize_t size,
@@ -45,12 +99,7 @@ cdef inline void add_row(
     """Add the products of the features of one row with u of shape (k,) to v."""
     cdef Py_ssize_t j, p
     cdef double x
-    if data == NULL:
-        for j in range(size):
-            for p in range(ptr[indices[j]], ptr[indices[j] + 1]):
-                v[p] += u[labels[p]]
-    else:
-        for j in range(size):
-            x = data[j]
-            for p in range(ptr[indices[j]], ptr[indices[j] + 1]):
-                v[p] += x * u[labels[p]]
+    for j in range(size):
+        x = 1.0 if data == NULL else data[j]
+        for p in range(ptr[indices[j]], ptr[indices[j] + 1]):
+            v[p] += x * u[labels[p]]
