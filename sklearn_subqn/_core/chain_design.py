@@ -23,9 +23,9 @@ from .losses._base import Floats, Mask, Rows
 # Fewer stored entries than this take a thread about as long as starting it.
 _PART_SIZE = 100_000
 
-# Parameters are padded to one for each feature and label where these are at most so many
-# times the stored entries: products then take a sixth (3 labels) to half (11) of the
-# time, for lack of branches.
+# Parameters are padded to one for each feature and label where these are at most so
+# many times the stored entries: products then take a sixth (3 labels) to half (11) of
+# the time, for lack of branches.
 _PADDED_SHARE = 2
 
 # Pairs are counted in a table where that has at most so many places a stored entry.

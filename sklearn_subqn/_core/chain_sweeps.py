@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .chain_design import ChainDesign
-from .kernels import chain_ascent
-from .losses._base import Floats, Mask, Rows
+from .kernels import chain, chain_ascent
+from .losses._base import Chains, Floats, Rows
 
 
 class ChainDual(NamedTuple):
@@ -27,42 +28,39 @@ class ChainDual(NamedTuple):
     costs: Floats
 
 
-class ChainSweeps:
-    """The dual of an L2-regularized log-likelihood of chains, and ascent on it.
+# Marginals of so many bytes at most are kept; beyond that, other methods take over.
+_MOST_BYTES = 1 << 30
+
+
+class ChainSweeps(ABC):
+    """The dual of an L2-regularized loss of chains, and ascent on it.
 
     Parameters
     ----------
     design : ChainDesign
-    targets : ndarray of intp of shape (T,)
+    chains : Chains
+        The loss.
     weights : ndarray of shape (n,)
     alpha : float
-    allowed : ndarray of bool of shape (k, k) or None
-        Possible transitions, default all.
 
     Attributes
     ----------
-    nodes, edges : ndarray of shape (T, k), (T, k, k)
-        The dual variables mu, at first those of the true labels.
+    nodes : ndarray of shape (T, k)
+        The dual variables mu of labels, at first those of the true ones.
     losses, gaps : ndarray of shape (n,)
         Losses at the last visits, and by how much these exceeded their parts of the
         dual; infinity before.
-    n_trials : int
-        Evaluations of entropies so far.
     """
 
     def __init__(
-        self,
-        design: ChainDesign,
-        targets: Rows,
-        weights: Floats,
-        alpha: float,
-        allowed: Mask | None,
+        self, design: ChainDesign, chains: Chains, weights: Floats, alpha: float
     ) -> None:
         X, k, n = design.X, design.n_labels, design.n_rows
+        allowed = chains.allowed
         self._design = design
         self._weights = weights
-        self._alpha = alpha
-        self._targets = targets
+        self._steps = weights / alpha
+        self._targets = chains.targets
         self._forbidden = None if allowed is None else ~allowed
         last = np.zeros(design.n_features, dtype=np.intc)
         local = np.empty(len(X.indices), dtype=np.intc)
@@ -70,44 +68,110 @@ class ChainSweeps:
         own_ptr = np.empty(n + 1, dtype=np.intp)
         arrays = X.indices, X.indptr, design.starts
         chain_ascent.localize(*arrays, last, local, own, own_ptr)
-        own = own[: own_ptr[-1]].copy()
-        self._features = (
-            design.data.astype(np.float64, copy=False),
-            local,
-            X.indptr.astype(np.intp, copy=False),
-            design.starts,
-            own,
-            own_ptr,
-        )
         mask = np.zeros(design.n_features * design.stride, dtype=np.uint8)
         if design.stride:
             mask[design.pairs.places(design.stride)] = 1
         free = design.transitions if allowed is None else design.transitions & allowed
-        self._pairs = *design.pairs, mask, design.stride, free.astype(np.uint8)
-        self.nodes = np.zeros((design.n_tokens, k))
-        self.nodes[np.arange(design.n_tokens), targets] = 1.0
-        self.edges = np.zeros((design.n_tokens, k, k))
-        second = _inner(design.starts)
-        self.edges[second, targets[second - 1], targets[second]] = 1.0
-        self.entropies = np.zeros(n)
+        self._arrays = (
+            design.data.astype(np.float64, copy=False),
+            local,
+            X.indptr.astype(np.intp, copy=False),
+            design.starts,
+            own[: own_ptr[-1]].copy(),
+            own_ptr,
+            *design.pairs,
+            mask,
+            design.stride,
+            free.astype(np.uint8),
+            self._targets,
+        )
         self.losses = np.full(n, np.inf)
         self.gaps = np.full(n, np.inf)
-        self.n_trials = 0
-        self._w = design.pad(np.zeros(design.n_params))
-        self._transitions = self._masked(np.zeros((k, k)))
+        self.nodes = np.empty((design.n_tokens, k))
+        self.reset()
+
+    @staticmethod
+    @abstractmethod
+    def n_bytes(design: ChainDesign) -> int:
+        """Return what the marginals take."""
+
+    @abstractmethod
+    def run(self, order: npt.NDArray[np.intp]) -> None:
+        """Ascend along each sequence of ``order`` once."""
+
+    def reset(self) -> None:
+        """Go back to the true labels, w = 0."""
+        self.nodes[:] = 0.0
+        self.nodes[np.arange(len(self.nodes)), self._targets] = 1.0
+        self.recenter(np.zeros(self._design.n_params))
+
+    @abstractmethod
+    def begin(self, scores: Floats) -> None:
+        """Go to the marginals at scores of shape (T + k, k)."""
+
+    def recenter(self, w: Floats) -> None:
+        """Go on from parameters of shape (q,) computed anew from the dual."""
+        self._w = self._design.pad(w).copy()
+        self._transitions = self._masked(self._design.transition_scores(w))
+
+    def dual(self) -> ChainDual:
+        """Return the dual point."""
+        k, starts = self._design.n_labels, self._design.starts
+        s = np.repeat(self._weights, np.diff(starts))
+        dual = np.empty((len(s) + k, k))
+        np.multiply(self.nodes, s[:, np.newaxis], out=dual[:-k])
+        dual[np.arange(len(s)), self._targets] -= s
+        second = _inner(starts)
+        places = self._targets[second - 1] * k + self._targets[second]
+        dual[-k:] = self._pair_sums(s)
+        dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
+        return ChainDual(dual, self._costs())
+
+    @abstractmethod
+    def _pair_sums(self, s: Floats) -> Floats:
+        """Return the weighted sums of marginals of pairs, of shape (k, k).
+
+        With the weight of each token's sequence.
+        """
+
+    @abstractmethod
+    def _costs(self) -> Floats:
+        """Return h(mu) of each sequence."""
 
     def _masked(self, transitions: Floats) -> Floats:
         if self._forbidden is not None:
             transitions[self._forbidden] = -np.inf
         return transitions
 
+
+class EntropySweeps(ChainSweeps):
+    """Of the log-likelihood, where h is minus the entropy.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (T, k, k)
+        Marginals of pairs; ``edges[t]`` of the one that ends at token t.
+    n_trials : int
+        Evaluations of entropies so far.
+    """
+
+    def __init__(
+        self, design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+    ) -> None:
+        k = design.n_labels
+        self.edges = np.zeros((design.n_tokens, k, k))
+        self.entropies = np.zeros(design.n_rows)
+        self.n_trials = 0
+        super().__init__(design, chains, weights, alpha)
+
+    @staticmethod
+    def n_bytes(design: ChainDesign) -> int:
+        return 8 * design.n_tokens * design.n_labels * (design.n_labels + 1)
+
     def run(self, order: npt.NDArray[np.intp]) -> None:
-        """Ascend along each sequence of ``order`` once."""
         self.n_trials += chain_ascent.sweep(
-            *self._features,
-            *self._pairs,
-            self._targets,
-            self._weights / self._alpha,
+            *self._arrays,
+            self._steps,
             order,
             self.nodes,
             self.edges,
@@ -118,24 +182,123 @@ class ChainSweeps:
             self._transitions,
         )
 
-    def recenter(self, w: Floats) -> None:
-        """Go on from parameters of shape (q,) computed anew from the dual."""
-        self._w = self._design.pad(w)
-        self._transitions = self._masked(self._design.transition_scores(w))
+    def reset(self) -> None:
+        super().reset()
+        self.edges[:] = 0.0
+        second = _inner(self._design.starts)
+        self.edges[second, self._targets[second - 1], self._targets[second]] = 1.0
+        self.entropies[:] = 0.0
 
-    def dual(self) -> ChainDual:
-        """Return the dual point."""
-        k, starts = self._design.n_labels, self._design.starts
-        s = np.repeat(self._weights, np.diff(starts))
-        dual = np.empty((len(s) + k, k))
-        np.multiply(self.nodes, s[:, np.newaxis], out=dual[:-k])
-        dual[np.arange(len(s)), self._targets] -= s
-        sums = s @ self.edges.reshape(len(s), k * k)
+    def begin(self, scores: Floats) -> None:
+        k, starts = scores.shape[1], self._design.starts
+        log_z = np.empty(len(starts) - 1)
+        transitions = self._masked(scores[-k:].copy())
+        args = scores[:-k], transitions, starts, log_z, self.nodes, self.edges
+        chain.marginals(*args)
+        chain.entropies(self.nodes, self.edges, starts, self.entropies)
+
+    def _pair_sums(self, s: Floats) -> Floats:
+        k = self._design.n_labels
+        sums: Floats = (s @ self.edges.reshape(len(s), k * k)).reshape(k, k)
+        return sums
+
+    def _costs(self) -> Floats:
+        return -self.entropies
+
+
+class VertexSweeps(ChainSweeps):
+    """Of the hinge, where h is minus the mean cost of wrong labels.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n, k, k)
+        Sums of the marginals of pairs.
+    """
+
+    def __init__(
+        self, design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+    ) -> None:
+        assert chains.cost is not None
+        k = design.n_labels
+        self._cost = chains.cost
+        self.pairs = np.zeros((design.n_rows, k, k))
+        super().__init__(design, chains, weights, alpha)
+
+    @staticmethod
+    def n_bytes(design: ChainDesign) -> int:
+        k = design.n_labels
+        return 8 * k * (design.n_tokens + design.n_rows * k)
+
+    def run(self, order: npt.NDArray[np.intp]) -> None:
+        chain_ascent.sweep_vertices(
+            *self._arrays,
+            self._cost,
+            self._steps,
+            order,
+            self.nodes,
+            self.pairs,
+            self.losses,
+            self.gaps,
+            self._w,
+            self._transitions,
+        )
+
+    def reset(self) -> None:
+        super().reset()
+        self._count(self._targets)
+
+    def begin(self, scores: Floats) -> None:
+        k, starts = scores.shape[1], self._design.starts
+        labels = np.empty(len(self.nodes), dtype=np.intp)
+        losses = np.empty(len(starts) - 1)
+        transitions = self._masked(scores[-k:].copy())
+        chain.max_margin(
+            scores[:-k],
+            transitions,
+            starts,
+            self._targets,
+            np.ones(len(losses)),
+            self._cost,
+            labels,
+            losses,
+        )
+        self.nodes[:] = 0.0
+        self.nodes[np.arange(len(labels)), labels] = 1.0
+        self._count(labels)
+
+    def _count(self, labels: npt.NDArray[np.intp]) -> None:
+        starts, k = self._design.starts, self._design.n_labels
         second = _inner(starts)
-        places = self._targets[second - 1] * k + self._targets[second]
-        sums -= np.bincount(places, s[second], k * k)
-        dual[-k:] = sums.reshape(k, k)
-        return ChainDual(dual, -self.entropies)
+        sequences = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[second]
+        self.pairs[:] = 0.0
+        places = (sequences * k + labels[second - 1]) * k + labels[second]
+        np.add.at(self.pairs.reshape(-1), places, 1.0)
+
+    def _pair_sums(self, s: Floats) -> Floats:
+        k = self._design.n_labels
+        pairs = self.pairs.reshape(len(self.pairs), k * k)
+        sums: Floats = (self._weights @ pairs).reshape(k, k)
+        return sums
+
+    def _costs(self) -> Floats:
+        right = self.nodes[np.arange(len(self.nodes)), self._targets]
+        return self._cost * np.add.reduceat(right - 1.0, self._design.starts[:-1])
+
+
+def _kind(chains: Chains) -> type[ChainSweeps]:
+    return EntropySweeps if chains.cost is None else VertexSweeps
+
+
+def marginals_fit(design: ChainDesign, chains: Chains) -> bool:
+    """Whether the marginals of all sequences take an acceptable amount of memory."""
+    return _kind(chains).n_bytes(design) <= _MOST_BYTES
+
+
+def chain_sweeps(
+    design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+) -> ChainSweeps:
+    """Return the sweeps of a loss of chains."""
+    return _kind(chains)(design, chains, weights, alpha)
 
 
 def _inner(starts: Rows) -> Rows:

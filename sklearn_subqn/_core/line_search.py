@@ -374,6 +374,8 @@ def rounding_of(point: Point) -> float:
     times their slopes.
     """
     o = point.objective
+    if not o.loss.tells_conjugate:
+        return o.loss.rounding(point.scores, o.weights)
     scores = np.abs(point.scores).reshape(len(point.scores), -1).max(axis=1)
     scale = abs(point.value) + o.dual_scale * float(o.weights @ scores)
     return float(4.0 * np.finfo(float).eps * scale)

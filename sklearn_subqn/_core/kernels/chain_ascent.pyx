@@ -298,7 +298,12 @@ def sweep(
     cdef Lattice lattice
     cdef Features features
     cdef Parameters params
-    _check(local, indptr, starts, own, own_ptr, order, nodes, edges, w, stride, k)
+    _check(
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, targets, steps, order,
+        nodes, w, stride,
+    )
+    if edges.shape[0] != nodes.shape[0] or edges.shape[1] != k or edges.shape[2] != k:
+        raise ValueError("marginals of labels and of pairs differ in shape.")
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
@@ -443,26 +448,189 @@ def sweep(
     return n_trials
 
 
+def sweep_vertices(
+    const double[::1] data,
+    const int[::1] local,
+    const Py_ssize_t[::1] indptr,
+    const Py_ssize_t[::1] starts,
+    const int[::1] own,
+    const Py_ssize_t[::1] own_ptr,
+    const int[::1] ptr,
+    const unsigned short[::1] labels,
+    const unsigned char[::1] mask,
+    Py_ssize_t stride,
+    const unsigned char[:, ::1] free,
+    const Py_ssize_t[::1] targets,
+    double cost,
+    const double[::1] steps,
+    const Py_ssize_t[::1] order,
+    double[:, ::1] nodes,
+    double[:, :, ::1] pairs,
+    double[::1] losses,
+    double[::1] gaps,
+    double[::1] w,
+    double[:, ::1] transitions,
+):
+    """Do the same for the hinge, whose best marginals are those of one labeling.
+
+    Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013).
+    ``pairs`` of shape (n, k, k) has the sums of the marginals of pairs. A wrong label
+    costs ``cost``.
+    """
+    cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, a, b
+    cdef Py_ssize_t start, length
+    cdef double c, gap, own_score, worst_score, step
+    cdef const double* entries = &data[0] if data.shape[0] else NULL
+    cdef double* room
+    cdef double* z
+    cdef double* dnodes
+    cdef double* moved
+    cdef double* best
+    cdef double* row
+    cdef Py_ssize_t* worst
+    cdef int* origins
+    cdef double* T = &transitions[0, 0]
+    cdef Features features
+    cdef Parameters params
+    _check(
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, targets, steps, order,
+        nodes, w, stride,
+    )
+    if pairs.shape[0] != steps.shape[0] or pairs.shape[1] != k or pairs.shape[2] != k:
+        raise ValueError("sequences and their marginals of pairs differ in shape.")
+    for o in range(order.shape[0]):
+        i = order[o]
+        longest = max(longest, starts[i + 1] - starts[i])
+        most = max(most, own_ptr[i + 1] - own_ptr[i])
+    width = stride if stride else (k + 3) // 4 * 4
+    params.k, params.width, params.stride = k, width, stride
+    params.ptr = &ptr[0]
+    params.labels = &labels[0] if labels.shape[0] else NULL
+    params.mask = &mask[0] if mask.shape[0] else NULL
+    params.w = &w[0] if w.shape[0] else NULL
+    room = <double*> allocate(
+        (longest * (k + width) + width + k * k + 2 * k + 2 * most * width)
+        * sizeof(double)
+        + longest * (sizeof(Py_ssize_t) + k * sizeof(int))
+    )
+    z = room
+    dnodes = z + longest * k + width
+    moved = dnodes + longest * width
+    best = moved + k * k
+    features.params = best + 2 * k
+    features.gradient = features.params + most * width
+    worst = <Py_ssize_t*> (features.gradient + most * width)
+    origins = <int*> (worst + longest)
+    memset(dnodes, 0, longest * width * sizeof(double))
+    with nogil:
+        for o in range(order.shape[0]):
+            i = order[o]
+            if steps[i] == 0.0:
+                continue
+            start = starts[i]
+            length = starts[i + 1] - start
+            features.size = own_ptr[i + 1] - own_ptr[i]
+            features.own = &own[0] + own_ptr[i]
+            _gather(&features, &params)
+            for t in range(length):
+                a = indptr[start + t]
+                padded_scores(
+                    entries + a if entries != NULL else NULL, &local[0] + a,
+                    indptr[start + t + 1] - a, width, features.params, z + t * k,
+                )
+            worst_score = best_labels(
+                T, k, z, length, &targets[start], cost, best, origins, worst
+            )
+            # The slope at the start of the line, with the costs of wrong labels.
+            gap = own_score = 0.0
+            row = &pairs[i, 0, 0]
+            for j in range(k * k):
+                moved[j] = -row[j]
+            for t in range(length):
+                for j in range(k):
+                    dnodes[t * width + j] = -nodes[start + t, j]
+                dnodes[t * width + worst[t]] += 1.0
+                own_score += z[t * k + targets[start + t]]
+                if t > 0:
+                    moved[worst[t - 1] * k + worst[t]] += 1.0
+                    own_score += T[targets[start + t - 1] * k + targets[start + t]]
+                for j in range(k):
+                    gap += dnodes[t * width + j] * z[t * k + j]
+                gap -= cost * dnodes[t * width + targets[start + t]]
+            for j in range(k * k):
+                if moved[j] != 0.0:
+                    gap += moved[j] * T[j]
+            losses[i] = worst_score - own_score
+            gaps[i] = gap
+            if gap <= 0.0:
+                continue
+            memset(features.gradient, 0, features.size * width * sizeof(double))
+            for t in range(length):
+                a = indptr[start + t]
+                add_padded_row(
+                    entries + a if entries != NULL else NULL, &local[0] + a,
+                    indptr[start + t + 1] - a, width, dnodes + t * width,
+                    features.gradient,
+                )
+            c = _restrict(&features, &params)
+            for a in range(k):
+                for b in range(k):
+                    if free[a, b]:
+                        c += moved[a * k + b] * moved[a * k + b]
+            c *= steps[i]
+            step = gap / c if gap < c else 1.0
+            for t in range(length):
+                for j in range(k):
+                    nodes[start + t, j] += step * dnodes[t * width + j]
+                    if nodes[start + t, j] < 0.0:
+                        nodes[start + t, j] = 0.0
+            for j in range(k * k):
+                row[j] += step * moved[j]
+            step *= steps[i]
+            _move(&features, &params, step)
+            for a in range(k):
+                for b in range(k):
+                    if free[a, b]:
+                        T[a * k + b] -= step * moved[a * k + b]
+        release(room)
+
+
 cdef int _check(
     const int[::1] local,
     const Py_ssize_t[::1] indptr,
     const Py_ssize_t[::1] starts,
     const int[::1] own,
     const Py_ssize_t[::1] own_ptr,
+    const int[::1] ptr,
+    const unsigned short[::1] labels,
+    const unsigned char[::1] mask,
+    const Py_ssize_t[::1] targets,
+    const double[::1] steps,
     const Py_ssize_t[::1] order,
     const double[:, ::1] nodes,
-    const double[:, :, ::1] edges,
     const double[::1] w,
     Py_ssize_t stride,
-    Py_ssize_t k,
 ) except -1:
-    cdef Py_ssize_t n = starts.shape[0] - 1, o, n_tokens = nodes.shape[0]
-    if own_ptr.shape[0] != n + 1 or own_ptr[n] > own.shape[0]:
+    cdef Py_ssize_t n = steps.shape[0], d = ptr.shape[0] - 1, k = nodes.shape[1], o
+    cdef Py_ssize_t n_tokens = nodes.shape[0]
+    if starts.shape[0] != n + 1 or own_ptr.shape[0] != n + 1:
+        raise ValueError("arrays of sequences differ in length.")
+    if own_ptr[n] > own.shape[0]:
         raise ValueError("sequences and their features differ in number.")
-    if starts[n] != n_tokens or indptr.shape[0] != n_tokens + 1:
-        raise ValueError("tokens and their marginals differ in number.")
+    if (
+        starts[n] != n_tokens
+        or indptr.shape[0] != n_tokens + 1
+        or targets.shape[0] != n_tokens
+    ):
+        raise ValueError("arrays of tokens differ in length.")
     if indptr[n_tokens] != local.shape[0]:
         raise ValueError("tokens and their features differ in number.")
+    if stride and (stride < k or stride % 4 or w.shape[0] < d * stride):
+        raise ValueError(f"parameters of {k} labels are not padded to {stride}.")
+    if stride and mask.shape[0] != d * stride:
+        raise ValueError("parameters and their mask differ in length.")
+    if not stride and (ptr[d] > labels.shape[0] or w.shape[0] < labels.shape[0]):
+        raise ValueError("pairs and parameters differ in length.")
     for o in range(order.shape[0]):
         if not 0 <= order[o] < n:
             raise ValueError(f"sequence {order[o]} is none of {n}.")

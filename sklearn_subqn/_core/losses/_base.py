@@ -206,6 +206,19 @@ class LabelSets(NamedTuple):
     costs: Floats
 
 
+class Chains(NamedTuple):
+    """loss_i(z) = max over mixtures b of labelings of <b, z> - z(targets_i) - h(b).
+
+    Of sequences, with h minus the entropy of the chain that has the marginals of b or,
+    unless ``cost`` is None, minus the mean cost of wrong labels. Forbidden transitions
+    are not ``allowed``, where that is given.
+    """
+
+    targets: npt.NDArray[np.intp]
+    allowed: Mask | None
+    cost: float | None
+
+
 #: The forms of a loss whose dual variables rows have apart.
 RowwiseDual = Intervals | Simplices | LabelSets
 
@@ -340,6 +353,10 @@ class Loss(ABC):
         of simplices, b for weights * (b - e_y); of sets of labels, b for weights * b
         with the signs of relevant labels changed. None where it has no such form.
         """
+        return None
+
+    def chains(self, targets: Floats) -> Chains | None:
+        """Return the loss as a maximum over mixtures of labelings of sequences."""
         return None
 
     def neutral_variables(self, targets: Floats) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import chain
-from ._base import Curvature, Derivatives, Floats, Loss, Mask, Rows
+from ._base import Chains, Curvature, Derivatives, Floats, Loss, Mask, Rows
 
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
@@ -95,6 +95,9 @@ class ChainLogLoss(ChainLoss):
 
     def of_sequences(self, starts: Rows) -> ChainLogLoss:
         return ChainLogLoss(starts, self.allowed)
+
+    def chains(self, targets: Targets) -> Chains:
+        return Chains(targets, self.allowed, None)
 
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         emissions, transitions = self.split(scores)
@@ -203,6 +206,9 @@ class ChainHinge(ChainLoss):
 
     def of_sequences(self, starts: Rows) -> ChainHinge:
         return ChainHinge(starts, self.allowed, self.cost)
+
+    def chains(self, targets: Targets) -> Chains:
+        return Chains(targets, self.allowed, self.cost)
 
     def worst(
         self, scores: Floats, targets: Targets, weights: Floats

@@ -22,6 +22,7 @@ from .bundle import bmrm, ls_bmrm
 from .cd import cd
 from .cd_from_sample import cd_from_sample
 from .cg import cg
+from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
 from .fista import fista
 from .from_afar import from_afar, is_linear
 from .larger_alphas import sparse_start
@@ -36,6 +37,7 @@ from .trust_region import trust_region
 __all__ = [
     "BUNDLE_SOLVERS",
     "CATALOGUE_SOLVERS",
+    "CHAIN_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
     "History",
@@ -52,6 +54,9 @@ __all__ = [
     "bmrm",
     "cd",
     "cg",
+    "chain_ascent",
+    "chain_auto",
+    "chain_lbfgs",
     "fista",
     "ls_bmrm",
     "newton",
@@ -301,4 +306,30 @@ CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
     **SOLVERS,
     **BUNDLE_SOLVERS,
     "auto": SolverSpec(_catalogue_auto, l2_only=False, first_order=True),
+}
+
+
+def _chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
+    if isinstance(objective.regularizer, L2):
+        return chain_auto(objective, start, options.memory, options.tol)
+    if objective.loss.smooth:
+        return _owlqn(objective, start, options)
+    return _ls_bmrm(objective, start, options)
+
+
+def _chain_ascent(objective: Objective, start: Start, options: Options) -> Solver:
+    return chain_ascent(objective, start, tol=options.tol)
+
+
+def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
+    return chain_lbfgs(objective, start, options.memory)
+
+
+#: Solvers of losses of chains: "auto" takes any of them and any penalty.
+CHAIN_SOLVERS: dict[str, SolverSpec] = {
+    "auto": SolverSpec(_chain_auto, proves=True, l2_only=False, first_order=True),
+    "dual-ascent": SolverSpec(_chain_ascent, proves=True, first_order=True),
+    "lbfgs": SolverSpec(_chain_lbfgs, smooth=True, first_order=True),
+    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, first_order=True),
+    "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
 }
