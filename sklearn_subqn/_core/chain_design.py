@@ -176,6 +176,11 @@ class ChainDesign:
         X = self.X
         return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
 
+    @property
+    def squared_norm(self) -> float:
+        """Sum of the squares of the stored entries of X."""
+        return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
+
     def zero_scores(self) -> Floats:
         """Return the scores of w = 0."""
         return np.zeros((self.n_tokens + self.n_labels, self.n_labels))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,22 +10,6 @@ import numpy.typing as npt
 from .chain_design import ChainDesign
 from .kernels import chain, chain_ascent
 from .losses._base import Chains, Floats, Rows
-
-
-class ChainDual(NamedTuple):
-    """A dual point: a subgradient u of the risk with its cost.
-
-    Attributes
-    ----------
-    dual : ndarray of shape (T + k, k)
-        u = weights * (mu - truth), transitions summed over sequences.
-    costs : ndarray of shape (n,)
-        Of each sequence h(mu); the cut is R(z) >= <u, z> - <weights, costs>.
-    """
-
-    dual: Floats
-    costs: Floats
-
 
 # Marginals of so many bytes at most are kept; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
@@ -41,25 +24,23 @@ class ChainSweeps(ABC):
     chains : Chains
         The loss.
     weights : ndarray of shape (n,)
-    alpha : float
+    strength : float
+        alpha, and that of a proximal term.
 
     Attributes
     ----------
     nodes : ndarray of shape (T, k)
         The dual variables mu of labels, at first those of the true ones.
-    losses, gaps : ndarray of shape (n,)
-        Losses at the last visits, and by how much these exceeded their parts of the
-        dual; infinity before.
     """
 
     def __init__(
-        self, design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+        self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
     ) -> None:
         X, k, n = design.X, design.n_labels, design.n_rows
         allowed = chains.allowed
         self._design = design
         self._weights = weights
-        self._steps = weights / alpha
+        self._steps = weights / strength
         self._targets = chains.targets
         self._forbidden = None if allowed is None else ~allowed
         last = np.zeros(design.n_features, dtype=np.intc)
@@ -83,10 +64,7 @@ class ChainSweeps(ABC):
             mask,
             design.stride,
             free.astype(np.uint8),
-            self._targets,
         )
-        self.losses = np.full(n, np.inf)
-        self.gaps = np.full(n, np.inf)
         self.nodes = np.empty((design.n_tokens, k))
         self.reset()
 
@@ -114,8 +92,9 @@ class ChainSweeps(ABC):
         self._w = self._design.pad(w).copy()
         self._transitions = self._masked(self._design.transition_scores(w))
 
-    def dual(self) -> ChainDual:
-        """Return the dual point."""
+    @property
+    def dual(self) -> Floats:
+        """The dual u = weights * (mu - truth) of shape (T + k, k)."""
         k, starts = self._design.n_labels, self._design.starts
         s = np.repeat(self._weights, np.diff(starts))
         dual = np.empty((len(s) + k, k))
@@ -125,7 +104,7 @@ class ChainSweeps(ABC):
         places = self._targets[second - 1] * k + self._targets[second]
         dual[-k:] = self._pair_sums(s)
         dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
-        return ChainDual(dual, self._costs())
+        return dual
 
     @abstractmethod
     def _pair_sums(self, s: Floats) -> Floats:
@@ -134,9 +113,10 @@ class ChainSweeps(ABC):
         With the weight of each token's sequence.
         """
 
+    @property
     @abstractmethod
-    def _costs(self) -> Floats:
-        """Return h(mu) of each sequence."""
+    def costs(self) -> Floats:
+        """Costs h(mu) of the sequences: R(z) >= <u, z> - <weights, costs>."""
 
     def _masked(self, transitions: Floats) -> Floats:
         if self._forbidden is not None:
@@ -156,13 +136,13 @@ class EntropySweeps(ChainSweeps):
     """
 
     def __init__(
-        self, design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+        self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
     ) -> None:
         k = design.n_labels
         self.edges = np.zeros((design.n_tokens, k, k))
         self.entropies = np.zeros(design.n_rows)
         self.n_trials = 0
-        super().__init__(design, chains, weights, alpha)
+        super().__init__(design, chains, weights, strength)
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
@@ -176,8 +156,6 @@ class EntropySweeps(ChainSweeps):
             self.nodes,
             self.edges,
             self.entropies,
-            self.losses,
-            self.gaps,
             self._w,
             self._transitions,
         )
@@ -202,7 +180,8 @@ class EntropySweeps(ChainSweeps):
         sums: Floats = (s @ self.edges.reshape(len(s), k * k)).reshape(k, k)
         return sums
 
-    def _costs(self) -> Floats:
+    @property
+    def costs(self) -> Floats:
         return -self.entropies
 
 
@@ -216,13 +195,13 @@ class VertexSweeps(ChainSweeps):
     """
 
     def __init__(
-        self, design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+        self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
     ) -> None:
         assert chains.cost is not None
         k = design.n_labels
         self._cost = chains.cost
         self.pairs = np.zeros((design.n_rows, k, k))
-        super().__init__(design, chains, weights, alpha)
+        super().__init__(design, chains, weights, strength)
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
@@ -232,13 +211,12 @@ class VertexSweeps(ChainSweeps):
     def run(self, order: npt.NDArray[np.intp]) -> None:
         chain_ascent.sweep_vertices(
             *self._arrays,
+            self._targets,
             self._cost,
             self._steps,
             order,
             self.nodes,
             self.pairs,
-            self.losses,
-            self.gaps,
             self._w,
             self._transitions,
         )
@@ -280,7 +258,8 @@ class VertexSweeps(ChainSweeps):
         sums: Floats = (self._weights @ pairs).reshape(k, k)
         return sums
 
-    def _costs(self) -> Floats:
+    @property
+    def costs(self) -> Floats:
         right = self.nodes[np.arange(len(self.nodes)), self._targets]
         return self._cost * np.add.reduceat(right - 1.0, self._design.starts[:-1])
 
@@ -295,10 +274,10 @@ def marginals_fit(design: ChainDesign, chains: Chains) -> bool:
 
 
 def chain_sweeps(
-    design: ChainDesign, chains: Chains, weights: Floats, alpha: float
+    design: ChainDesign, chains: Chains, weights: Floats, strength: float
 ) -> ChainSweeps:
     """Return the sweeps of a loss of chains."""
-    return _kind(chains)(design, chains, weights, alpha)
+    return _kind(chains)(design, chains, weights, strength)
 
 
 def _inner(starts: Rows) -> Rows:

@@ -27,14 +27,11 @@ def sweep(
     mask: npt.NDArray[np.uint8],
     stride: int,
     free: npt.NDArray[np.uint8],
-    targets: _Ints,
     steps: _Floats,
     order: _Ints,
     nodes: _Floats,
     edges: _Floats,
     entropies: _Floats,
-    losses: _Floats,
-    gaps: _Floats,
     w: _Floats,
     transitions: _Floats,
 ) -> int: ...
@@ -56,8 +53,6 @@ def sweep_vertices(
     order: _Ints,
     nodes: _Floats,
     pairs: _Floats,
-    losses: _Floats,
-    gaps: _Floats,
     w: _Floats,
     transitions: _Floats,
 ) -> None: ...

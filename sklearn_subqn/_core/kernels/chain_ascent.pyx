@@ -245,14 +245,11 @@ def sweep(
     const unsigned char[::1] mask,
     Py_ssize_t stride,
     const unsigned char[:, ::1] free,
-    const Py_ssize_t[::1] targets,
     const double[::1] steps,
     const Py_ssize_t[::1] order,
     double[:, ::1] nodes,
     double[:, :, ::1] edges,
     double[::1] entropies,
-    double[::1] losses,
-    double[::1] gaps,
     double[::1] w,
     double[:, ::1] transitions,
 ):
@@ -260,16 +257,12 @@ def sweep(
 
     Parameters
     ----------
-    targets : ndarray of shape (T,)
     steps : ndarray of shape (n,)
         Weights of sequences over alpha; zero to leave one out.
     nodes, edges : ndarray of shape (T, k), (T, k, k)
         Marginals, changed in place; ``edges[t]`` is of the pair that ends at t.
     entropies : ndarray of shape (n,)
         Of the marginals, changed in place.
-    losses, gaps : ndarray of shape (n,)
-        Receive the loss at each visit, and by how much it exceeded its part of the
-        dual, that is zero for the marginals at w.
     w : ndarray
         Parameters of pairs, changed in place.
     transitions : ndarray of shape (k, k)
@@ -282,8 +275,7 @@ def sweep(
     """
     cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, a, b
     cdef Py_ssize_t start, length, n_trials = 0, trial, size
-    cdef double c, q, gamma, low, high, value, slope, bend, product, gain, own_score
-    cdef double log_z, step, held_score
+    cdef double c, q, gamma, low, high, value, slope, bend, product, gain, step
     cdef const double* entries = &data[0] if data.shape[0] else NULL
     cdef double* room
     cdef double* z
@@ -293,13 +285,12 @@ def sweep(
     cdef double* dnodes
     cdef double* dedges
     cdef double* moved
-    cdef double* held
     cdef double* T = &transitions[0, 0]
     cdef Lattice lattice
     cdef Features features
     cdef Parameters params
     _check(
-        local, indptr, starts, own, own_ptr, ptr, labels, mask, targets, steps, order,
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, steps, order,
         nodes, w, stride,
     )
     if edges.shape[0] != nodes.shape[0] or edges.shape[1] != k or edges.shape[2] != k:
@@ -314,7 +305,7 @@ def sweep(
     params.labels = &labels[0] if labels.shape[0] else NULL
     params.mask = &mask[0] if mask.shape[0] else NULL
     params.w = &w[0] if w.shape[0] else NULL
-    size = longest * (3 * k + 2 * width + 2 * k * k) + 2 * most * width + 2 * k * k
+    size = longest * (3 * k + 2 * width + 2 * k * k) + 2 * most * width + k * k
     room = <double*> allocate(size * sizeof(double))
     z = room
     p_nodes = z + longest * k + width
@@ -323,8 +314,7 @@ def sweep(
     dedges = dnodes + longest * width
     new_edges = dedges + (longest - 1) * k * k
     moved = new_edges + (longest - 1) * k * k
-    held = moved + k * k
-    features.params = held + k * k
+    features.params = moved + k * k
     features.gradient = features.params + most * width
     open_lattice(&lattice, k, longest)
     set_pattern(&lattice, T)
@@ -346,29 +336,20 @@ def sweep(
                     entries + a if entries != NULL else NULL, &local[0] + a,
                     indptr[start + t + 1] - a, width, features.params, z + t * k,
                 )
-            log_z = forward(&lattice, z, length)
+            forward(&lattice, z, length)
             # The marginals at w, and the way to them.
             backward(
                 &lattice, z, length, p_nodes, new_edges if length > 1 else NULL, NULL,
                 1.0,
             )
-            own_score = z[targets[start]]
-            for t in range(1, length):
-                own_score += (
-                    z[t * k + targets[start + t]]
-                    + T[targets[start + t - 1] * k + targets[start + t]]
-                )
-            product = held_score = 0.0
+            product = 0.0
             for t in range(length):
                 for j in range(k):
-                    held_score += nodes[start + t, j] * z[t * k + j]
                     dnodes[t * width + j] = p_nodes[t * k + j] - nodes[start + t, j]
                     product += dnodes[t * width + j] * z[t * k + j]
             memset(moved, 0, k * k * sizeof(double))
-            memset(held, 0, k * k * sizeof(double))
             for t in range(1, length):
                 for j in range(k * k):
-                    held[j] += (&edges[start + t, 0, 0])[j]
                     dedges[(t - 1) * k * k + j] = (
                         new_edges[(t - 1) * k * k + j] - (&edges[start + t, 0, 0])[j]
                     )
@@ -377,8 +358,6 @@ def sweep(
                 # Forbidden transitions have no marginals.
                 if moved[j] != 0.0:
                     product += moved[j] * T[j]
-                if held[j] != 0.0:
-                    held_score += held[j] * T[j]
             memset(
                 features.gradient, 0, features.size * width * sizeof(double)
             )
@@ -397,8 +376,6 @@ def sweep(
                     else:
                         moved[a * k + b] = 0.0
             c *= steps[i]
-            losses[i] = log_z - own_score
-            gaps[i] = log_z - entropies[i] - held_score
             q = _bend_at_end(
                 p_nodes, new_edges, dnodes, width, dedges, length, k
             )
@@ -466,8 +443,6 @@ def sweep_vertices(
     const Py_ssize_t[::1] order,
     double[:, ::1] nodes,
     double[:, :, ::1] pairs,
-    double[::1] losses,
-    double[::1] gaps,
     double[::1] w,
     double[:, ::1] transitions,
 ):
@@ -479,7 +454,7 @@ def sweep_vertices(
     """
     cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, a, b
     cdef Py_ssize_t start, length
-    cdef double c, gap, own_score, worst_score, step
+    cdef double c, gap, step
     cdef const double* entries = &data[0] if data.shape[0] else NULL
     cdef double* room
     cdef double* z
@@ -493,9 +468,11 @@ def sweep_vertices(
     cdef Features features
     cdef Parameters params
     _check(
-        local, indptr, starts, own, own_ptr, ptr, labels, mask, targets, steps, order,
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, steps, order,
         nodes, w, stride,
     )
+    if targets.shape[0] != nodes.shape[0]:
+        raise ValueError("arrays of tokens differ in length.")
     if pairs.shape[0] != steps.shape[0] or pairs.shape[1] != k or pairs.shape[2] != k:
         raise ValueError("sequences and their marginals of pairs differ in shape.")
     for o in range(order.shape[0]):
@@ -538,11 +515,11 @@ def sweep_vertices(
                     entries + a if entries != NULL else NULL, &local[0] + a,
                     indptr[start + t + 1] - a, width, features.params, z + t * k,
                 )
-            worst_score = best_labels(
+            best_labels(
                 T, k, z, length, &targets[start], cost, best, origins, worst
             )
             # The slope at the start of the line, with the costs of wrong labels.
-            gap = own_score = 0.0
+            gap = 0.0
             row = &pairs[i, 0, 0]
             for j in range(k * k):
                 moved[j] = -row[j]
@@ -550,18 +527,14 @@ def sweep_vertices(
                 for j in range(k):
                     dnodes[t * width + j] = -nodes[start + t, j]
                 dnodes[t * width + worst[t]] += 1.0
-                own_score += z[t * k + targets[start + t]]
                 if t > 0:
                     moved[worst[t - 1] * k + worst[t]] += 1.0
-                    own_score += T[targets[start + t - 1] * k + targets[start + t]]
                 for j in range(k):
                     gap += dnodes[t * width + j] * z[t * k + j]
                 gap -= cost * dnodes[t * width + targets[start + t]]
             for j in range(k * k):
                 if moved[j] != 0.0:
                     gap += moved[j] * T[j]
-            losses[i] = worst_score - own_score
-            gaps[i] = gap
             if gap <= 0.0:
                 continue
             memset(features.gradient, 0, features.size * width * sizeof(double))
@@ -604,7 +577,6 @@ cdef int _check(
     const int[::1] ptr,
     const unsigned short[::1] labels,
     const unsigned char[::1] mask,
-    const Py_ssize_t[::1] targets,
     const double[::1] steps,
     const Py_ssize_t[::1] order,
     const double[:, ::1] nodes,
@@ -617,11 +589,7 @@ cdef int _check(
         raise ValueError("arrays of sequences differ in length.")
     if own_ptr[n] > own.shape[0]:
         raise ValueError("sequences and their features differ in number.")
-    if (
-        starts[n] != n_tokens
-        or indptr.shape[0] != n_tokens + 1
-        or targets.shape[0] != n_tokens
-    ):
+    if starts[n] != n_tokens or indptr.shape[0] != n_tokens + 1:
         raise ValueError("arrays of tokens differ in length.")
     if indptr[n_tokens] != local.shape[0]:
         raise ValueError("tokens and their features differ in number.")

@@ -79,7 +79,7 @@ class ChainLoss(Loss):
         emissions, _ = self.split(scores)
         k = scores.shape[1]
         largest = np.abs(emissions).max(axis=1)
-        largest += float(np.abs(scores[-k:]).max())
+        largest += float(np.abs(scores[-k:]).max()) + 4.0
         return _ROUNDING * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
 
     def of_sequences(self, starts: Rows) -> ChainLoss:

@@ -311,14 +311,14 @@ CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
 
 def _chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
     if isinstance(objective.regularizer, L2):
-        return chain_auto(objective, start, options.memory, options.tol)
+        return chain_auto(objective, start, options.memory)
     if objective.loss.smooth:
         return _owlqn(objective, start, options)
     return _ls_bmrm(objective, start, options)
 
 
 def _chain_ascent(objective: Objective, start: Start, options: Options) -> Solver:
-    return chain_ascent(objective, start, tol=options.tol)
+    return chain_ascent(objective, start)
 
 
 def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver:

@@ -23,33 +23,32 @@ from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .bfgs import bfgs
 from .bundle import ls_bmrm
+from .dual_ascent import Momentum
 from .run import Iterate, Solver, Start
 
-# Bounds are made anew where the parts of the gap at the visits fell by this factor, or
-# are at most so many times what is asked for.
-_FALLEN, _NEARLY = 0.5, 1.5
+# Epochs between two bounds, after each of which the proximal term has another center.
+_EPOCHS = 2
 
-# And after so many epochs at least.
-_MOST_EPOCHS = 8
+# The root of the mean curvature along a sequence, in units of alpha, is so many times
+# the strong convexity with the proximal term.
+_ROOT_SHARE = 6.0
 
 # Cuts of L-BFGS are combined every so many iterations.
 _BOUND_INTERVAL = 5
 
-# The ascent is left where so many epochs do not halve the gap.
-_PATIENCE = 25
+# The ascent is left where so many rounds do not halve the gap.
+_PATIENCE = 12
 
 
 def chain_ascent(
-    objective: Objective,
-    start: Start,
-    *,
-    tol: float = 0.0,
-    patience: int | None = None,
+    objective: Objective, start: Start, *, patience: int | None = None
 ) -> Solver:
-    """Yield iterates, one an epoch, with points and bounds computed anew now and then.
+    """Yield iterates, one a round of two epochs.
 
-    The hinge has its marginals at one labeling, whose steps are those of the
-    block-coordinate Frank-Wolfe method; points are then the best ones on lines.
+    Each round penalizes the distance from a point ahead of the parameters, as in
+    ``dual_ascent``: sequences share features, and at small alpha changes of one undo
+    those of others. The hinge has its marginals at one labeling, whose steps are those
+    of the block-coordinate Frank-Wolfe method; points are then the best ones on lines.
 
     Parameters
     ----------
@@ -58,10 +57,8 @@ def chain_ascent(
     start : Start
         Starting point; marginals begin with those at w, unless the true labels prove
         more.
-    tol : float
-        Relative gap for whose sake bounds are made sooner.
     patience : int or None
-        Number of epochs in which the gap must halve; None for no limit.
+        Number of rounds in which the gap must halve; None for no limit.
 
     Returns
     -------
@@ -75,46 +72,66 @@ def chain_ascent(
 
     Notes
     -----
-    Bounds are those of w = -Xᵀu / alpha for the dual u of the marginals, with products
-    computed anew: sums of steps have rounding errors. What is left of these in the
-    marginals is charged.
+    Bounds are those of the dual u of the marginals, with products computed anew: sums
+    of steps have rounding errors. What is left of these in the marginals is charged.
     """
-    o = objective
-    chains = _chains(o)
-    design = _design(o)
+    o, design, chains = objective, _design(objective), _chains(objective)
     if not marginals_fit(design, chains):
         raise MemoryError(
             "The marginals of all sequences take too much room for dual ascent; take "
             "the solver 'auto'."
         )
-    sweeps = chain_sweeps(design, chains, o.weights, o.alpha)
+    wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE
+    strength = max(wanted, o.alpha)
+    proximity = strength - o.alpha
+    sweeps = chain_sweeps(design, chains, o.weights, strength)
+    momentum = Momentum(o.alpha / strength)
     random = np.random.default_rng(0)
     best = start.at(o)
     bound = o.risk_infimum
-    if start.w.any():
+    w = center = last = best.w
+    if w.any():
         sweeps.begin(best.scores)
-        best, lower = _improved(best, sweeps)
+        v = o.design.adjoint(sweeps.dual)
+        lower = _bound(v, sweeps, best)
         if lower > bound:
             bound = lower
+            sweeps.recenter((proximity * center - v) / strength)
         else:
             sweeps.reset()
+            center = last = np.zeros_like(w)
     yield Iterate(best, None, bound, "dual ascent")
     order = np.flatnonzero(o.weights > 0.0)
-    told, n_since = np.inf, 0
     gaps = [best.value - bound]
     while True:
-        sweeps.run(random.permutation(order))
-        n_since += 1
-        estimate = float(o.weights[order] @ sweeps.gaps[order])
-        wanted = _NEARLY * tol * abs(best.value)
-        if estimate <= max(_FALLEN * told, wanted) or n_since >= _MOST_EPOCHS:
-            told, n_since = estimate, 0
-            best, lower = _improved(best, sweeps)
-            bound = max(bound, lower)
+        for _ in range(_EPOCHS):
+            sweeps.run(random.permutation(order))
+        v = o.design.adjoint(sweeps.dual)
+        w = (proximity * center - v) / strength
+        point = o.at(w)
+        bound = max(bound, _bound(v, sweeps, point))
+        best = _improved(best, point)
+        center, last = w + momentum.next() * (w - last), w
+        sweeps.recenter((proximity * center - v) / strength)
         yield Iterate(best, None, bound, "dual ascent")
         gaps.append(best.value - bound)
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             return "faded"
+
+
+def _curvature(objective: Objective) -> float:
+    """Return the mean squared norm of the features of a sequence times its weight."""
+    o, design = objective, _design(objective)
+    n = max(int(np.count_nonzero(o.weights)), 1)
+    return design.squared_norm / design.n_rows / n
+
+
+def _bound(v: Floats, sweeps: ChainSweeps, point: Point) -> float:
+    """Return what the dual u with Xᵀu = v proves, rounded as at the scores there."""
+    o = point.objective
+    value = -o.alpha * o.regularizer.conjugate(v / -o.alpha)
+    value -= float(o.weights @ sweeps.costs)
+    return value - 4.0 * o.loss.rounding(point.scores, o.weights)
 
 
 def _chains(objective: Objective) -> Chains:
@@ -132,18 +149,10 @@ def _design(objective: Objective) -> ChainDesign:
     return design
 
 
-def _improved(best: Point, sweeps: ChainSweeps) -> tuple[Point, float]:
-    """Return the best point, that of the dual if it is better, and the dual's bound."""
-    o = best.objective
-    dual, costs = sweeps.dual()
-    w: Floats = o.design.adjoint(dual) / -o.alpha
-    point = o.at(w)
-    sweeps.recenter(w)
-    value = -o.alpha * o.regularizer.conjugate(w) - float(o.weights @ costs)
-    value -= 4.0 * o.loss.rounding(point.scores, o.weights)
-    if not o.loss.smooth:
+def _improved(best: Point, point: Point) -> Point:
+    if not best.objective.loss.smooth:
         point = minimizer(best.towards(point))
-    return (point if point.value < best.value else best), value
+    return point if point.value < best.value else best
 
 
 def chain_lbfgs(objective: Objective, start: Start, memory: int) -> Solver:
@@ -155,7 +164,7 @@ def chain_lbfgs(objective: Objective, start: Start, memory: int) -> Solver:
     return bfgs(objective, start.w, hessian, search=partial(wolfe, first=1.0))
 
 
-def chain_auto(objective: Objective, start: Start, memory: int, tol: float) -> Solver:
+def chain_auto(objective: Objective, start: Start, memory: int) -> Solver:
     """Yield iterates of dual ascent, then those of a method of products.
 
     That is L-BFGS, for the hinge the bundle method with line search. It takes over
@@ -165,7 +174,7 @@ def chain_auto(objective: Objective, start: Start, memory: int, tol: float) -> S
     w = start.w
     if marginals_fit(_design(o), _chains(o)):
         patience = _PATIENCE if o.loss.smooth else None
-        ascent = chain_ascent(o, start, tol=tol, patience=patience)
+        ascent = chain_ascent(o, start, patience=patience)
         for iterate in ascent:
             yield iterate
             w = iterate.point.w

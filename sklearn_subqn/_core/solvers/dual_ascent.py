@@ -74,7 +74,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     share = objective.alpha / (objective.alpha + proximity)
     sweeps = row_sweeps(design, loss, weights, objective.alpha, start.dual, proximity)
     sweeps.recenter(point.w)
-    momentum = _Momentum(share)
+    momentum = Momentum(share)
     best, last, bound = point, point.w, -np.inf
     scores = None if start.dual is None else point.scores
     gaps = deque([np.inf], maxlen=patience)
@@ -111,7 +111,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         gaps.append(gap)
 
 
-class _Momentum:
+class Momentum:
     """Nesterov's weights of the last change of the parameters.
 
     Parameters
