@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,21 @@ from .losses._base import Chains, Floats, Rows
 
 # Marginals of so many bytes at most are kept; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
+
+
+class ChainDual(NamedTuple):
+    """A dual point: a subgradient u of the risk with its cost.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (T + k, k)
+        u = weights * (mu - truth), transitions summed over sequences.
+    costs : ndarray of shape (n,)
+        Of each sequence h(mu); the cut is R(z) >= <u, z> - <weights, costs>.
+    """
+
+    dual: Floats
+    costs: Floats
 
 
 class ChainSweeps(ABC):
@@ -92,9 +108,8 @@ class ChainSweeps(ABC):
         self._w = self._design.pad(w).copy()
         self._transitions = self._masked(self._design.transition_scores(w))
 
-    @property
-    def dual(self) -> Floats:
-        """The dual u = weights * (mu - truth) of shape (T + k, k)."""
+    def dual(self) -> ChainDual:
+        """Return the dual point."""
         k, starts = self._design.n_labels, self._design.starts
         s = np.repeat(self._weights, np.diff(starts))
         dual = np.empty((len(s) + k, k))
@@ -104,7 +119,7 @@ class ChainSweeps(ABC):
         places = self._targets[second - 1] * k + self._targets[second]
         dual[-k:] = self._pair_sums(s)
         dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
-        return dual
+        return ChainDual(dual, self._costs())
 
     @abstractmethod
     def _pair_sums(self, s: Floats) -> Floats:
@@ -113,10 +128,9 @@ class ChainSweeps(ABC):
         With the weight of each token's sequence.
         """
 
-    @property
     @abstractmethod
-    def costs(self) -> Floats:
-        """Costs h(mu) of the sequences: R(z) >= <u, z> - <weights, costs>."""
+    def _costs(self) -> Floats:
+        """Return h(mu) of each sequence."""
 
     def _masked(self, transitions: Floats) -> Floats:
         if self._forbidden is not None:
@@ -180,8 +194,7 @@ class EntropySweeps(ChainSweeps):
         sums: Floats = (s @ self.edges.reshape(len(s), k * k)).reshape(k, k)
         return sums
 
-    @property
-    def costs(self) -> Floats:
+    def _costs(self) -> Floats:
         return -self.entropies
 
 
@@ -258,8 +271,7 @@ class VertexSweeps(ChainSweeps):
         sums: Floats = (self._weights @ pairs).reshape(k, k)
         return sums
 
-    @property
-    def costs(self) -> Floats:
+    def _costs(self) -> Floats:
         right = self.nodes[np.arange(len(self.nodes)), self._targets]
         return self._cost * np.add.reduceat(right - 1.0, self._design.starts[:-1])
 

@@ -92,8 +92,8 @@ def chain_ascent(
     w = center = last = best.w
     if w.any():
         sweeps.begin(best.scores)
-        v = o.design.adjoint(sweeps.dual)
-        lower = _bound(v, sweeps, best)
+        v, cost = _dual(o, sweeps)
+        lower = _bound(v, cost, best)
         if lower > bound:
             bound = lower
             sweeps.recenter((proximity * center - v) / strength)
@@ -106,10 +106,10 @@ def chain_ascent(
     while True:
         for _ in range(_EPOCHS):
             sweeps.run(random.permutation(order))
-        v = o.design.adjoint(sweeps.dual)
+        v, cost = _dual(o, sweeps)
         w = (proximity * center - v) / strength
         point = o.at(w)
-        bound = max(bound, _bound(v, sweeps, point))
+        bound = max(bound, _bound(v, cost, point))
         best = _improved(best, point)
         center, last = w + momentum.next() * (w - last), w
         sweeps.recenter((proximity * center - v) / strength)
@@ -126,11 +126,16 @@ def _curvature(objective: Objective) -> float:
     return design.squared_norm / design.n_rows / n
 
 
-def _bound(v: Floats, sweeps: ChainSweeps, point: Point) -> float:
-    """Return what the dual u with Xᵀu = v proves, rounded as at the scores there."""
+def _dual(objective: Objective, sweeps: ChainSweeps) -> tuple[Floats, float]:
+    """Return v = Xᵀu for the dual u of the marginals, and what it costs."""
+    dual, costs = sweeps.dual()
+    return objective.design.adjoint(dual), float(objective.weights @ costs)
+
+
+def _bound(v: Floats, cost: float, point: Point) -> float:
+    """Return what a dual proves, less what rounding at the scores of a point makes."""
     o = point.objective
-    value = -o.alpha * o.regularizer.conjugate(v / -o.alpha)
-    value -= float(o.weights @ sweeps.costs)
+    value = -o.alpha * o.regularizer.conjugate(v / -o.alpha) - cost
     return value - 4.0 * o.loss.rounding(point.scores, o.weights)
 
 
