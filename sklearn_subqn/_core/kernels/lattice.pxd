@@ -277,6 +277,9 @@ cdef inline void backward(
     cdef double* into
     cdef const double* before
     cdef const double* row
+    if lattice.in_logs:
+        _backward_in_logs(lattice, z, length, nodes, edges, expected, weight)
+        return
     nodes += (length - 1) * k
     if edges != NULL:
         edges += (length - 2) * k * k
@@ -284,16 +287,11 @@ cdef inline void backward(
     # Of the label j at token t, prefix[t, j] suffix[j] is the probability, and
     # prefix[t - 1, i] exp(T[i, j] - top) coming[j] that of i before j.
     for j in range(k):
-        suffix[j] = 0.0 if lattice.in_logs else 1.0
-        nodes[j] = exp(before[j]) if lattice.in_logs else before[j]
+        suffix[j] = 1.0
+        nodes[j] = before[j]
     for t in range(length - 1, 0, -1):
         before = lattice.prefix + (t - 1) * k
         nodes -= k
-        if lattice.in_logs:
-            _step_back_in_logs(lattice, z + t * k, before, nodes, edges, expected, weight)
-            if edges != NULL:
-                edges -= k * k
-            continue
         scale = 1.0 / lattice.scales[t]
         row = lattice.factors + t * k
         for j in range(k):
@@ -334,52 +332,82 @@ cdef inline void backward(
                     into[j] += share * row[j] * coming[j]
 
 
-cdef inline void _step_back_in_logs(
+cdef inline void _backward_in_logs(
     Lattice* lattice,
     const double* z,
-    const double* before,
+    Py_ssize_t length,
     double* nodes,
     double* edges,
     double* expected,
     double weight,
 ) noexcept nogil:
-    """Do the same from token t to the one before with logarithms throughout."""
-    cdef Py_ssize_t k = lattice.k, i, j
+    """Do the same with logarithms.
+
+    Marginals are made from those of the first label and of each label given the one
+    before, forwards: large scores make these inaccurate, but never inconsistent.
+    """
+    cdef Py_ssize_t k = lattice.k, t, i, j
+    cdef double* suffix = lattice.factors + (length - 1) * k
     cdef double* coming = lattice.coming
-    cdef double* suffix = lattice.suffix
     cdef const double* row
-    cdef double high, total, p, level = -INFINITY
+    cdef double total, p, share
     for j in range(k):
-        coming[j] = z[j] + suffix[j]
-    for i in range(k):
-        row = lattice.transitions + i * k
-        high = -INFINITY
+        suffix[j] = 0.0
+    for t in range(length - 1, 0, -1):
         for j in range(k):
-            p = row[j] + coming[j]
-            high = p if p > high else high
-        total = 0.0
-        if high > -INFINITY:
+            coming[j] = z[t * k + j] + suffix[j]
+        suffix -= k
+        for i in range(k):
+            suffix[i] = _log_sum_of(lattice.transitions + i * k, coming, k)
+        total = log_sum(suffix, k)
+        for i in range(k):
+            suffix[i] -= total
+    total = _log_sum_of(lattice.prefix, suffix, k)
+    p = 0.0
+    for j in range(k):
+        nodes[j] = exp(lattice.prefix[j] + suffix[j] - total)
+        p += nodes[j]
+    for j in range(k):
+        nodes[j] /= p
+    for t in range(1, length):
+        suffix += k
+        for j in range(k):
+            coming[j] = z[t * k + j] + suffix[j]
+            nodes[k + j] = 0.0
+        for i in range(k):
+            row = lattice.transitions + i * k
+            total = _log_sum_of(row, coming, k)
+            p = 0.0
             for j in range(k):
-                total += exp(row[j] + coming[j] - high)
-            suffix[i] = high + log(total)
-        else:
-            suffix[i] = -INFINITY
-        nodes[i] = before[i] + suffix[i]
-    level = log_sum(nodes, k)
-    for i in range(k):
-        nodes[i] = exp(nodes[i] - level)
-        suffix[i] -= level
-        coming[i] -= level
-    if edges == NULL and expected == NULL:
-        return
-    for i in range(k):
-        row = lattice.transitions + i * k
-        for j in range(k):
-            p = exp(before[i] + row[j] + coming[j])
-            if edges != NULL:
-                edges[i * k + j] = p
-            if expected != NULL:
-                expected[i * k + j] += weight * p
+                lattice.suffix[j] = 0.0
+                if nodes[i] > 0.0:
+                    lattice.suffix[j] = exp(row[j] + coming[j] - total)
+                p += lattice.suffix[j]
+            for j in range(k):
+                share = nodes[i] * lattice.suffix[j] / p if p > 0.0 else 0.0
+                nodes[k + j] += share
+                if edges != NULL:
+                    edges[i * k + j] = share
+                if expected != NULL:
+                    expected[i * k + j] += weight * share
+        nodes += k
+        if edges != NULL:
+            edges += k * k
+
+
+cdef inline double _log_sum_of(
+    const double* x, const double* y, Py_ssize_t k
+) noexcept nogil:
+    """Return ln sum exp(x_j + y_j)."""
+    cdef Py_ssize_t j
+    cdef double high = x[0] + y[0], total = 0.0
+    for j in range(1, k):
+        high = x[j] + y[j] if x[j] + y[j] > high else high
+    if high == -INFINITY:
+        return high
+    for j in range(k):
+        total += exp(x[j] + y[j] - high)
+    return high + log(total)
 
 
 cdef inline double best_labels(

@@ -8,12 +8,14 @@ are those of w -> min_b R(Xw + b), and the model is bounded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..cut_model import cut_model
 from ..line_search import minimizer, settle
 from ..losses._base import Floats
-from ..objective import Line, Objective, Point
+from ..objective import Cut, Line, Objective, Point
 from .run import Iterate, Solver
 
 # A cut is taken this far from the best point towards the minimizer of the model. The
@@ -78,6 +80,7 @@ def ls_bmrm(
     *,
     size: int | None = None,
     patience: int | None = 10,
+    cuts: Iterable[Cut] = (),
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
 
@@ -90,6 +93,8 @@ def ls_bmrm(
     ----------
     objective, w, size, patience
         As in ``bmrm``.
+    cuts : iterable of Cut
+        Lower bounds of the risk that are known already.
 
     Returns
     -------
@@ -99,6 +104,8 @@ def ls_bmrm(
     model = cut_model(objective, size=size, patience=patience)
     best = settle(objective.at(w))
     yield Iterate(best, phase="ls-bmrm", dual=best.dual)
+    for cut in cuts:
+        model.add(cut)
     model.add(best.cut)
     n_stuck, highest = 0, 2.0 * abs(best.value)
     while n_stuck < _MAX_STUCK:

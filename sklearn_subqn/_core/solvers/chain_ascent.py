@@ -8,6 +8,8 @@ Globerson, Koo, Carreras & Bartlett 2008). Steps are those of Shalev-Shwartz & Z
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from functools import partial
 from itertools import count
 from typing import Any
@@ -19,7 +21,7 @@ from ..chain_design import ChainDesign
 from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit
 from ..line_search import minimizer, wolfe
 from ..losses._base import Chains, Floats
-from ..objective import Objective, Point
+from ..objective import Cut, Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .bfgs import bfgs
 from .bundle import ls_bmrm
@@ -32,6 +34,9 @@ _EPOCHS = 2
 # The root of the mean curvature along a sequence, in units of alpha, is so many times
 # the strong convexity with the proximal term.
 _ROOT_SHARE = 6.0
+
+# So many cuts are handed on.
+_CUTS = 10
 
 # Cuts of L-BFGS are combined every so many iterations.
 _BOUND_INTERVAL = 5
@@ -113,7 +118,7 @@ def chain_ascent(
         best = _improved(best, point)
         center, last = w + momentum.next() * (w - last), w
         sweeps.recenter((proximity * center - v) / strength)
-        yield Iterate(best, None, bound, "dual ascent")
+        yield Iterate(best, Cut(v, -cost), bound, "dual ascent")
         gaps.append(best.value - bound)
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             return "faded"
@@ -172,25 +177,29 @@ def chain_lbfgs(objective: Objective, start: Start, memory: int) -> Solver:
 def chain_auto(objective: Objective, start: Start, memory: int) -> Solver:
     """Yield iterates of dual ascent, then those of a method of products.
 
-    That is L-BFGS, for the hinge the bundle method with line search. It takes over
-    where marginals take too much room, and L-BFGS where the ascent becomes slow.
+    That is L-BFGS, for the hinge the bundle method with line search, which begins with
+    the last cuts of the ascent. It takes over where marginals take too much room, or
+    the ascent becomes slow.
     """
     o = objective
     w = start.w
+    cuts: deque[Cut] = deque(maxlen=_CUTS)
     if marginals_fit(_design(o), _chains(o)):
-        patience = _PATIENCE if o.loss.smooth else None
-        ascent = chain_ascent(o, start, patience=patience)
-        for iterate in ascent:
+        for iterate in chain_ascent(o, start, patience=_PATIENCE):
             yield iterate
             w = iterate.point.w
+            if iterate.cut is not None:
+                cuts.append(iterate.cut)
     if not o.loss.smooth:
-        return (yield from ls_bmrm(o, w))
-    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory)))
+        return (yield from ls_bmrm(o, w, cuts=cuts))
+    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), cuts))
 
 
-def _proven(objective: Objective, solver: Solver) -> Solver:
-    """Yield the iterates of a solver with bounds from their cuts."""
+def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:
+    """Yield the iterates of a solver with bounds from their cuts, and earlier ones."""
     bundle = CutBundle(objective)
+    for cut in cuts:
+        bundle.add(cut)
     for n in count():
         try:
             iterate = next(solver)

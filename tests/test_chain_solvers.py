@@ -1,0 +1,142 @@
+"""Solvers of chains: optima, bounds that hold, warm starts, weights."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from sklearn_subqn._core import chain_sweeps
+from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
+from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.solvers import CHAIN_SOLVERS
+from tests._chains import fitted, random_problem
+
+SMOOTH = ["auto", "dual-ascent", "lbfgs", "ls-bmrm"]
+
+
+def reference(objective):
+    """Minimize by another package's method; return the value."""
+
+    def value_and_gradient(w):
+        point = objective.at(w)
+        return point.value, point.gradient
+
+    w = np.zeros(objective.n_params)
+    options = {"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-10}
+    result = minimize(
+        value_and_gradient, w, jac=True, method="L-BFGS-B", options=options
+    )
+    return float(result.fun)
+
+
+@pytest.mark.parametrize("solver", SMOOTH)
+@pytest.mark.parametrize("seed", range(3))
+def test_optimum_is_that_of_scipy(solver, seed):
+    rng = np.random.default_rng(seed)
+    o = random_problem(rng, alpha=0.01, forbidden=0.2, n=8)
+    result = fitted(o, solver)
+    assert result.status == "converged"
+    best = reference(o)
+    assert result.lower_bound <= best <= result.point.value * (1 + 1e-12)
+    np.testing.assert_allclose(result.point.value, best, rtol=2e-6)
+
+
+def test_hinges_agree():
+    rng = np.random.default_rng(1)
+    o = random_problem(rng, loss=ChainHinge, alpha=0.1, forbidden=0.2, n=8)
+    best = fitted(o, "ls-bmrm", tol=1e-8, max_iter=3000)
+    assert best.status == "converged"
+    for solver, tol in (("auto", 1e-6), ("dual-ascent", 0.1)):
+        result = fitted(o, solver, tol=tol, max_iter=3000)
+        assert result.status == "converged"
+        assert result.lower_bound <= best.point.value
+        np.testing.assert_allclose(result.point.value, best.point.value, rtol=tol)
+
+
+def check_bounds(seed):
+    """No solver's bound is above any solver's objective."""
+    rng = np.random.default_rng(seed)
+    l1_ratio = float(rng.choice([0.0, 0.0, 0.5, 1.0]))
+    kind = ChainHinge if not l1_ratio and rng.random() < 0.3 else ChainLogLoss
+    forbidden = float(rng.choice([0.0, 0.5]))
+    o = random_problem(rng, loss=kind, l1_ratio=l1_ratio, forbidden=forbidden)
+    names = [
+        name
+        for name, spec in CHAIN_SOLVERS.items()
+        if spec.supports(o.loss, o.regularizer) and (l1_ratio or name != "owlqn")
+    ]
+    results = [fitted(o, name, tol=1e-9, max_iter=25) for name in names]
+    best = min(result.point.value for result in results)
+    for name, result in zip(names, results, strict=True):
+        assert result.lower_bound <= best, (name, result.lower_bound - best)
+        np.testing.assert_allclose(o.at(result.point.w).value, result.point.value)
+
+
+def test_bounds_hold():
+    for seed in range(100):
+        check_bounds(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(1, 10))
+def test_bounds_hold_on_more_problems(block):
+    for seed in range(100 * block, 100 * block + 100):
+        check_bounds(seed)
+
+
+def test_bound_holds_with_extreme_scores():
+    rng = np.random.default_rng(0)
+    o = random_problem(rng, alpha=1e-9, n=6, binary=False)
+    o.design.X.data *= 1e3
+    result = fitted(o, "dual-ascent", tol=1e-9, max_iter=50)
+    assert np.isfinite(result.point.value)
+    assert result.lower_bound <= reference(o)
+
+
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+@pytest.mark.parametrize("packed", [False, True])
+def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
+    rng = np.random.default_rng(5)
+    o = random_problem(rng, loss=kind, alpha=0.02, n=9, forbidden=0.3)
+    if packed:
+        o.design.stride, o.design._places = 0, None
+    design = o.design
+    sweeps = chain_sweeps.chain_sweeps(
+        design, o.loss.chains(o.targets), o.weights, o.alpha
+    )
+    order, last = np.flatnonzero(o.weights), -np.inf
+    for _ in range(4):
+        sweeps.run(order)
+        dual, costs = sweeps.dual()
+        w = design.adjoint(dual) / -o.alpha
+        np.testing.assert_allclose(sweeps._w, design.pad(w), atol=1e-12)
+        value = -o.alpha * o.regularizer.value(w) - o.weights @ costs
+        # No step descends.
+        assert value >= last - 1e-14
+        last = value
+    assert value <= o.at(w).value
+
+
+def test_ascent_begins_at_earlier_parameters():
+    o = random_problem(np.random.default_rng(2), alpha=0.01, n=10)
+    cold = fitted(o, "dual-ascent", tol=1e-8)
+    warm = fitted(o, "dual-ascent", tol=1e-8, w=cold.point.w)
+    assert warm.n_iter < cold.n_iter / 2
+    assert warm.point.value <= cold.point.value
+
+
+def test_without_room_for_marginals_others_take_over(monkeypatch):
+    o = random_problem(np.random.default_rng(2), alpha=0.01, n=10)
+    monkeypatch.setattr(chain_sweeps, "_MOST_BYTES", 100)
+    with pytest.raises(MemoryError, match="take the solver 'auto'"):
+        fitted(o, "dual-ascent")
+    result = fitted(o, "auto")
+    assert result.status == "converged"
+    assert set(result.history.phase) == {"bfgs"}
+
+
+def test_l1_penalty_has_zeros_and_a_bound():
+    o = random_problem(np.random.default_rng(2), alpha=0.02, n=10, l1_ratio=1.0)
+    result = fitted(o, "owlqn", tol=1e-3)
+    assert isinstance(o.regularizer, ElasticNet)
+    assert result.status == "converged"
+    assert np.count_nonzero(result.point.w == 0.0) > 0.2 * o.n_params
