@@ -20,7 +20,7 @@ PACKAGE = ROOT / "sklearn_subqn"
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
-    ["_core.kernels", "_core.kernels.*"],
+    ["_core.kernels", "_core.kernels.*", "_core.lazy"],
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.losses", "_core.regularizers", "_core.design"],
@@ -46,12 +46,16 @@ KERNELS = ["_core.kernels", "_core.kernels.*"]
 # that matches decides.
 ALLOWED = [
     ("_core.kernels.*", []),
+    ("_core.lazy", []),
     ("_core.losses._base", []),
     ("_core.losses._*", ["_core.losses._*", *KERNELS]),
     ("_core.losses", ["_core.losses._*"]),
     ("_core.regularizers", ["_core.losses._base", *KERNELS]),
-    ("_core.design", ["_core.losses._base", *KERNELS]),
-    ("_core.objective", ["_core.design", "_core.losses._base", "_core.regularizers"]),
+    ("_core.design", ["_core.losses._base", "_core.lazy", *KERNELS]),
+    (
+        "_core.objective",
+        ["_core.design", "_core.lazy", "_core.losses._base", "_core.regularizers"],
+    ),
 ]
 
 # Of these only files that match a pattern may import.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from .kernels import gram, products
+from .lazy import cached_property
 from .losses._base import Floats, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from .design import Design
+from .lazy import cached_property
 from .losses._base import (
     Curvature,
     Derivatives,
