@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,13 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
 from ._core.line_search import rounding_of, settle
 from ._core.losses import Loss
-from ._core.objective import Objective
+from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import (
     SOLVERS,
@@ -34,6 +32,7 @@ from ._core.solvers import (
     Start,
     run,
 )
+from ._process import isolated
 from ._validation import (
     check_labels,
     check_option,
@@ -317,29 +316,34 @@ def solve(
     passes = objective.passes
     aim = min(tol, exact) if small and solver == "auto" else tol
     enough = tol if aim == _NEVER else 0.0
+
+    @isolated
+    def minimized() -> tuple[Result, Floats, Point, float]:
+        """Return the result, and parameters as they are stored with their value."""
+        steep = objective.loss.steep
+        result = run(
+            solvers[solver].start(
+                objective,
+                _better_start(objective, start) if steep else start,
+                replace(options, tol=aim),
+            ),
+            tol=aim,
+            max_iter=max_iter,
+            enough=enough,
+            bundle=bundle,
+            passes=lambda: objective.passes - passes,
+            report=report,
+        )
+        point = result.point.centered()
+        w = stored(point.w) if stored else point.w.astype(dtype)
+        w = w.astype(np.float64)
+        change = float(np.abs(w - point.w).max(initial=0.0))
+        same = change <= _SAME * float(np.abs(w).max(initial=0.0))
+        point = point.refreshed() if same else objective.at(w)
+        return result, w, point, point.value
+
     try:
-        with (
-            _ONE_BLAS_THREAD,
-            np.errstate(over="raise", invalid="raise", divide="raise"),
-        ):
-            if objective.loss.steep:
-                start = _better_start(objective, start)
-            result = run(
-                solvers[solver].start(objective, start, replace(options, tol=aim)),
-                tol=aim,
-                max_iter=max_iter,
-                enough=enough,
-                bundle=bundle,
-                passes=lambda: objective.passes - passes,
-                report=report,
-            )
-            point = result.point.centered()
-            w = stored(point.w) if stored else point.w.astype(dtype)
-            w = w.astype(np.float64)
-            change = float(np.abs(w - point.w).max(initial=0.0))
-            same = change <= _SAME * float(np.abs(w).max(initial=0.0))
-            point = point.refreshed() if same else objective.at(w)
-            value = point.value
+        result, w, point, value = minimized()
     except FloatingPointError as error:
         raise ValueError(
             f"Fitting {label} broke down numerically ({error}). Values of X, y or "
@@ -407,37 +411,6 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
-
-
-class _OneBlasThread:
-    """Context in which BLAS uses one thread; may be entered by several threads.
-
-    Parallelism comes from row blocks. Threads of BLAS on top of them would contend for
-    the cores, and their vectors are too short to gain anything. The limit is one of
-    the process: the first fit to begin sets it and the last to end lifts it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_entered = 0
-        self._controller: ThreadpoolController | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_entered == 0:
-                # Finding the libraries takes milliseconds, hence only once.
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-            self._n_entered += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._n_entered -= 1
-            if self._n_entered == 0:
-                self._limit.restore_original_limits()
-
-
-_ONE_BLAS_THREAD = _OneBlasThread()
 
 
 def _bundle_size(objective: Objective) -> int:

@@ -32,7 +32,7 @@ LEVELS = [
     ["_core.solvers.run"],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
-    ["_callbacks", "_plotting", "_validation"],
+    ["_callbacks", "_plotting", "_process", "_validation"],
     ["_estimator"],
     ["_bundle", "_classifier", "_joint", "_online"],
     ["_cv"],
