@@ -1,0 +1,14 @@
+"""What kernels use of the C library.
+
+Cython has files of the same declarations. Kernels that cimport those depend on them: with
+build isolation they are gone after an editable installation, and its first import would
+build everything anew, by a Cython that is gone as well.
+"""
+
+cdef extern from "math.h" nogil:
+    double fabs(double x)
+    double sqrt(double x)
+
+cdef extern from "stdlib.h" nogil:
+    void *malloc(size_t size)
+    void free(void *memory)
