@@ -103,7 +103,9 @@ class L2(Regularizer):
         return gradient
 
     def conjugate(self, v: Floats) -> float:
-        return self.value(v)
+        # Where it overflows, as for tiny alpha, it bounds nothing.
+        with np.errstate(over="ignore"):
+            return self.value(v)
 
     def conjugate_gradient(self, v: Floats) -> Floats:
         return self.gradient(v)

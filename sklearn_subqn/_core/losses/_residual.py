@@ -276,14 +276,13 @@ class ResidualEnvelope(Loss):
     ) -> Derivatives:
         t = (targets - scores) / self.width + self.center
         dt = dscores / -self.width
-        slopes = weights * dt
+        slopes = -(weights * dscores)
 
         def at(step: float) -> tuple[float, float]:
             now = t + step * dt
             slope = float(slopes @ self._dual_variables(now))
             bent = self._bends(now, 0.0)
-            curvature = float(slopes[bent] @ dt[bent])
-            return self.width * slope, self.width * curvature
+            return slope, float(slopes[bent] @ dt[bent])
 
         return at
 
