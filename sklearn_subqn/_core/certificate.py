@@ -40,6 +40,7 @@ class CutBundle:
         # Zeros take no time or memory until they are written to.
         self._normals = np.zeros((size, objective.n_params))
         self._offsets = np.empty(size)
+        self._errors = np.zeros(size)
         self._gram = np.empty((size, size))
         self._x = np.zeros(size)
         self._n_cuts = 1
@@ -49,7 +50,7 @@ class CutBundle:
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of the oldest one where there is no room."""
-        if not self._objective.is_level(cut):
+        if not cut.is_level(self._objective.regularizer.n_penalized):
             return
         j = self._n_cuts
         if j == self.size:
@@ -75,11 +76,11 @@ class CutBundle:
 
     def _store(self, j: int, cut: Cut) -> None:
         self._n_cuts = n = max(self._n_cuts, j + 1)
-        self._normals[j], self._offsets[j] = cut
+        self._normals[j], self._offsets[j], self._errors[j] = cut
         self._gram[j, :n] = self._gram[:n, j] = self._normals[:n] @ cut.normal
         self._x[j] = 0.0
 
     def _combination(self) -> Cut:
         n = self._n_cuts
         x = self._x[:n]
-        return Cut(x @ self._normals[:n], float(x @ self._offsets[:n]))
+        return Cut.mixed(x, self._normals[:n], self._offsets[:n], self._errors[:n])

@@ -393,6 +393,25 @@ class Design:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
 
+    def mean_squares(self, weights: Floats) -> Floats:
+        """Return weighted mean squares of the columns, of shape (q,).
+
+        Weights sum to one; there are as many equal entries as outputs. Counts as a
+        pass.
+        """
+        self.passes += 1.0
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            squares = np.zeros(self.n_features)
+            for start, stop, block in part:
+                squares += _squared(self._float64(block)).T @ weights[start:stop]
+            return squares
+
+        squares = np.ones(self.n_params)
+        each = sum(self.each(multiply, self._parts))
+        squares[: self.n_coef] = np.repeat(each, self.n_outputs or 1)
+        return squares
+
     @cached_property
     def spectrum(self) -> tuple[Floats, Floats]:
         """Eigenvalues and eigenvectors of the mean of x xᵀ, intercept column included.
