@@ -28,8 +28,12 @@ from sklearn_subqn import (
 )
 from sklearn_subqn._core import losses
 from sklearn_subqn._core.regularizers import L2, ElasticNet, SquaredNorm
-from sklearn_subqn._core.solvers import CATALOGUE_SOLVERS, L1_SOLVERS, SOLVERS
-from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
+from sklearn_subqn._core.solvers import (
+    BUNDLE_SOLVERS,
+    CATALOGUE_SOLVERS,
+    L1_SOLVERS,
+    SOLVERS,
+)
 
 LONG = np.longdouble
 N_DEFAULT, N_SLOW = 100, 4000
@@ -79,7 +83,9 @@ def problem(seed: int, targets: str) -> Problem:
         y[0], y[-1] = [1, 0, 0], [0, 1, 1]
     elif targets == "real":
         y = X.astype(float) @ rng.normal(size=X.shape[1])
-        y = y / (np.abs(y).max() or 1.0) + 10.0 ** rng.uniform(-6, 1) * rng.normal(size=n)
+        y = y / (np.abs(y).max() or 1.0) + 10.0 ** rng.uniform(-6, 1) * rng.normal(
+            size=n
+        )
         if rng.random() < 0.3:
             y = np.round(y, 1)
         y = y * 10.0 ** rng.uniform(-4, 4) + rng.choice([0.0, 1e3])
@@ -147,7 +153,9 @@ def f_beta(z: Any, y: Any, s: Any) -> Any:
     for f in range(len(positive) + 1):
         for p in range(len(negative) + 1):
             hits = 2 * (len(positive) - f)
-            cost = LONG(1) - LONG(hits) / LONG(hits + f + p) if hits + f + p else LONG(0)
+            cost = (
+                LONG(1) - LONG(hits) / LONG(hits + f + p) if hits + f + p else LONG(0)
+            )
             gain = negative[:p].sum() - positive[:f].sum()
             best = max(best, s[0] * gain + cost)
     return best
@@ -165,13 +173,17 @@ ONE_SCORE: dict[str, Callable[..., Any]] = {
     "ordinal_linear": lambda z, y, s: each_pair(z, y, s, lambda a, b: b - a),
     "squared_error": lambda z, y, s: s @ (y - z) ** 2 / 2,
     "absolute_error": lambda z, y, s: s @ np.abs(y - z),
-    "quantile": lambda z, y, s: s @ np.maximum(LONG(0.3) * (y - z), (LONG(0.3) - 1) * (y - z)),
+    "quantile": lambda z, y, s: (
+        s @ np.maximum(LONG(0.3) * (y - z), (LONG(0.3) - 1) * (y - z))
+    ),
     "epsilon_insensitive": lambda z, y, s: s @ np.maximum(np.abs(y - z) - LONG(0.1), 0),
-    "huber": lambda z, y, s: s
-    @ np.where(
-        np.abs(y - z) <= LONG(0.1),
-        (y - z) ** 2 / 2,
-        LONG(0.1) * np.abs(y - z) - LONG(0.1) ** 2 / 2,
+    "huber": lambda z, y, s: (
+        s
+        @ np.where(
+            np.abs(y - z) <= LONG(0.1),
+            (y - z) ** 2 / 2,
+            LONG(0.1) * np.abs(y - z) - LONG(0.1) ** 2 / 2,
+        )
     ),
     "poisson": lambda z, y, s: s @ (np.exp(z) - y * z),
 }
@@ -353,7 +365,9 @@ def cases() -> list[Case]:
             return BMRMOutlierDetector(p.alpha, **options)
 
         def novelty(model: Any, p: Problem, penalty: str = penalty) -> Any:
-            return of_one_score("hinge", penalty)(model, p._replace(y=np.ones(len(p.y))))
+            return of_one_score("hinge", penalty)(
+                model, p._replace(y=np.ones(len(p.y)))
+            )
 
         solvers = catalogue(losses.Novelty(), penalty)
         found.append(Case(f"novelty-{penalty}", "2", solvers, detector, novelty))
@@ -362,7 +376,10 @@ def cases() -> list[Case]:
 
             def logistic(p: Any, solver: str, ratio: float = ratio) -> Any:
                 return L1LogisticOWLQN(
-                    p.alpha, l1_ratio=ratio, solver=solver, fit_intercept=p.fit_intercept
+                    p.alpha,
+                    l1_ratio=ratio,
+                    solver=solver,
+                    fit_intercept=p.fit_intercept,
                 )
 
             def l1_objective(model: Any, p: Problem, a: Any = (k, ratio)) -> Any:
@@ -378,7 +395,9 @@ def cases() -> list[Case]:
                 return LONG(p.alpha) * penalty + risk
 
             found.append(
-                Case(f"l1-{k}-{ratio}", str(k), list(L1_SOLVERS), logistic, l1_objective)
+                Case(
+                    f"l1-{k}-{ratio}", str(k), list(L1_SOLVERS), logistic, l1_objective
+                )
             )
 
     def squares(model: Any) -> Any:
@@ -394,16 +413,23 @@ def cases() -> list[Case]:
         z = exact_scores(p.X, model.coef_, model.intercept_)
         return LONG(p.alpha) * squares(model) + multiclass_hinge(z, p.y, normalized(p))
 
-    kinked = [k for k, v in SOLVERS.items() if v.supports(losses.MulticlassHinge(np.eye(2)))]
+    kinked = [
+        k for k, v in SOLVERS.items() if v.supports(losses.MulticlassHinge(np.eye(2)))
+    ]
     found.append(Case("multiclass", "3", kinked, joint, joint_objective))
     for threshold in (True, False):
 
         def labels(p: Any, solver: str, threshold: bool = threshold) -> Any:
             return MultilabelHingeClassifier(
-                p.alpha, solver=solver, threshold=threshold, fit_intercept=p.fit_intercept
+                p.alpha,
+                solver=solver,
+                threshold=threshold,
+                fit_intercept=p.fit_intercept,
             )
 
-        def labels_objective(model: Any, p: Problem, threshold: bool = threshold) -> Any:
+        def labels_objective(
+            model: Any, p: Problem, threshold: bool = threshold
+        ) -> Any:
             z = exact_scores(p.X, model.coef_, model.intercept_)
             penalty = squares(model)
             if threshold:
@@ -414,7 +440,13 @@ def cases() -> list[Case]:
 
         if not threshold:
             found.append(
-                Case(f"multilabel-{threshold}", "labels", kinked, labels, labels_objective)
+                Case(
+                    f"multilabel-{threshold}",
+                    "labels",
+                    kinked,
+                    labels,
+                    labels_objective,
+                )
             )
 
     def ranker(p: Any, solver: str) -> Any:
@@ -470,7 +502,10 @@ def compare(case: Case, p: Problem, tol: float, max_iter: int) -> list[str]:
                 if "too extreme" in str(error) or "overflow" in str(error):
                     continue
                 raise
-        value, gap = float(np.ravel(model.objective_)[0]), float(np.ravel(model.dual_gap_)[0])
+        value, gap = (
+            float(np.ravel(model.objective_)[0]),
+            float(np.ravel(model.dual_gap_)[0]),
+        )
         assert gap >= 0.0
         bounds[solver] = value - gap, np.spacing(abs(value)), value
         with np.errstate(all="ignore"):

@@ -83,7 +83,7 @@ def test_bound_before_any_cut_is_the_infimum_of_the_risk(loss):
     bundle = CutBundle(objective)
     assert bundle.lower_bound == 0.0
     assert bundle.improve() == 0.0
-    ((normal, offset, _),) = cuts
+    ((normal, offset, *_),) = cuts
     bundle.add(cuts[0])
     # The best share of the cut, by the derivative of its dual value.
     share = min(max(offset * objective.alpha / (normal @ normal), 0.0), 1.0)

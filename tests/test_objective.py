@@ -178,7 +178,7 @@ def test_cuts_bound_the_risk_and_dual_values_the_objective(
     rng = np.random.default_rng(seed)
     w, *others = rng.normal(size=(4, objective.n_params))
     point = settle(objective.at(w))
-    normal, offset, _ = point.cut
+    normal, offset, *_ = point.cut
     risk = point.value - alpha * objective.regularizer.value(point.w)
     assert normal @ point.w + offset == pytest.approx(risk, rel=1e-9, abs=1e-9)
     bound = point.lower_bound

@@ -50,7 +50,7 @@ class Cuts:
     n_cuts : int
     """
 
-    _ARRAYS = ("_normals", "_offsets", "_errors", "_x", "_idle", "_born")
+    _ARRAYS = ("_normals", "_others", "_x", "_idle", "_born")
 
     def __init__(
         self, n_params: int, *, size: int | None = None, patience: int | None = 10
@@ -59,8 +59,8 @@ class Cuts:
         self._patience = patience
         capacity = 16 if size is None else min(size, 16)
         self._normals = np.zeros((capacity, n_params))
-        self._offsets = np.zeros(capacity)
-        self._errors = np.zeros(capacity)
+        # Offsets, errors and norms.
+        self._others = np.zeros((capacity, 3))
         self._x = np.zeros(capacity)
         self._idle = np.zeros(capacity, dtype=np.intp)
         self._born = np.zeros(capacity, dtype=np.intp)
@@ -76,7 +76,7 @@ class Cuts:
     @property
     def offsets(self) -> Floats:
         """The offsets b of shape (n_cuts,)."""
-        return self._offsets[: self.n_cuts]
+        return self._others[: self.n_cuts, 0]
 
     @property
     def multipliers(self) -> Floats:
@@ -101,7 +101,7 @@ class Cuts:
 
     def mixed(self, x: Floats) -> Cut:
         """Return the combination of the cuts by shares of shape (n_cuts,)."""
-        return Cut.mixed(x, self.normals, self.offsets, self._errors[: self.n_cuts])
+        return Cut.mixed(x, self.normals, self._others[: self.n_cuts])
 
     def add(self, cut: Cut, image: Floats | None = None) -> None:
         """Store a cut.
@@ -122,7 +122,7 @@ class Cuts:
             self._grow()
         j = self.n_cuts
         self.n_cuts = n = j + 1
-        self._normals[j], self._offsets[j], self._errors[j] = cut
+        self._normals[j], self._others[j] = cut.normal, cut[1:]
         if image is not None:
             self._gram[j, :n] = self._gram[:n, j] = self._normals[:n] @ image
         self._x[j] = 1.0 if n == 1 else 0.0
@@ -137,12 +137,10 @@ class Cuts:
         share = x / x.sum() if x.any() else np.array([0.0, 1.0])
         pair = self._gram[np.ix_([i, j], [i, j])]
         square = float(share @ pair @ share)
-        pair_of = [i, j]
-        cut = Cut.mixed(
-            share, self._normals[pair_of], self._offsets[pair_of], self._errors[pair_of]
-        )
-        self._normals[i], self._offsets[i], self._errors[i] = cut
-        self._gram[i] = share @ self._gram[pair_of]
+        both = [i, j]
+        cut = Cut.mixed(share, self._normals[both], self._others[both])
+        self._normals[i], self._others[i] = cut.normal, cut[1:]
+        self._gram[i] = share @ self._gram[both]
         self._gram[:, i] = self._gram[i]
         self._gram[i, i] = square
         self._x[i] = x.sum()

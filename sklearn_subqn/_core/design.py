@@ -393,6 +393,21 @@ class Design:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest absolute value in X."""
+        largest = 0.0
+        for part in self._parts:
+            for _, _, block in part:
+                block = self._float64(block)
+                values = block.data if sparse.issparse(block) else block
+                largest = max(
+                    largest,
+                    float(values.max(initial=0.0)),
+                    -float(values.min(initial=0.0)),
+                )
+        return largest
+
     def mean_squares(self, weights: Floats) -> Floats:
         """Return weighted mean squares of the columns, of shape (q,).
 

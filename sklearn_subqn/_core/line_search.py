@@ -295,15 +295,17 @@ def _settle_by_cuts(point: Point) -> Point:
     )
     settled.dual = shares[0] * duals[0] + shares[1] * duals[1]
     if not settled.objective.loss.ranks:
-        # A little more of one of both ends makes up for what rounding leaves.
+        # A little more of the end on the other side makes up for what rounding leaves.
         left = float(settled.dual.sum(dtype=np.longdouble))
-        more = abs(left) / max(min(abs(a), abs(b)) - abs(left), np.finfo(float).tiny)
+        slope = a if a * left < 0.0 else b
         norms = [settled.objective.dual_norm(u) for u in (settled.dual, *duals)]
-        most = max(norms) / norms[0] if norms[0] else 1.0
-        height = abs(settled.offset)
-        if height:
-            most = max(most, float(np.abs(heights).max()) / height)
-        settled.unlevel = more * (1.0 + most)
+        larger = max(norms) / (norms[0] or 1.0)
+        height = abs(settled.offset) or 1.0
+        larger = max(larger, float(np.abs(heights).max()) / height)
+        settled.unlevel = min(
+            settled.unlevel,
+            abs(left) / max(abs(slope) - abs(left), 1e-300) * (1.0 + larger),
+        )
     return settled
 
 

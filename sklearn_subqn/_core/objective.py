@@ -52,6 +52,9 @@ _MOST_UNLEVEL = 1e-3
 # One that would have to change by less is as good as level.
 _NEARLY_LEVEL = 1e-12
 
+# What rounding costs matters where it is more than this share of a bound.
+_LITTLE = 1e-10
+
 # Each number is rounded by this share of itself.
 _EPS = float(np.finfo(float).eps)
 
@@ -60,30 +63,35 @@ class Cut(NamedTuple):
     """A linear lower bound of the risk: R(w) >= <a, w> + offset for every w.
 
     The exact normal a is known up to rounding: each |a_j - normal_j| is at most
-    ``error`` times the root mean square of the column (``Objective.column_sizes``).
-    Where the normal is zero in free parameters, a is so exactly.
+    ``error``, and |a_j| at most ``norm``, times the root mean square of the column
+    (``Objective.column_sizes``). Where the normal is zero in free parameters, a is so
+    exactly.
     """
 
     normal: Floats
     offset: float
     error: float = 0.0
+    norm: float = 0.0
 
     def is_level(self, n_penalized: int) -> bool:
         """Whether the bound does not depend on the free parameters."""
         return not self.normal[n_penalized:].any()
 
     @classmethod
-    def mixed(
-        cls, shares: Floats, normals: Floats, offsets: Floats, errors: Floats
-    ) -> Cut:
-        """Return the combination of cuts whose shares sum to one, up to rounding."""
-        terms = np.abs(offsets)
-        return cls(
-            shares @ normals,
-            float(shares @ offsets) - rounding(len(shares)) * float(shares @ terms),
-            # An error is at least that of rounding a product with X.
-            float(shares @ errors) * (2.0 + float(np.sqrt(len(shares)))),
-        )
+    def mixed(cls, shares: Floats, normals: Floats, others: Floats) -> Cut:
+        """Return the combination of cuts whose shares sum to one, up to rounding.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (m,)
+        normals : ndarray of shape (m, q)
+        others : ndarray of shape (m, 3)
+            Offsets, errors and norms.
+        """
+        offset, error, norm = (float(x) for x in shares @ others)
+        share = rounding(len(shares))
+        offset -= share * float(shares @ np.abs(others[:, 0]))
+        return cls(shares @ normals, offset, error + share * norm, norm)
 
 
 class Objective:
@@ -282,8 +290,9 @@ class Objective:
         if self.n_free and is_level:
             normal = normal.copy()
             normal[self.regularizer.n_penalized :] = 0.0
-        error += share * self.dual_norm(dual) + self.loss.distance(*args)
-        return Cut(normal, offset, error)
+        norm = self.dual_norm(dual)
+        error += share * norm + self.loss.distance(*args)
+        return Cut(normal, offset, error, norm)
 
     def dual_value(self, cut: Cut) -> float:
         """Return min_w alpha * Omega(w) + <a, w> + offset, a lower bound of J.
@@ -294,7 +303,7 @@ class Objective:
         """
         if not cut.is_level(self.regularizer.n_penalized):
             return -np.inf
-        v, radius = self._conjugate_point(cut.normal, cut.error)
+        v, radius = self._conjugate_point(cut)
         bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
         scale = self.regularizer.scaling(np.abs(v) + radius)
         if scale < 1.0:
@@ -317,9 +326,7 @@ class Objective:
         """
         cut = self.cut(dual, normal, unlevel=unlevel, error=error)
         bound = self.dual_value(cut)
-        scale = self.regularizer.scaling(
-            sum(map(np.abs, self._conjugate_point(cut.normal, cut.error)))
-        )
+        scale = self.regularizer.scaling(sum(map(np.abs, self._conjugate_point(cut))))
         if 0.0 < scale < 1.0:
             cut = self.cut(
                 scale * dual, scale * cut.normal, unlevel=unlevel, error=scale * error
@@ -327,13 +334,27 @@ class Objective:
             bound = max(bound, self.dual_value(cut))
         return bound
 
-    def _conjugate_point(self, normal: Floats, error: float) -> tuple[Floats, Floats]:
+    def _conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
         """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
+        normal, offset, error, _ = cut
         v = normal[: self.regularizer.n_penalized] / -self.alpha
-        radius = 4.0 * _EPS * np.abs(v)
+        size = np.abs(v)
+        radius = 4.0 * _EPS * size
         if error:
-            radius += error / self.alpha * self.column_sizes
+            sizes = self.sizes_for(size + radius, error, offset)
+            radius += error / self.alpha * sizes
         return v, radius
+
+    def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
+        """Return sizes of columns, of which ``factor`` times |w| is to be charged.
+
+        The largest entry of X will do, at less cost, where that is next to nothing
+        against a value.
+        """
+        largest = self.design.largest
+        if factor * largest * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+            return largest
+        return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:
         """Return offset - alpha * conjugate, or a little less for rounding."""
@@ -496,17 +517,18 @@ class Point:
         share = min(share, 1.0) + rounding(len(self.scores))
         # Scores are off by rounding, and so are the risk and products with w.
         sizes = np.abs(normal)
-        sizes[:n] += norm * o.column_sizes
+        sizes[:n] += norm * o.sizes_for(
+            self.w[:n], rounding(o.n_params) * norm, self.risk
+        )
         terms = float(np.abs(self.w) @ sizes) + self.risk
         terms += float(np.vdot(np.abs(self.dual), np.abs(self.scores)))
-        slack += rounding(o.n_params + len(self.scores)) * terms
-        slack += _EPS * self.drift * float(np.abs(self.dual).sum()) + share * terms
-        error = share * 2.0 * norm
-        # Of the difference of gradients, in units of columns that are not zero.
-        used = o.column_sizes > 0.0
-        shares = np.abs(penalty[:n][used]) / o.column_sizes[used]
-        error += 2.0 * _EPS * float(shares.max(initial=0.0))
-        return Cut(normal, self.risk - float(normal @ self.w) - slack, error)
+        slack += rounding(o.n_params + len(self.scores)) * terms + share * terms
+        slack += _EPS * self.drift * float(np.abs(self.dual).sum())
+        # The difference of gradients is off by rounding of either. Times another w that
+        # is at most that of both penalties, of which one is rounded anyway.
+        slack += 2.0 * _EPS * float(np.abs(penalty) @ np.abs(self.w))
+        offset = self.risk - float(normal @ self.w) - slack
+        return Cut(normal, offset, share * 2.0 * norm, norm)
 
     def _slack_of(self, dual: Floats, rows: Rows) -> float:
         """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""

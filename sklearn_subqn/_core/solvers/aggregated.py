@@ -43,5 +43,6 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
         # The step (14), with w = -normal / alpha.
         slope = float(w[:n] @ change) + point.cut.offset - cut.offset
         eta = min(max(alpha * slope / square, 0.0), 1.0)
-        columns = zip(cut, point.cut, strict=True)
-        cut = Cut.mixed(np.array([1.0 - eta, eta]), *map(np.array, columns))
+        normals = np.array([cut.normal, point.cut.normal])
+        others = np.array([cut[1:], point.cut[1:]])
+        cut = Cut.mixed(np.array([1.0 - eta, eta]), normals, others)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..line_search import settle
 from ..losses._base import Floats, Mask, rounding
-from ..objective import Cut, Objective, Point
+from ..objective import Objective, Point
 from .alm import alm, newton_step
 from .run import Iterate, Solver
 
@@ -173,9 +173,11 @@ class _FewRows:
         normal = cut.normal.copy()
         normal[: self._design.n_features] += far @ self._rounding
         share = rounding(len(self.far))
-        error = share * self.objective.dual_norm(dual)
+        error = cut.error + share * cut.norm
         offset = cut.offset - share * float(np.abs(far) @ self._target_sizes)
-        return self._all.dual_value(Cut(normal, offset, cut.error + error))
+        return self._all.dual_value(
+            cut._replace(normal=normal, offset=offset, error=error)
+        )
 
     def collect(self, dual: Floats) -> Floats:
         """Return the dual point of the few rows from one of all rows."""
