@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._callbacks import FitTask
 from ._core.design import Design
-from ._core.losses import Loss
+from ._core.losses import Loss, checked, read_only
 from ._core.objective import Objective
 from ._core.regularizers import (
     L2,
@@ -252,11 +252,11 @@ class LossProblems:
             solution = solve(
                 Objective(
                     self._design,
-                    targets,
-                    self._loss,
+                    read_only(targets),
+                    checked(self._loss),
                     self._regularizer,
                     alpha,
-                    self._weights,
+                    read_only(self._weights),
                 ),
                 self.starts[index],
                 estimator.solver,

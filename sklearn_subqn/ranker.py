@@ -26,6 +26,8 @@ from ._core.losses import (
     RankingLoss,
     RecallAtK,
     ReciprocalRank,
+    checked,
+    read_only,
 )
 from ._core.objective import Objective
 from ._core.regularizers import L2
@@ -270,11 +272,11 @@ class BMRMRanker(LinearEstimator):
         design = Design(X, fit_intercept=False, n_threads=n_threads(self.n_jobs))
         objective = Objective(
             design,
-            y,
-            loss,
+            read_only(y),
+            checked(loss),
             L2(design.n_coef),
             float(self.alpha),
-            _row_weights(query_weight, groups),
+            read_only(_row_weights(query_weight, groups)),
         )
         start = np.zeros(design.n_params)
         if self._same_features(previous):

@@ -151,7 +151,7 @@ def test_cuts_that_are_not_level_are_ignored(size):
 
 
 def test_data_of_zeros():
-    """Scores are zero whatever w: the cut is constant, the bound exact but for rounding."""
+    """Scores are zero whatever w: the bound is exact but for rounding."""
     objective = binary_objective(np.zeros((3, 2)), np.ones(3), fit_intercept=False)
     result = solve(objective)
     assert result.status == "converged"

@@ -326,7 +326,8 @@ class Objective:
         """
         cut = self.cut(dual, normal, unlevel=unlevel, error=error)
         bound = self.dual_value(cut)
-        scale = self.regularizer.scaling(sum(map(np.abs, self._conjugate_point(cut))))
+        v, radius = self._conjugate_point(cut)
+        scale = self.regularizer.scaling(np.abs(v) + radius)
         if 0.0 < scale < 1.0:
             cut = self.cut(
                 scale * dual, scale * cut.normal, unlevel=unlevel, error=scale * error
