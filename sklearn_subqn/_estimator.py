@@ -433,10 +433,10 @@ def solve(
 
     try:
         result, w, point, value = minimized()
-    except FloatingPointError as error:
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
-            f"Fitting {label} broke down numerically ({error}). Values of X, y or "
-            "alpha are too extreme; scale the features, for example by "
+            f"Fitting {label} broke down numerically ({error}). Values of X, y, "
+            "alpha or costs are too extreme; scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
     if not np.isfinite(value) or not np.all(np.isfinite(w)):

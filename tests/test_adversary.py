@@ -665,7 +665,7 @@ def test_objectives_of_rounded_shares_are_those_of_shares(loss):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(40, 7)).astype(np.float32)
     y = (X[:, 0] > 0.2 * rng.normal(size=40)).astype(int)
-    p = Problem(X, y, np.ones(40), 1e-3, True, rng)
+    p = Problem(X, y, np.ones(40), 0.3, True, rng)
     model = fitted(case, p, "auto", tol=1e-9)
     assert model.coef_.dtype == np.float32
     assert float(model.coef_.astype(float).sum()) != 1.0
