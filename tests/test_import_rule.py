@@ -90,6 +90,7 @@ RESERVED = {
     "_core.design": [
         "_core.columns",
         "_core.objective",
+        "_core.oracle",
         "_core.row_sweeps",
         "_bundle",
         "_estimator",

@@ -272,6 +272,23 @@ class Design:
             parent=self,
         )
 
+    def joined(self, other: Design, order: Rows) -> Design:
+        """Return the design of rows of this one and of another, in an order.
+
+        Rows of the other one are numbered after all of these.
+        """
+        if sparse.issparse(self.X):
+            X = sparse.vstack([self.X, other.X], format="csr")[order]
+        else:
+            X = np.concatenate([self.X, other.X])[order]
+        return Design(X, fit_intercept=False, n_threads=self._n_threads)
+
+    def zeros(self) -> Design:
+        """Return the design of as many rows without entries."""
+        shape = self.X.shape
+        X = sparse.csr_array(shape) if sparse.issparse(self.X) else np.zeros(shape)
+        return Design(X, fit_intercept=False, n_threads=self._n_threads)
+
     def in_row_space(self) -> tuple[Design, Floats]:
         """Return the design of A and Q of shape (d, n), orthonormal, with X = A Qᵀ.
 
@@ -592,6 +609,25 @@ class Design:
         if isinstance(block, _SomeRows):
             block = block.copy()
         return block.astype(np.float64) if self._promote else block
+
+
+class Identity(Design):
+    """The map w -> w: parameters are the scores.
+
+    Parameters
+    ----------
+    n_params : int
+    """
+
+    def __init__(self, n_params: int) -> None:
+        X = sparse.eye_array(n_params, format="csr")
+        super().__init__(X, fit_intercept=False)
+
+    def forward(self, w: Floats) -> Floats:
+        return w
+
+    def adjoint(self, dual: Floats) -> Floats:
+        return dual
 
 
 class InPlace:

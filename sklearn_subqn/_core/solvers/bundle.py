@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cut_model import cut_model
+from ..cut_model import CutModel, cut_model
 from ..line_search import minimizer, settle
 from ..losses._base import Floats
 from ..objective import Line, Objective, Point
@@ -78,6 +78,7 @@ def ls_bmrm(
     *,
     size: int | None = None,
     patience: int | None = 10,
+    model: CutModel | None = None,
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
 
@@ -90,13 +91,15 @@ def ls_bmrm(
     ----------
     objective, w, size, patience
         As in ``bmrm``.
+    model : CutModel, optional
+        A model with cuts of the risk to go on with; default a new one.
 
     Returns
     -------
     status : str
         "no_progress": the model no longer rises; what is left of the gap is rounding.
     """
-    model = cut_model(objective, size=size, patience=patience)
+    model = model or cut_model(objective, size=size, patience=patience)
     best = settle(objective.at(w))
     yield Iterate(best, phase="ls-bmrm", dual=best.dual)
     model.add(best.cut)
