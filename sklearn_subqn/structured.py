@@ -307,7 +307,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         def find(samples: list[Any]) -> list[Any]:
             return [self.loss_augmented_argmax(x, None, w) for x in samples]
 
-        return _in_threads(find, _items("X", X), self.n_jobs)
+        return _in_threads(find, _items("X", X), self.n_jobs, np.geterr())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return one minus the mean loss of the predictions.
@@ -555,10 +555,9 @@ class _Oracle:
 
     def _of_samples(self, function: Callable[..., _Found], *args: Any) -> list[_Found]:
         def of_part(part: list[Any]) -> list[_Found]:
-            with np.errstate(**self._errors):
-                return [function(*sample, *args) for sample in part]
+            return [function(*sample, *args) for sample in part]
 
-        return _in_threads(of_part, self._samples, self._n_jobs)
+        return _in_threads(of_part, self._samples, self._n_jobs, self._errors)
 
     def _matrix(self, found: list[_Found]) -> Any:
         """Return the joint features, one row for each."""
@@ -577,16 +576,27 @@ class _Oracle:
 
 
 def _in_threads(
-    function: Callable[[list[Any]], list[Any]], items: list[Any], n_jobs: int | None
+    function: Callable[[list[Any]], list[Any]],
+    items: list[Any],
+    n_jobs: int | None,
+    errors: Any,
 ) -> list[Any]:
-    """Return the results of a function of parts of the items, joined in order."""
+    """Return the results of a function of parts of the items, joined in order.
+
+    ``errors`` is how NumPy treats floating-point errors there, as by ``np.geterr``.
+    """
+
+    def of_part(part: list[Any]) -> list[Any]:
+        with np.errstate(**errors):
+            return function(part)
+
     n = n_threads(n_jobs)
     if n == 1:
-        return function(items)
+        return of_part(items)
     n_parts = min(_PARTS * n, len(items))
     bounds = [len(items) * i // n_parts for i in range(n_parts + 1)]
     parts = joblib.Parallel(n, prefer="threads")(
-        joblib.delayed(function)(items[slice(*pair)]) for pair in pairwise(bounds)
+        joblib.delayed(of_part)(items[slice(*pair)]) for pair in pairwise(bounds)
     )
     return [result for part in parts for result in part]
 

@@ -189,6 +189,9 @@ def _step_within(
             low = zeta
         elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
             high = zeta
+            # The model's own minimizer lies within the radius.
+            if zeta * length**2 <= _ROUNDING * abs(model.center.value):
+                break
         else:
             break
         if high == np.inf:
