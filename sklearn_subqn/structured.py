@@ -83,9 +83,9 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             "proximal-bundle", "trust-region-bundle"}, default="auto"
         "n-slack", which "auto" is, remembers the structures found for each sample, and
         minimizes the risk of these between calls of ``loss_augmented_argmax``. It
-        needs these calls for all samples 10 to 40 times, mostly. The others remember a
-        mean over the samples each time, which takes less memory and ten times the
-        calls, or more; the last three are for the L2 penalty.
+        needs 20 to 60 calls for each sample, mostly. The others remember a mean over
+        the samples each time, which takes less memory and ten times the calls, or more;
+        the last three are for the L2 penalty.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times itself of the
         optimum.
