@@ -189,8 +189,8 @@ def _step_within(
             low = zeta
         elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
             high = zeta
-            # The model's own minimizer lies within the radius.
-            if zeta * length**2 <= _ROUNDING * abs(model.center.value):
+            # Cuts that cancel do so for smaller multipliers as well.
+            if length == 0.0:
                 break
         else:
             break
