@@ -15,7 +15,9 @@ from .bundle import ls_bmrm
 from .run import Iterate, Solver, Start
 
 # The gap of the candidates' problem is closed to this share of the whole one, or of the
-# one that is asked for, in so many iterations at most.
+# one that is asked for, in so many iterations at most. With a share of 0.5 the examples
+# of segmentation and of base NP take twice the calls of the oracle, with 0.1 they take
+# as many or a fifth less, and more time between them.
 _SHARE, _LEAST, _MAX_INNER = 0.2, 0.5, 300
 
 # Without progress for so many calls of the oracle the method ends.
