@@ -12,6 +12,7 @@ from .multilabel import MultilabelHingeClassifier
 from .online import OnlineLBFGSClassifier, OnlineLBFGSRegressor
 from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
+from .structured import StructuredSVM
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
 
@@ -31,6 +32,7 @@ __all__ = [
     "OnlineLBFGSClassifier",
     "OnlineLBFGSRegressor",
     "PathScoreDisplay",
+    "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
     "losses",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._callbacks import FitTask
 from ._core.design import Design
-from ._core.losses import Loss
+from ._core.losses import Loss, checked, read_only
 from ._core.objective import Objective
 from ._core.regularizers import (
     L2,
@@ -32,6 +32,7 @@ from ._validation import (
     check_number,
     check_option,
     check_verbose,
+    warn_of_unused,
 )
 
 #: Penalties Omega of the coefficients (Teo et al. 2010, section 2.3 and appendix C).
@@ -71,13 +72,17 @@ class BundleEstimator(LinearEstimator):
         check_number("alpha", self.alpha, low=0.0, low_included=False)
         check_option("penalty", self.penalty, PENALTIES)
         if self.penalty == "elasticnet":
-            check_number("l1_ratio", self.l1_ratio, low=0.0)
-            if self.l1_ratio > 1.0:
-                raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
+            check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         if self.penalty == "lp":
-            check_number("p", self.p, low=1.0, low_included=False)
-            if self.p > 2.0:
-                raise ValueError(f"p must be <= 2, got {self.p!r}.")
+            check_number("p", self.p, low=1.0, low_included=False, high=2.0)
+        warn_of_unused(
+            self,
+            {
+                "l1_ratio": (0.5, "penalty", ["elasticnet"]),
+                "p": (1.5, "penalty", ["lp"]),
+                "penalty_matrix": (None, "penalty", ["quadratic"]),
+            },
+        )
         check_option("solver", self.solver, list(CATALOGUE_SOLVERS))
         check_number("tol", self.tol, low=0.0)
         check_number("max_iter", self.max_iter, low=1, integer=True)
@@ -243,15 +248,15 @@ class LossProblems:
         solutions = []
         for index, targets in enumerate(self._targets):
             label = self._labels[index]
-            problem = task.problem(label)
+            problem = task.problem(label, estimator.tol)
             solution = solve(
                 Objective(
                     self._design,
-                    targets,
-                    self._loss,
+                    read_only(targets),
+                    checked(self._loss),
                     self._regularizer,
                     alpha,
-                    self._weights,
+                    read_only(self._weights),
                 ),
                 self.starts[index],
                 estimator.solver,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -28,10 +29,16 @@ def with_callbacks(method: _Method) -> _Method:
     return decorated
 
 
-class FitTask:
-    """The task tree of one fit: a task per binary problem, a subtask per iteration.
+# Relative gaps below this are rounding.
+_LEAST_GAP = 1e-15
 
-    Does nothing unless callbacks are set on the estimator.
+
+class FitTask:
+    """The task tree of one fit: a task per problem, and a subtask per iteration.
+
+    Where the iterations prove a gap, those between two powers of ten of the relative
+    gap are the subtasks of a task of their own, so that progress bars show it. Does
+    nothing unless callbacks are set on the estimator.
 
     Parameters
     ----------
@@ -73,13 +80,28 @@ class FitTask:
         task._warns = False
         return task
 
-    def problem(self, name: str) -> ProblemTask:
-        """Begin the task of one problem."""
+    def problem(self, label: str, tol: float | None = None) -> ProblemTask:
+        """Begin the task of one problem.
+
+        Parameters
+        ----------
+        label : str
+            As in messages, with the name of the estimator first.
+        tol : float, optional
+            The relative gap at which it ends, where that is known of iterates.
+        """
         if self._root is None:
             return ProblemTask(None, {}, warns=self._warns)
+        estimator = type(self._arguments["estimator"]).__name__
+        # Callbacks tell the name of the estimator themselves.
+        name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
         # One iterate more than iterations: the starting point.
-        context = self._root.subcontext(task_name=name, max_subtasks=self._max_iter + 1)
-        return ProblemTask(context, self._arguments)
+        n_tasks = self._max_iter + 1
+        if tol is not None:
+            n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, _LEAST_GAP))))
+        context = self._root.subcontext(task_name=name, max_subtasks=n_tasks)
+        last = None if tol is None else n_tasks - 1
+        return ProblemTask(context, self._arguments, last_stage=last)
 
     def end(self) -> None:
         """End the fit, once the estimator has its fitted attributes."""
@@ -92,6 +114,16 @@ class FitTask:
 class ProblemTask:
     """The task of one problem, with a subtask per iteration.
 
+    Parameters
+    ----------
+    context : CallbackContext or None
+    arguments : dict
+        What every hook gets.
+    warns : bool
+    last_stage : int, optional
+        Iterations are subtasks of stages up to this one, if given: those of a relative
+        gap above 1, and up to 1, 0.1, and so on.
+
     Attributes
     ----------
     warns : bool
@@ -99,15 +131,26 @@ class ProblemTask:
     """
 
     def __init__(
-        self, context: Any, arguments: dict[str, Any], *, warns: bool = True
+        self,
+        context: Any,
+        arguments: dict[str, Any],
+        *,
+        warns: bool = True,
+        last_stage: int | None = None,
     ) -> None:
         self.warns = warns
         self._context = context
         self._arguments = arguments
+        self._last_stage = last_stage
+        self._stage: Any = None
+        self._stage_number = -1
+        self._n_iterations = 0
         if context is not None:
             context.call_on_fit_task_begin(**arguments)
 
-    def iteration(self, fitted: Callable[[], dict[str, Any]]) -> bool:
+    def iteration(
+        self, fitted: Callable[[], dict[str, Any]], relative_gap: float = math.inf
+    ) -> bool:
         """Report an iteration; return whether a callback asks to stop.
 
         ``fitted`` returns the attributes of an estimator fitted so far; it is called
@@ -115,7 +158,13 @@ class ProblemTask:
         """
         if self._context is None:
             return False
-        context = self._context.subcontext(task_name="iteration")
+        number = None
+        parent = self._context
+        if self._last_stage is not None:
+            self._enter_stage(relative_gap, self._last_stage)
+            parent, number = self._stage, self._n_iterations
+        context = parent.subcontext(task_name="iteration", task_id=number)
+        self._n_iterations += 1
         context.call_on_fit_task_begin(**self._arguments)
         return bool(
             context.call_on_fit_task_end(
@@ -123,7 +172,31 @@ class ProblemTask:
             )
         )
 
+    def _enter_stage(self, relative_gap: float, last: int) -> None:
+        """Begin the task of the iterations of such a gap, unless it has begun."""
+        stage = 0
+        if relative_gap <= 1.0:
+            stage = 1 + int(-math.log10(max(relative_gap, _LEAST_GAP)))
+        stage = min(stage, last)
+        if stage <= self._stage_number:
+            return
+        self._leave_stage()
+        name = f"relative gap up to {10.0 ** (1 - stage):g}"
+        self._stage_number = stage
+        self._stage = self._context.subcontext(
+            task_name=name if stage else "relative gap above 1",
+            max_subtasks=None,
+            # Iterations keep their numbers.
+            sequential_subtasks=False,
+        )
+        self._stage.call_on_fit_task_begin(**self._arguments)
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.call_on_fit_task_end(**self._arguments)
+
     def end(self) -> None:
         """End the task."""
         if self._context is not None:
+            self._leave_stage()
             self._context.call_on_fit_task_end(**self._arguments)

@@ -19,6 +19,7 @@ from ._estimator import (
     Solution,
     log_probabilities,
     n_threads,
+    warn_of_constants,
 )
 from ._validation import (
     check_callback,
@@ -189,8 +190,19 @@ class LinearClassifier(ScoringClassifier, ABC):
     alpha: float
     class_weight: Any
 
+    def _instead(self) -> str:
+        """Return what to do where the optimum makes no use of the features."""
+        return "take class_weight='balanced', or a logistic loss"
+
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
-        """Set the fitted attributes."""
+        """Set the fitted attributes, and warn of models that are of no use."""
+        several = len(solutions) == len(problems.classes)
+        warn_of_constants(
+            type(self).__name__,
+            solutions,
+            self._instead(),
+            problems.classes if several else None,
+        )
         self.classes_ = problems.classes
         self.coef_, self.intercept_ = problems.coefficients()
         objectives = np.array([solution.objective for solution in solutions])

@@ -18,8 +18,8 @@ from sklearn.model_selection import check_cv
 
 from ._callbacks import FitTask
 from ._classifier import LinearClassifier, Problems
-from ._estimator import forget, n_threads, user_level
-from ._validation import check_flag, check_number, check_weights
+from ._estimator import forget, n_threads
+from ._validation import check_flag, check_number, check_weights, user_level
 
 _Self = TypeVar("_Self", bound="PathCV")
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import inspect
-import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
 from ._core.line_search import rounding_of, settle
 from ._core.losses import Loss
-from ._core.objective import Objective
+from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import (
     SOLVERS,
@@ -34,11 +33,15 @@ from ._core.solvers import (
     Start,
     run,
 )
+from ._process import isolated
 from ._validation import (
     check_labels,
     check_option,
     check_range,
     check_sparse_structure,
+    did_you_mean,
+    plain_csr,
+    user_level,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -72,6 +75,17 @@ _SAME = 1e-15
 _LAST_DIGITS = 1e-12
 _ENTRIES_AT_ONCE = 2**18
 
+# With verbose=1, lines are printed at powers of two, and after so many seconds.
+_QUIET = 5.0
+
+# A model does not use its features if they lower the objective by no more than is
+# proven of it, and by less than this share of it; or, whatever is proven, by rounding
+# of the objective. Less than this share of what there is to lower is nothing.
+_NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
+
+# Problems that a warning names.
+_MOST_NAMED = 5
+
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
 
@@ -104,7 +118,8 @@ class Progress(NamedTuple):
 class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
-    ``proven`` tells whether the tolerance was reached, or a callback ended the run.
+    ``proven`` tells whether the tolerance was reached, or a callback ended the run, and
+    ``constant`` whether the coefficients are of no use: zero would do as well.
     """
 
     w: Floats
@@ -116,6 +131,7 @@ class Solution:
     scores: Floats
     drift: float
     proven: bool
+    constant: bool
 
     @property
     def relative_gap(self) -> float:
@@ -128,8 +144,56 @@ class Solution:
         return Start(self.w, self.dual, self.scores, self.drift)
 
 
+class ScoringRegressor(RegressorMixin):
+    """Base of regressors: scores of predictions."""
+
+    loss: Any
+    predict: Callable[[Any], Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of what there is to explain that predictions explain.
+
+        That is the coefficient of determination R², as of all regressors of
+        scikit-learn; for ``loss="poisson"`` its likeness D² for Poisson deviances, as
+        of :class:`~sklearn.linear_model.PoissonRegressor`. Of several columns of y it
+        is the mean.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+            At most 1; 0 for the best constant.
+        """
+        if isinstance(self.loss, Loss) or self.loss != "poisson":
+            return float(super().score(X, y, sample_weight))
+        # Counts are not zero, if expected ones are too small for a number.
+        expected = np.maximum(self.predict(X), np.finfo(np.float64).tiny)
+        y = np.asarray(y)
+        shape = (len(y), -1)
+        columns = zip(y.reshape(shape).T, expected.reshape(shape).T, strict=True)
+        scores = [
+            d2_tweedie_score(counts, of, sample_weight=sample_weight, power=1)
+            for counts, of in columns
+        ]
+        return float(np.mean(scores))
+
+
 class LinearEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse parameters of other names with a word on what to give instead."""
+        known = inspect.signature(cls.__init__).parameters
+        if all(known[name].kind != known[name].VAR_KEYWORD for name in known):
+            for name in kwargs:
+                if name not in known:
+                    raise TypeError(_unexpected(cls.__name__, name, list(known)))
+        return super().__new__(cls)
 
     def _check_X(
         self,
@@ -159,9 +223,13 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
             **({"multi_output": True} if several else {}),
             **({"y_numeric": True} if numeric else {}),
         )
-        X = validated[0] if isinstance(validated, tuple) else validated
+        if not isinstance(validated, tuple):
+            X = plain_csr(validated)
+            check_range(X, type(self).__name__)
+            return X
+        X = plain_csr(validated[0])
         check_range(X, type(self).__name__)
-        return validated
+        return X, *validated[1:]
 
     def _same_features(self, previous: dict[str, Any]) -> bool:
         """Whether a previous fit, by its attributes, was of the same features."""
@@ -206,6 +274,17 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _unexpected(class_name: str, name: str, known: list[str]) -> str:
+    """Return what to say of a parameter that there is not."""
+    message = f"{class_name}() got an unexpected keyword argument {name!r}."
+    if name == "C" and "alpha" in known:
+        return (
+            f"{message} Its strength of regularization is alpha, against the mean of "
+            "the loss instead of the sum: alpha = 1 / (C * n_samples)."
+        )
+    return message + did_you_mean(name, known)
 
 
 def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
@@ -274,7 +353,8 @@ def solve(
     label : str
         Name of the problem, for ``verbose`` output and warnings.
     verbose : int
-        Print a line at iterations 0, 1, 2, 4, ... if positive, at all if above 1.
+        Print a line at iterations 0, 1, 2, 4, ..., and after every five seconds, if
+        positive; at all if above 1.
     callback, task, fitted
         The user's progress hook; scikit-learn's callback task; what the latter may ask
         for at a point w.
@@ -289,8 +369,10 @@ def solve(
     ValueError
         If the objective overflows.
     """
+    printed = 0.0
 
     def report(result: Result) -> bool:
+        nonlocal printed
         history = result.history
         progress = Progress(
             result.n_iter,
@@ -299,9 +381,12 @@ def solve(
             history.passes[-1],
             history.seconds[-1],
         )
-        if verbose > 1 or (verbose and progress.n_iter.bit_count() <= 1):
+        due = progress.n_iter.bit_count() <= 1 or progress.seconds - printed >= _QUIET
+        if verbose > 1 or (verbose and due):
+            printed = progress.seconds
             print(_describe(label, progress))
-        stop = task.iteration(lambda: fitted(result.point.w))
+        gap = _relative(progress.dual_gap, progress.objective)
+        stop = task.iteration(lambda: fitted(result.point.w), gap)
         if callback is not None:
             stop = bool(callback(progress)) or stop
         return stop
@@ -316,34 +401,42 @@ def solve(
         bundle = CutBundle(objective, _bundle_size(objective))
     passes = objective.passes
     aim = min(tol, exact) if small and solver == "auto" else tol
-    enough = tol if aim == _NEVER else 0.0
+    # Rounding, which bounds are charged for, may keep them from more than that.
+    enough = 0.0 if aim == tol else tol
+
+    @isolated
+    def minimized() -> tuple[Result, Floats, Point, float]:
+        """Return the result, and parameters as they are stored with their value."""
+        steep = objective.loss.steep
+        result = run(
+            solvers[solver].start(
+                objective,
+                _better_start(objective, start) if steep else start,
+                replace(options, tol=aim),
+            ),
+            tol=aim,
+            max_iter=max_iter,
+            enough=enough,
+            bundle=bundle,
+            passes=lambda: objective.passes - passes,
+            report=report,
+        )
+        point = result.point.centered()
+        w = stored(point.w) if stored else point.w.astype(dtype)
+        w = w.astype(np.float64)
+        # Shares in float32 do not sum to one; the objective is that of shares.
+        inside = objective.regularizer.nearest(w)
+        change = float(np.abs(inside - point.w).max(initial=0.0))
+        same = change <= _SAME * float(np.abs(w).max(initial=0.0))
+        point = point.refreshed() if same else objective.at(inside)
+        return result, w, point, point.value
+
     try:
-        with (
-            _ONE_BLAS_THREAD,
-            np.errstate(over="raise", invalid="raise", divide="raise"),
-        ):
-            if objective.loss.steep:
-                start = _better_start(objective, start)
-            result = run(
-                solvers[solver].start(objective, start, replace(options, tol=aim)),
-                tol=aim,
-                max_iter=max_iter,
-                enough=enough,
-                bundle=bundle,
-                passes=lambda: objective.passes - passes,
-                report=report,
-            )
-            point = result.point.centered()
-            w = stored(point.w) if stored else point.w.astype(dtype)
-            w = w.astype(np.float64)
-            change = float(np.abs(w - point.w).max(initial=0.0))
-            same = change <= _SAME * float(np.abs(w).max(initial=0.0))
-            point = point.refreshed() if same else objective.at(w)
-            value = point.value
-    except FloatingPointError as error:
+        result, w, point, value = minimized()
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
-            f"Fitting {label} broke down numerically ({error}). Values of X, y or "
-            "alpha are too extreme; scale the features, for example by "
+            f"Fitting {label} broke down numerically ({error}). Values of X, y, "
+            "alpha or costs are too extreme; scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
     if not np.isfinite(value) or not np.all(np.isfinite(w)):
@@ -358,6 +451,9 @@ def solve(
             "features or the targets, or choose another alpha."
         )
     gap = max(value - result.lower_bound, 0.0)
+    while value - gap > result.lower_bound:
+        # By the rounding of the difference.
+        gap = float(np.nextafter(gap, np.inf))
     if verbose:
         print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
     reached = result.gap <= tol * abs(result.point.value)
@@ -380,6 +476,57 @@ def solve(
         point.scores,
         point.drift,
         proven,
+        reached and _is_constant(objective, w, value, gap),
+    )
+
+
+def _is_constant(objective: Objective, w: Floats, value: float, gap: float) -> bool:
+    """Whether parameters, all but the free ones zero, would do as well as w."""
+    free = w[objective.regularizer.n_penalized :]
+    if objective.regularizer.center(len(w)).any():
+        return False
+    origin = objective.origin()
+    constant = origin.along_free(free).value(1.0) if free.any() else origin.value
+    if constant - objective.risk_infimum <= _NOTHING * abs(constant):
+        # Features have nothing to do: no surprise where all targets are equal.
+        targets = objective.targets[objective.weights > 0.0]
+        if np.all(targets == targets[0]):
+            return False
+    size = abs(constant)
+    least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
+    return constant - value <= least
+
+
+def warn_of_constants(
+    name: str, solutions: list[Solution], instead: str, parts: Any = None
+) -> None:
+    """Warn once if fitted problems have solutions that do not use the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    solutions : list of Solution
+    instead : str
+        What to do where a smaller ``alpha`` does not help.
+    parts : sequence, optional
+        What each of several problems is for, such as its class.
+    """
+    found = [index for index, solution in enumerate(solutions) if solution.constant]
+    if not found:
+        return
+    of = ""
+    if len(solutions) > 1:
+        names = [str(parts[i] if parts is not None else i) for i in found]
+        shown = ", ".join(names[:_MOST_NAMED])
+        shown += ", ..." if len(names) > _MOST_NAMED else ""
+        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
+    warnings.warn(
+        f"{name} makes no use of the features{of}: its objective is proven to be "
+        "about as small with all coefficients zero. Scale features that are tiny, and "
+        f"decrease alpha or tol. Where that changes nothing, {instead}.",
+        UserWarning,
+        stacklevel=user_level(),
     )
 
 
@@ -409,37 +556,6 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return scores
 
 
-class _OneBlasThread:
-    """Context in which BLAS uses one thread; may be entered by several threads.
-
-    Parallelism comes from row blocks. Threads of BLAS on top of them would contend for
-    the cores, and their vectors are too short to gain anything. The limit is one of
-    the process: the first fit to begin sets it and the last to end lifts it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_entered = 0
-        self._controller: ThreadpoolController | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_entered == 0:
-                # Finding the libraries takes milliseconds, hence only once.
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-            self._n_entered += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._n_entered -= 1
-            if self._n_entered == 0:
-                self._limit.restore_original_limits()
-
-
-_ONE_BLAS_THREAD = _OneBlasThread()
-
-
 def _bundle_size(objective: Objective) -> int:
     affordable = objective.design.nbytes // (16 * objective.n_params)
     return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
@@ -455,15 +571,6 @@ def _describe(label: str, progress: Progress) -> str:
         f"relative gap {_relative(progress.dual_gap, progress.objective):.1e}  "
         f"passes {progress.passes:.1f}  {progress.seconds:.2f} s"
     )
-
-
-def user_level() -> int:
-    """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
-    level, frame = 0, inspect.currentframe()
-    ours = (__package__, "sklearn", "joblib")
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(ours):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _warn(
@@ -492,6 +599,7 @@ def _warn(
             "Convert X to float64, or scale the features",
         ),
     }
+    plural = "" if n_iter == 1 else "s"
     reason, advice = reasons.get(
         status,
         (
@@ -500,7 +608,7 @@ def _warn(
         ),
     )
     warnings.warn(
-        f"Fitting {label} {reason} after {n_iter} iterations. Its objective "
+        f"Fitting {label} {reason} after {n_iter} iteration{plural}. Its objective "
         f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative gap "
         f"of {_relative(gap, value):.1e}; tol={tol:g} was asked for. {advice}.",
         ConvergenceWarning,

@@ -14,7 +14,14 @@ from ._core.losses import Loss
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import Options, Start
-from ._estimator import Floats, Solution, check_solver, n_threads, solve
+from ._estimator import (
+    Floats,
+    Solution,
+    check_solver,
+    n_threads,
+    solve,
+    warn_of_constants,
+)
 from ._validation import check_flag, check_number
 
 
@@ -23,6 +30,10 @@ class JointEstimator(ScoringClassifier):
 
     alpha: float
     solver: str
+
+    def _instead(self) -> str:
+        """Return what to do where the optimum makes no use of the features."""
+        return "take class weights, or a logistic loss"
 
     def _check_parameters(self, loss: Loss) -> None:
         """Raise for parameters that are not acceptable."""
@@ -127,7 +138,7 @@ class JointEstimator(ScoringClassifier):
 
         raw_X, raw_y, sample_weight = raw
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
-        problem = task.problem(type(self).__name__)
+        problem = task.problem(type(self).__name__, self.tol)
         solution: Solution = solve(
             objective,
             begin,
@@ -144,6 +155,7 @@ class JointEstimator(ScoringClassifier):
             stored=stored,
         )
         problem.end()
+        warn_of_constants(type(self).__name__, [solution], self._instead())
         for name, value in fitted(solution.w).items():
             setattr(self, name, value)
         self.objective_ = solution.objective

@@ -31,15 +31,17 @@ from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import (
     OnlineLoss,
 )
-from ._estimator import LinearEstimator, Progress, forget, user_level
+from ._estimator import LinearEstimator, Progress, forget
 from ._validation import (
     as_sample_weights,
     check_callback,
     check_flag,
+    check_fraction,
     check_number,
     check_option,
     check_sample_weight,
     check_verbose,
+    user_level,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -112,9 +114,7 @@ class OnlineEstimator(LinearEstimator):
         """Raise for parameters that are not acceptable."""
         check_option("solver", self.solver, list(ONLINE_METHODS))
         check_number("alpha", self.alpha, low=0.0)
-        check_number("l1_ratio", self.l1_ratio, low=0.0)
-        if self.l1_ratio > 1.0:
-            raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
+        check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
         check_number("batch_size", self.batch_size, low=1, integer=True)
         for name in ("eta0", "tau"):
             if getattr(self, name) is not None:
@@ -125,10 +125,7 @@ class OnlineEstimator(LinearEstimator):
             check_flag(name, getattr(self, name))
         check_number("max_iter", self.max_iter, low=1, integer=True)
         check_number("tol", self.tol, low=0.0)
-        fraction = self.validation_fraction
-        check_number("validation_fraction", fraction, low=0.0, low_included=False)
-        if fraction >= 1.0:
-            raise ValueError(f"validation_fraction must be < 1, got {fraction!r}.")
+        check_fraction("validation_fraction", self.validation_fraction)
         check_number("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
         check_callback(self.callback)
         check_verbose(self.verbose)

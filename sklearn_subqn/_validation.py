@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import numbers
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,16 +37,18 @@ def check_number(
     *,
     low: float,
     low_included: bool = True,
+    high: float = np.inf,
+    high_included: bool = True,
     integer: bool = False,
 ) -> None:
-    """Raise unless ``value`` is a finite number above ``low``.
+    """Raise unless ``value`` is a finite number from ``low`` to ``high``.
 
     Raises
     ------
     TypeError
         If it is no number, or no integer where one is needed.
     ValueError
-        If it is too small, infinite or NaN.
+        If it is too small or too large, infinite or NaN.
     """
     kind = numbers.Integral if integer else numbers.Real
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
@@ -56,9 +61,22 @@ def check_number(
     except OverflowError:
         # Integers may exceed every float.
         number = float(np.iinfo(np.int64).max) if integer else np.inf
-    if not (number >= low if low_included else number > low) or number == np.inf:
-        bound = f">= {low:g}" if low_included else f"> {low:g}"
-        raise ValueError(f"{name} must be finite and {bound}, got {value!r}.")
+    above = number >= low if low_included else number > low
+    below = number <= high if high_included else number < high
+    if not (above and below) or number == np.inf:
+        bounds = f"{'>=' if low_included else '>'} {low:g}"
+        if high == np.inf:
+            bounds = f"finite and {bounds}"
+        else:
+            bounds += f" and {'<=' if high_included else '<'} {high:g}"
+        raise ValueError(f"{name} must be {bounds}, got {value!r}.")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a number between 0 and 1."""
+    check_number(
+        name, value, low=0.0, low_included=False, high=1.0, high_included=False
+    )
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -105,7 +123,58 @@ def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
     """Raise ValueError unless ``value`` is one of the accepted strings."""
     if not isinstance(value, str) or value not in accepted:
         options = ", ".join(repr(option) for option in accepted)
-        raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+        raise ValueError(
+            f"{name} must be one of {options}; got {value!r}."
+            + did_you_mean(value, accepted)
+        )
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """Return a sentence that proposes the known name nearest to an unknown one."""
+    near = difflib.get_close_matches(str(name).lower(), list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def warn_of_unused(
+    estimator: Any, defaults: Mapping[str, tuple[Any, str, Collection[str]]]
+) -> None:
+    """Warn of parameters that were set, but belong to another choice than was made.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+    defaults : dict
+        For each such parameter its default, the parameter that it depends on, and the
+        values of that which use it.
+    """
+    for name, (default, depends_on, users) in defaults.items():
+        value, choice = getattr(estimator, name), getattr(estimator, depends_on)
+        chosen = isinstance(choice, str) and choice in users
+        is_default = value is None if default is None else _equal(value, default)
+        if chosen or is_default:
+            continue
+        options = " or ".join(f"{depends_on}={user!r}" for user in users)
+        got = repr(choice) if isinstance(choice, str) else type(choice).__name__
+        shown = f"{name}={value!r}" if np.ndim(value) == 0 else name
+        warnings.warn(
+            f"{shown} has no effect with {depends_on}={got}: it belongs to {options}.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a parameter, of any type, has its default."""
+    return isinstance(value, type(default) | numbers.Number) and value == default
+
+
+def user_level() -> int:
+    """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
+    level, frame = 0, inspect.currentframe()
+    ours = (__package__, "sklearn", "joblib")
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def check_records(estimator: Any, attribute: str) -> None:
@@ -139,6 +208,21 @@ def check_sparse_structure(X: Any) -> None:
             f"X is a corrupted sparse matrix of format {X.format!r}: {fault}. Build it "
             "anew from valid values and index arrays."
         )
+
+
+def plain_csr(X: Any) -> Any:
+    """Return a checked CSR matrix as compiled loops take it; others as they are.
+
+    Its arrays are contiguous, and its class is SciPy's own: others may have any shape,
+    and methods of their own.
+    """
+    if not sparse.issparse(X) or X.format != "csr":
+        return X
+    arrays = X.data, X.indices, X.indptr
+    plain = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
+    if type(X) is plain and all(array.flags.c_contiguous for array in arrays):
+        return X
+    return plain(tuple(map(np.ascontiguousarray, arrays)), shape=X.shape)
 
 
 def _fault_of_indices(name: str, indices: Any, length: int, bound: int) -> str | None:
@@ -304,10 +388,31 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
     """Return numbers to be predicted as a new array of finite float64.
 
     Numbers among objects are converted only here.
+
+    Raises
+    ------
+    TypeError
+        If they are times: their numbers depend on the unit that they are stored in.
+    ValueError
+        If they are not finite.
     """
+    check_no_times(y)
     targets = np.array(y, dtype=np.float64, order="F")
     assert_all_finite(targets, input_name="y")
     return targets
+
+
+def check_no_times(y: Any) -> None:
+    """Raise TypeError if y is of dates, times or durations, which NumPy can convert.
+
+    These depend on the unit that they happen to be stored in.
+    """
+    dtype = np.asarray(y).dtype
+    if dtype.kind in "mM":
+        raise TypeError(
+            f"y must be numbers, got values of type {dtype}. Convert times to numbers "
+            "of a unit, for example by (y - y[0]) / np.timedelta64(1, 'D')."
+        )
 
 
 def check_labels(y: Any) -> None:

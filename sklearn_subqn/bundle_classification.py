@@ -30,7 +30,12 @@ from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import settle
 from ._estimator import Floats, Progress
-from ._validation import check_number, check_option, unchanged_on_failure
+from ._validation import (
+    check_number,
+    check_option,
+    unchanged_on_failure,
+    warn_of_unused,
+)
 
 #: Losses of one score per row, for targets -1 or +1; each class against the rest.
 _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
@@ -48,6 +53,19 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
 # Weights that differ by less than this share are equal.
 _EQUAL = 1e-12
 _NEED_K = ("precision_at_k", "recall_at_k")
+
+# What to do where the optimum makes no use of the features.
+_INSTEAD = {
+    "hinge": "take class_weight='balanced' or loss='log_loss'",
+    "f_beta": (
+        "this bound of the score cannot tell the classes apart: take loss='log_loss', "
+        "and a threshold by sklearn.model_selection.TunedThresholdClassifierCV"
+    ),
+    **dict.fromkeys(
+        _NEED_K,
+        "this bound of the measure cannot rank the samples: take loss='roc_area'",
+    ),
+}
 
 
 class ClassProblems(LossProblems):
@@ -265,7 +283,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           sorted order, for one score and thresholds between the classes, so that the
           scores of classes compare within a sample, and that of the first is zero;
           "ordinal_linear" counts pairs by how far their classes are apart;
-        - "f_beta": a bound of one minus the F-beta score of the training data;
+        - "f_beta": a bound of one minus the F-beta score of the training data, for
+          classes that hardly overlap: else all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
         - or a loss of one's own, see the user guide. With an ``Ontology`` classes are
@@ -334,7 +353,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         With several problems that is the one at hand, from whose beginning the numbers
         count.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -452,8 +472,14 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         return self._fit(X, y, sample_weight)
+
+    def _instead(self) -> str:
+        known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
+        return known or "the features do not tell the classes apart by this loss"
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return those of each class against the rest, of more than two classes."""
@@ -470,6 +496,10 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         check_number("beta", self.beta, low=0.0, low_included=False)
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
+        warn_of_unused(
+            self,
+            {"beta": (1.0, "loss", ["f_beta"]), "k": (None, "loss", _NEED_K)},
+        )
 
     def _problems(
         self,

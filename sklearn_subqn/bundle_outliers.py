@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 from ._bundle import BundleEstimator, LossProblems
 from ._callbacks import FitTask, with_callbacks
 from ._core.losses import Novelty
-from ._estimator import Floats, Progress, n_threads
+from ._estimator import Floats, Progress, n_threads, warn_of_constants
 from ._validation import check_number, check_sample_weight, unchanged_on_failure
 
 # Sums of weights are off by no more than this.
@@ -108,7 +108,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -223,6 +224,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
@@ -235,6 +238,12 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
             problems.start_from(previous["coef_"], np.zeros(1), duals)
         task = FitTask(self, 1, self.max_iter, raw_X, None, sample_weight)
         (solution,) = problems.solve(float(self.alpha), task)
+        warn_of_constants(
+            type(self).__name__,
+            [solution],
+            "the samples cannot be told from the origin: do not center the features, "
+            "or take sklearn.svm.OneClassSVM with a kernel",
+        )
         for name, value in problems.attributes().items():
             setattr(self, name, value)
         self.objective_, self.dual_gap_ = solution.objective, solution.dual_gap
@@ -298,12 +307,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
                     f"{self.contamination!r}."
                 )
             return
-        check_number("contamination", self.contamination, low=0.0, low_included=False)
-        if self.contamination > 0.5:
-            raise ValueError(
-                "contamination must be 'auto' or in (0, 0.5], got "
-                f"{self.contamination!r}."
-            )
+        share = self.contamination
+        check_number("contamination", share, low=0.0, low_included=False, high=0.5)
 
 
 def _quantile(scores: Floats, weights: Floats, share: float) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,25 +24,33 @@ from ._core.losses import (
     Quantile,
     Squared,
 )
-from ._estimator import Progress, n_threads
+from ._estimator import Progress, ScoringRegressor, n_threads, warn_of_constants
 from ._validation import (
+    check_fraction,
     check_number,
     check_option,
     check_sample_weight,
     check_targets,
     unchanged_on_failure,
+    warn_of_unused,
 )
 
 _LOSSES: dict[str, Callable[[Any], Loss]] = {
     "squared_error": lambda estimator: Squared(),
     "absolute_error": lambda estimator: Absolute(),
     "quantile": lambda estimator: Quantile(float(estimator.quantile)),
-    "epsilon_insensitive": lambda estimator: EpsilonInsensitive(
-        float(estimator.epsilon)
-    ),
-    "huber": lambda estimator: Huber(float(estimator.epsilon)),
+    "epsilon_insensitive": lambda estimator: EpsilonInsensitive(_epsilon(estimator)),
+    "huber": lambda estimator: Huber(_epsilon(estimator)),
     "poisson": lambda estimator: Poisson(),
 }
+
+# Losses with an ``epsilon``, by what it is where the user does not say.
+_EPSILON = {"epsilon_insensitive": 0.1, "huber": 1.35}
+
+
+def _epsilon(estimator: Any) -> float:
+    given = estimator.epsilon
+    return float(_EPSILON[estimator.loss] if given is None else given)
 
 
 class TargetProblems(LossProblems):
@@ -69,7 +76,7 @@ class TargetProblems(LossProblems):
         return attributes
 
 
-class BMRMRegressor(RegressorMixin, BundleEstimator):
+class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
@@ -103,9 +110,11 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         B for "quadratic", symmetric and positive definite; with ``metric`` for the
         coefficients of all columns of y, feature by feature.
     quantile : float, default=0.5
-        In (0, 1).
-    epsilon : float, default=0.1
-        Half-width of the insensitive tube, or threshold of Huber's loss.
+        For "quantile", in (0, 1).
+    epsilon : float or None, default=None
+        Half-width of the tube of "epsilon_insensitive", not negative, by default 0.1;
+        or the residual from which on "huber" is linear, positive, by default 1.35. Both
+        are in units of the target.
     metric : array-like of shape (n_targets, n_targets), default=None
         M of squared errors, symmetric and positive semidefinite.
     solver : str, default="auto"
@@ -146,7 +155,8 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         With several problems that is the one at hand, from whose beginning the numbers
         count.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -204,7 +214,7 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         p: float = 1.5,
         penalty_matrix: Any = None,
         quantile: float = 0.5,
-        epsilon: float = 0.1,
+        epsilon: float | None = None,
         metric: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
@@ -267,6 +277,8 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
@@ -293,6 +305,12 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
             self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
         )
         solutions = problems.solve(float(self.alpha), task)
+        tube = " decrease epsilon, or" if self.loss == "epsilon_insensitive" else ""
+        warn_of_constants(
+            type(self).__name__,
+            solutions,
+            f"{tube} the features do not help to predict y by this loss".strip(),
+        )
         for name, value in problems.attributes().items():
             setattr(self, name, value)
         objectives = np.array([solution.objective for solution in solutions])
@@ -339,12 +357,17 @@ class BMRMRegressor(RegressorMixin, BundleEstimator):
         if not isinstance(self.loss, Loss):
             check_option("loss", self.loss, list(_LOSSES))
         if self.loss == "quantile":
-            check_number("quantile", self.quantile, low=0.0, low_included=False)
-            if self.quantile >= 1.0:
-                raise ValueError(f"quantile must be < 1, got {self.quantile!r}.")
-        if self.loss in ("epsilon_insensitive", "huber"):
+            check_fraction("quantile", self.quantile)
+        if self.loss in [*_EPSILON] and self.epsilon is not None:
             positive = self.loss == "huber"
             check_number("epsilon", self.epsilon, low=0.0, low_included=not positive)
+        warn_of_unused(
+            self,
+            {
+                "quantile": (0.5, "loss", ["quantile"]),
+                "epsilon": (None, "loss", _EPSILON),
+            },
+        )
         if self.metric is not None and self.loss != "squared_error":
             raise ValueError("metric is for loss='squared_error' only.")
 

@@ -106,7 +106,7 @@ class LogisticProblem:
         """Solve the problem from where it stands."""
         estimator = self._estimator
         label = type(estimator).__name__
-        problem = task.problem(label)
+        problem = task.problem(label, estimator.tol)
         solution = solve(
             self._objective(alpha),
             self.starts[0],
@@ -158,6 +158,18 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
     l1_ratio: float
     solver: str
 
+    @property
+    def penalty(self) -> str:
+        """Name of the penalty; read-only.
+
+        By it :class:`~sklearn.feature_selection.SelectFromModel` knows that every
+        coefficient that is not zero counts.
+        """
+        return "l1" if self.l1_ratio == 1.0 else "elasticnet"
+
+    def _instead(self) -> str:
+        return "the features do not tell the classes apart"
+
     def sparsify(self) -> BaseL1Logistic:
         """Make ``coef_`` a CSR matrix, which saves memory where most are zero.
 
@@ -192,9 +204,7 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         return LogisticProblem(self, X, y, weights, classes, n_threads)
 
     def _check_parameters(self) -> None:
-        check_number("l1_ratio", self.l1_ratio, low=0.0, low_included=False)
-        if self.l1_ratio > 1.0:
-            raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
+        check_number("l1_ratio", self.l1_ratio, low=0.0, low_included=False, high=1.0)
         self._check_common_parameters()
         check_option("solver", self.solver, list(L1_SOLVERS))
 
@@ -248,7 +258,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -364,6 +375,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         return self._fit(X, y, sample_weight)
 

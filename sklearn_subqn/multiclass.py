@@ -73,7 +73,8 @@ class MulticlassHingeClassifier(JointEstimator):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -199,6 +200,8 @@ class MulticlassHingeClassifier(JointEstimator):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         check_option("rescaling", self.rescaling, ["margin", "slack"])
         self._check_parameters(MulticlassHinge(np.zeros((1, 1))))

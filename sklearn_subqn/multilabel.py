@@ -82,7 +82,8 @@ class MultilabelHingeClassifier(JointEstimator):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -114,6 +115,10 @@ class MultilabelHingeClassifier(JointEstimator):
 
     Notes
     -----
+    Where labels are noisy, the worst one of each sample cannot be told from the others,
+    and the optimum predicts no label at any ``alpha``; fitting warns of that. Take one
+    classifier per label there, as :class:`~sklearn.multiclass.OneVsRestClassifier`.
+
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the
     two hinges bounds their loss of rankings, half of it on either side.
@@ -203,6 +208,8 @@ class MultilabelHingeClassifier(JointEstimator):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         check_flag("threshold", self.threshold)
         self._check_parameters(MultilabelHinge(np.zeros((2, 1))))
@@ -237,6 +244,15 @@ class MultilabelHingeClassifier(JointEstimator):
         weights = check_sample_weight(sample_weight, X.shape[0])
         self._fit_labels(X, _indicators(y), weights, previous, raw)
         return self
+
+    def _instead(self) -> str:
+        if not self.multilabel_:
+            return super()._instead()
+        return (
+            "the worst label of each sample, which alone counts, cannot be told from "
+            "the others: take one classifier per label, as "
+            "sklearn.multiclass.OneVsRestClassifier does"
+        )
 
     def _fit_labels(
         self,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,17 +26,19 @@ from ._core.online.losses import (
     SquaredError,
     SquaredHinge,
 )
-from ._estimator import Progress
+from ._estimator import Progress, ScoringRegressor
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
 from ._validation import (
     check_class_weight,
     check_classes,
+    check_fraction,
     check_number,
     check_option,
     check_sample_weight,
     check_targets,
     check_weights,
     unchanged_on_failure,
+    warn_of_unused,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -428,7 +429,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         return weights
 
 
-class OnlineLBFGSRegressor(RegressorMixin, OnlineEstimator):
+class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
     """Linear regression trained on mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
@@ -641,9 +642,14 @@ callback, verbose
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_REGRESSION))
         check_number("epsilon", self.epsilon, low=0.0, low_included=False)
-        check_number("quantile", self.quantile, low=0.0, low_included=False)
-        if self.quantile >= 1.0:
-            raise ValueError(f"quantile must be < 1, got {self.quantile!r}.")
+        check_fraction("quantile", self.quantile)
+        warn_of_unused(
+            self,
+            {
+                "quantile": (0.5, "loss", ["quantile"]),
+                "epsilon": (1.35, "loss", ["huber"]),
+            },
+        )
         super()._check_parameters()
 
     def _loss(self) -> RegressionLoss:

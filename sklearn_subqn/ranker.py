@@ -26,15 +26,25 @@ from ._core.losses import (
     RankingLoss,
     RecallAtK,
     ReciprocalRank,
+    checked,
+    read_only,
 )
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import BUNDLE_SOLVERS, Options, Start
-from ._estimator import Floats, LinearEstimator, Progress, n_threads, solve
+from ._estimator import (
+    Floats,
+    LinearEstimator,
+    Progress,
+    n_threads,
+    solve,
+    warn_of_constants,
+)
 from ._validation import (
     check_callback,
     check_flag,
     check_n_jobs,
+    check_no_times,
     check_number,
     check_option,
     check_sample_weight,
@@ -117,7 +127,8 @@ class BMRMRanker(LinearEstimator):
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -132,6 +143,8 @@ class BMRMRanker(LinearEstimator):
         rounding in float64.
     n_iter_ : int
         Number of iterations.
+    n_queries_ : int
+        Number of queries of the training data.
     history_ : list of one History
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
@@ -246,6 +259,8 @@ class BMRMRanker(LinearEstimator):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
@@ -257,11 +272,11 @@ class BMRMRanker(LinearEstimator):
         design = Design(X, fit_intercept=False, n_threads=n_threads(self.n_jobs))
         objective = Objective(
             design,
-            y,
-            loss,
+            read_only(y),
+            checked(loss),
             L2(design.n_coef),
             float(self.alpha),
-            _row_weights(query_weight, groups),
+            read_only(_row_weights(query_weight, groups)),
         )
         start = np.zeros(design.n_params)
         if self._same_features(previous):
@@ -272,7 +287,7 @@ class BMRMRanker(LinearEstimator):
 
         name = type(self).__name__
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, None)
-        problem = task.problem(name)
+        problem = task.problem(name, self.tol)
         solution = solve(
             objective,
             Start(start),
@@ -289,11 +304,13 @@ class BMRMRanker(LinearEstimator):
             solvers=BUNDLE_SOLVERS,
         )
         problem.end()
+        warn_of_constants(name, [solution], self._instead())
         for attribute, value in fitted(solution.w).items():
             setattr(self, attribute, value)
         self.objective_ = solution.objective
         self.dual_gap_ = solution.dual_gap
         self.n_iter_ = max(1, solution.n_iter)
+        self.n_queries_ = len(groups)
         self.history_ = [solution.history]
         task.end()
         return self
@@ -334,7 +351,10 @@ class BMRMRanker(LinearEstimator):
         sample_weight : None
             Must be None, which pipelines pass: queries count alike.
         qid, group : array-like, default=None
-            Queries, as in ``fit``.
+            Queries, as in ``fit``. Without either all rows belong to one query, which
+            is an error after a fit to several. Cross-validation passes ``qid`` on if
+            metadata routing is enabled and the estimator asks for it by
+            ``set_score_request(qid=True)``.
 
         Returns
         -------
@@ -343,7 +363,8 @@ class BMRMRanker(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If ``k``, relevances or queries are not acceptable.
+            If ``k``, relevances or queries are not acceptable, or there are none after
+            a fit to several queries.
         """
         if sample_weight is not None:
             raise ValueError("sample_weight must be None: queries count alike.")
@@ -352,6 +373,15 @@ class BMRMRanker(LinearEstimator):
         scores = self.predict(X)
         y = _checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)
+        if qid is None and group is None and getattr(self, "n_queries_", 1) > 1:
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to {self.n_queries_} queries, "
+                "and score needs the queries of its rows as well: give qid or group. "
+                "For cross-validation and searches, let scikit-learn pass them on by "
+                "sklearn.set_config(enable_metadata_routing=True) and "
+                "ranker.set_fit_request(qid=True).set_score_request(qid=True). Rows of "
+                "one query have equal qid, such as numpy.zeros(len(y))."
+            )
         groups = Groups(_codes(qid, group, len(scores)))
         measure = Ndcg(groups, k=self.k)
         gains, discounts = measure.gains(y), measure.discounts(groups.places)
@@ -395,6 +425,14 @@ class BMRMRanker(LinearEstimator):
             )
         return loss
 
+    def _instead(self) -> str:
+        """Return what to do where the optimum makes no use of the features."""
+        if isinstance(self.loss, str) and self.loss.endswith(_ASSIGNMENT):
+            return f"take loss={self.loss.removesuffix(_ASSIGNMENT)!r}"
+        if self.loss in _MEASURES:
+            return "take loss='pairwise'"
+        return "the features do not tell which rows are relevant"
+
     def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
         if callable(self.loss) or self.loss in _PAIRS:
             return _as_numbers(y)
@@ -408,6 +446,7 @@ class BMRMRanker(LinearEstimator):
 
 def _as_numbers(y: npt.NDArray[Any]) -> Floats:
     """Return relevances as float64, an array of their own."""
+    check_no_times(y)
     numbers = check_array(
         column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y"
     )

@@ -105,7 +105,7 @@ class BinaryProblems:
             )
             name = type(estimator).__name__
             label = name if self.n_outputs == 1 else f"{name}, class {positive}"
-            problem = task.problem(label)
+            problem = task.problem(label, estimator.tol)
             solution = solve(
                 objective,
                 self.starts[index],
@@ -232,7 +232,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         With several problems that is the one at hand, from whose beginning the numbers
         count.
     verbose : int, default=0
-        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+        Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
+        at each if larger.
 
     Attributes
     ----------
@@ -356,5 +357,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         -----
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
         """
         return self._fit(X, y, sample_weight)

@@ -168,7 +168,7 @@ def test_minimum_of_the_model(name, seed):
         # More cuts, a higher model.
         assert model.lower_bound >= previous - 1e-12
         previous = model.lower_bound
-    heights = [a @ model.w + b for a, b in cuts]
+    heights = [a @ model.w + b for a, b, *_ in cuts]
     value = 0.3 * omega.value(model.w) + max(heights)
     # Primal and dual values agree: both are optimal. Where the dual is exact to 16
     # digits, its gradient and with it the primal point are to half as many.

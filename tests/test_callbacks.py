@@ -71,13 +71,14 @@ def test_tasks_of_a_fit():
     recorder = Recorder()
     model = SubLBFGSLinearSVC().set_callbacks(recorder).fit(X, y)
     names = [(event, name) for event, name, _ in recorder.events]
+    names = [(event, name) for event, name in names if "gap" not in name]
     iteration = [("begin", "iteration"), ("end", "iteration")]
     assert names == [
         ("setup", "fit"),
         ("begin", "fit"),
-        ("begin", "SubLBFGSLinearSVC"),
+        ("begin", "optimization"),
         *(iteration * len(model.history_[0])),
-        ("end", "SubLBFGSLinearSVC"),
+        ("end", "optimization"),
         ("end", "fit"),
         ("teardown", "fit"),
     ]
@@ -88,10 +89,31 @@ def test_tasks_of_more_classes():
     recorder = Recorder()
     model = SubLBFGSLinearSVC().set_callbacks(recorder).fit(X, y)
     problems = [name for event, name, _ in recorder.events if event == "begin"]
-    problems = [name for name in problems if name not in ("fit", "iteration")]
-    assert problems == [f"SubLBFGSLinearSVC, class {k}" for k in range(3)]
+    problems = [name for name in problems if name.startswith("class")]
+    assert problems == [f"class {k}" for k in range(3)]
     n_iterates = sum(len(history) for history in model.history_)
     assert len(recorder.told("end", "iteration")) == n_iterates
+
+
+@pytest.mark.parametrize("tol", [0.5, 1e-3])
+def test_iterations_are_in_tasks_by_the_power_of_ten_of_their_gap(tol):
+    X, y = data()
+    recorder = Recorder()
+    model = SubLBFGSLinearSVC(1e-3, tol=tol, solver="sublbfgs").set_callbacks(recorder)
+    model.fit(X, y)
+    (history,) = model.history_
+    bounds = np.array(history.lower_bound)
+    gaps = 1.0 - bounds / np.array(history.objective)
+    most, inside = None, []
+    for event, name, _ in recorder.events:
+        if event == "begin" and name.startswith("relative gap"):
+            most = np.inf if "above" in name else float(name.rpartition(" ")[2])
+        elif (event, name) == ("begin", "iteration"):
+            inside.append(most)
+    assert len(inside) == len(gaps)
+    for number, (most, gap) in enumerate(zip(inside, gaps, strict=True)):
+        assert gap <= most, number
+    assert len(set(inside)) > 1
 
 
 def test_tasks_get_the_data_as_passed():
@@ -172,7 +194,7 @@ def test_both_kinds_of_callback_are_called():
 
 
 @pytest.mark.parametrize("event", ["begin", "end"])
-@pytest.mark.parametrize("task", ["fit", "SubLBFGSLinearSVC", "iteration"])
+@pytest.mark.parametrize("task", ["fit", "optimization", "iteration"])
 def test_a_failing_callback_leaves_the_estimator_as_it_was(event, task):
     X, y = data()
     model = SubLBFGSLinearSVC().fit(X, y)
@@ -295,6 +317,8 @@ def test_progress_bar(n_classes, capsys):
     SubLBFGSLinearSVC().set_callbacks(bar).fit(X, y)
     out = capsys.readouterr().out
     assert out.count("SubLBFGSLinearSVC - fit") >= 1
+    assert "SubLBFGSLinearSVC - SubLBFGSLinearSVC" not in out
+    assert "relative gap up to" in out
     for k in range(n_classes if n_classes > 2 else 0):
         assert f"class {k}" in out
     assert "100%" in out

@@ -491,8 +491,8 @@ def test_threads_make_no_difference_on_text(monkeypatch):
     ("name", "value", "match"),
     [
         ("alpha", 0.0, "alpha must be finite and > 0"),
-        ("l1_ratio", 0.0, "l1_ratio must be finite and > 0"),
-        ("l1_ratio", 1.5, "l1_ratio must be <= 1"),
+        ("l1_ratio", 0.0, "l1_ratio must be > 0 and <= 1"),
+        ("l1_ratio", 1.5, "l1_ratio must be > 0 and <= 1"),
         ("solver", "alm", "solver must be one of 'auto', 'cd', 'owlqn'"),
         ("tol", -1.0, "tol must be"),
     ],

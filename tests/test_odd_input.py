@@ -19,8 +19,17 @@ import pytest
 from _optimum import enclose, objective
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.metrics import r2_score
 
-from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRanker,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    OnlineLBFGSClassifier,
+    OnlineLBFGSRegressor,
+    SubLBFGSLinearSVC,
+)
 from sklearn_subqn._core.solvers import SOLVERS
 
 LOSSES = ["hinge", "squared_hinge"]
@@ -457,6 +466,35 @@ def _with_room_to_spare(X):
     return X
 
 
+def _with_strides(X):
+    """Arrays of every second entry."""
+    X = sparse.csr_array(X)
+    for name in ("data", "indices", "indptr"):
+        setattr(X, name, np.repeat(getattr(X, name), 2)[::2])
+        assert not getattr(X, name).flags.c_contiguous
+    return X
+
+
+class _Wide(sparse.csr_matrix):
+    """A matrix that says to have another shape than it was made with."""
+
+    said = None
+
+    @property
+    def shape(self):
+        return self.said or self._shape
+
+    @shape.setter
+    def shape(self, shape):
+        self._shape = shape
+
+
+def _narrower_than_said(X):
+    said = _Wide(X[:, np.flatnonzero(np.any(X != 0.0, axis=0)).max() :: -1][:, ::-1])
+    said.said = X.shape
+    return said
+
+
 def _with_false_flags(X):
     X = _with_duplicates(X, "csr")
     X.has_sorted_indices = True
@@ -474,6 +512,8 @@ def _with_false_flags(X):
         _with_explicit_zeros,
         _with_room_to_spare,
         _with_false_flags,
+        _with_strides,
+        _narrower_than_said,
         lambda X: sparse.bsr_array(X, blocksize=(4, 5)),
         lambda X: sparse.csr_array(X).T.tocsr().T,
         lambda X: pd.DataFrame.sparse.from_spmatrix(sparse.coo_array(X)),
@@ -486,6 +526,8 @@ def _with_false_flags(X):
         "explicit zeros",
         "room to spare",
         "false flags",
+        "strides",
+        "narrower than said",
         "blocks",
         "transposed",
         "pandas",
@@ -496,6 +538,18 @@ def test_unusual_but_valid_sparse_input(make):
     weights = np.arange(40.0)
     converted = make(X)
     assert_same(fit(converted, y, weights), fit(X, y, weights))
+
+
+@pytest.mark.parametrize(
+    "estimator", [BMRMClassifier(), L1LogisticOWLQN(), OnlineLBFGSClassifier()]
+)
+@pytest.mark.parametrize("make", [_with_strides, _narrower_than_said])
+def test_predictions_for_unusual_but_valid_sparse_input(make, estimator):
+    X, y = thin()
+    X = np.hstack([X, np.zeros((len(X), 2))])
+    converted = make(X)
+    estimator.fit(converted, y)
+    np.testing.assert_array_equal(estimator.predict(converted), estimator.predict(X))
 
 
 def test_checking_does_not_change_sparse_input():
@@ -1036,3 +1090,32 @@ def test_tiny_alpha(alpha, loss, separable):
     assert model.objective_ - model.dual_gap_ <= upper
     if separable:
         assert model.objective_ - model.dual_gap_ <= 0.5 * alpha * (1.0 + 1e-9)
+
+
+# --- numbers to be predicted ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[s]"])
+@pytest.mark.parametrize("make", [np.asarray, pd.Series, lambda y: y.tolist()])
+@pytest.mark.parametrize(
+    "estimator", [BMRMRegressor(), OnlineLBFGSRegressor(), BMRMRanker()], ids=repr
+)
+def test_times_are_no_numbers_to_predict(estimator, make, kind):
+    X, _ = data()
+    with pytest.raises(TypeError, match=r"must be numbers|must be a string or a"):
+        estimator.fit(X, make(np.arange(40).astype(kind)))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-20, 1e20])
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile"])
+def test_numbers_of_any_size_are_predicted(loss, scale):
+    X, _ = data()
+    y = X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=40)
+    model = BMRMRegressor(1e-4, loss=loss)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, scale * y)
+    # The penalty is nearly nothing beside the loss, or the loss beside the penalty.
+    if scale < 1.0:
+        assert r2_score(y, model.predict(X) / scale) > 0.9
+    assert model.objective_ - model.dual_gap_ <= model.objective_ < np.inf

@@ -163,3 +163,113 @@ def test_starts_where_the_penalty_is_infinite(loss):
 def test_solvers_of_l1_problems_say_so():
     for spec in L1_SOLVERS.values():
         assert spec.supports(Huber(1.0), ElasticNet(3))
+
+
+class Hinge(FirstOrderLoss):
+    """Right, and what the wrong ones below derive from."""
+
+    def value(self, scores, targets, weights):
+        return weights @ np.maximum(1.0 - targets * scores, 0.0)
+
+    def subgradient(self, scores, targets, weights):
+        return np.where(targets * scores < 1.0, -weights * targets, 0.0)
+
+
+class Writes(Hinge):
+    def subgradient(self, scores, targets, weights):
+        weights *= 0.5
+        return super().subgradient(scores, targets, weights)
+
+
+class Single(Hinge):
+    def subgradient(self, *args):
+        return super().subgradient(*args).astype(np.float32)
+
+
+class NotANumber(Hinge):
+    def subgradient(self, *args):
+        u = super().subgradient(*args)
+        u[0] = np.nan
+        return u
+
+
+class Infinite(Hinge):
+    def value(self, *args):
+        return np.inf
+
+
+class Text(Hinge):
+    def value(self, *args):
+        return "0.5"
+
+
+class PerRow(Hinge):
+    def value(self, scores, targets, weights):
+        return np.maximum(1.0 - targets * scores, 0.0)
+
+
+class Short(Hinge):
+    def subgradient(self, *args):
+        return super().subgradient(*args)[:-1]
+
+
+class Unweighted(Hinge):
+    """A frequent mistake: the subgradient of the sum, not of the mean."""
+
+    def subgradient(self, scores, targets, weights):
+        return super().subgradient(scores, targets, np.ones_like(weights))
+
+
+class NotConvex(Hinge):
+    def value(self, scores, targets, weights):
+        return weights @ np.sqrt(1.0 + np.maximum(1.0 - targets * scores, 0.0))
+
+    def subgradient(self, scores, targets, weights):
+        m = np.maximum(1.0 - targets * scores, 0.0)
+        return np.where(m > 0.0, -0.5 * weights * targets / np.sqrt(1.0 + m), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "words"),
+    [
+        (Writes(), ValueError, "writes into scores, targets or weights"),
+        (Single(), TypeError, "array of float64, got float32"),
+        (NotANumber(), ValueError, "1 of 60 are NaN or infinite"),
+        (Infinite(), ValueError, "finite number, got inf"),
+        (Text(), TypeError, "real number, got str"),
+        (PerRow(), TypeError, r"real number, got ndarray of shape \(60,\)"),
+        (Short(), ValueError, r"shape \(60,\), got shape \(59,\)"),
+        (Unweighted(), ValueError, "contradicts itself"),
+        (NotConvex(), ValueError, "contradicts itself"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("solver", ["auto", "bmrm", "proximal-bundle"])
+def test_wrong_losses_are_refused(loss, error, words, solver):
+    rng = np.random.default_rng(3)
+    X = 3.0 * rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0.0, 1, 0)
+    model = BMRMClassifier(1e-3, loss=loss, solver=solver)
+    with pytest.raises(error, match=words):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("solver", ["auto", "bmrm", "proximal-bundle"])
+def test_right_ones_are_not(solver):
+    """Also where buffers are used again, and where scores are large."""
+    rng = np.random.default_rng(3)
+    X = 1e4 * rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + 1e4 * rng.normal(size=60) > 0.0, 1, 0)
+    buffer = np.empty(60)
+
+    class Buffered(Hinge):
+        def subgradient(self, *args):
+            buffer[:] = super().subgradient(*args)
+            return buffer
+
+    mine = BMRMClassifier(1e-3, loss=Buffered(), solver=solver, max_iter=200).fit(X, y)
+    known = BMRMClassifier(1e-3, loss="hinge", tol=1e-6).fit(X, y)
+    assert (
+        mine.objective_ - mine.dual_gap_ <= known.objective_ <= 1.01 * mine.objective_
+    )

@@ -43,7 +43,7 @@ def test_ordered_pairs(kind, n, n_groups):
     elif kind == "table":
         costs = cost = rng.random((k, k))
     out, sums = np.empty(n), np.zeros((2, k + 1))
-    value = ranking.ordered_pairs(
+    value, _ = ranking.ordered_pairs(
         scores,
         sorted_rows(codes, starts, scores),
         starts,

@@ -39,17 +39,18 @@ class CutBundle:
         self.size = size
         # Zeros take no time or memory until they are written to.
         self._normals = np.zeros((size, objective.n_params))
-        self._offsets = np.empty(size)
+        # Offsets, errors and norms.
+        self._others = np.zeros((size, 3))
         self._gram = np.empty((size, size))
         self._x = np.zeros(size)
         self._n_cuts = 1
         self._oldest = 1
         self.lower_bound = objective.risk_infimum
-        self._offsets[0], self._gram[0, 0], self._x[0] = self.lower_bound, 0.0, 1.0
+        self._others[0, 0], self._gram[0, 0], self._x[0] = self.lower_bound, 0.0, 1.0
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of the oldest one where there is no room."""
-        if not self._objective.is_level(cut):
+        if not cut.is_level(self._objective.regularizer.n_penalized):
             return
         j = self._n_cuts
         if j == self.size:
@@ -67,7 +68,7 @@ class CutBundle:
         if n == 1:
             return self.lower_bound
         self._x[:n] = minimize_on_simplex(
-            self._gram[:n, :n] / self._objective.alpha, self._offsets[:n], self._x[:n]
+            self._gram[:n, :n] / self._objective.alpha, self._others[:n, 0], self._x[:n]
         )
         bound = self._objective.dual_value(self._combination())
         self.lower_bound = max(self.lower_bound, bound)
@@ -75,11 +76,11 @@ class CutBundle:
 
     def _store(self, j: int, cut: Cut) -> None:
         self._n_cuts = n = max(self._n_cuts, j + 1)
-        self._normals[j], self._offsets[j] = cut
+        self._normals[j], self._others[j] = cut.normal, cut[1:]
         self._gram[j, :n] = self._gram[:n, j] = self._normals[:n] @ cut.normal
         self._x[j] = 0.0
 
     def _combination(self) -> Cut:
         n = self._n_cuts
         x = self._x[:n]
-        return Cut(x @ self._normals[:n], float(x @ self._offsets[:n]))
+        return Cut.mixed(x, self._normals[:n], self._others[:n])

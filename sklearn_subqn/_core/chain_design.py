@@ -181,6 +181,26 @@ class ChainDesign:
         """Sum of the squares of the stored entries of X."""
         return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
 
+    @property
+    def largest(self) -> float:
+        """The largest absolute value in X, or of transitions, one."""
+        return float(np.abs(self.data).max(initial=1.0))
+
+    def row_weights(self, weights: Floats) -> Floats:
+        """Return the weight of each row of scores: those of transitions have one."""
+        tokens = np.repeat(weights, np.diff(self.starts))
+        return np.append(tokens, np.ones(self.n_labels))
+
+    def mean_squares(self, weights: Floats) -> Floats:
+        """Return weighted mean squares of the columns, of shape (q,)."""
+        X = self.X
+        tokens = np.repeat(weights, np.diff(self.starts))
+        terms = np.repeat(tokens, np.diff(X.indptr)) * X.data.astype(np.float64) ** 2
+        squares = np.ones(self.n_params)
+        of_features = np.bincount(X.indices, terms, self.n_features)
+        squares[: self.n_pairs] = np.repeat(of_features, np.diff(self.pairs.ptr))
+        return squares
+
     def zero_scores(self) -> Floats:
         """Return the scores of w = 0."""
         return np.zeros((self.n_tokens + self.n_labels, self.n_labels))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy import sparse
 
 from .design import BLOCK_BYTES, DENSE_BYTES, Design, InPlace, dense_rows, row_view
 from .kernels import gram, products
+from .lazy import cached_property
 from .losses._base import Floats, Mask, Rows
 
 # Squared norms of columns of which single precision holds all that matters.

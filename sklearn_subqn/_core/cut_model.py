@@ -50,6 +50,8 @@ class Cuts:
     n_cuts : int
     """
 
+    _ARRAYS = ("_normals", "_others", "_x", "_idle", "_born")
+
     def __init__(
         self, n_params: int, *, size: int | None = None, patience: int | None = 10
     ) -> None:
@@ -57,7 +59,8 @@ class Cuts:
         self._patience = patience
         capacity = 16 if size is None else min(size, 16)
         self._normals = np.zeros((capacity, n_params))
-        self._offsets = np.zeros(capacity)
+        # Offsets, errors and norms.
+        self._others = np.zeros((capacity, 3))
         self._x = np.zeros(capacity)
         self._idle = np.zeros(capacity, dtype=np.intp)
         self._born = np.zeros(capacity, dtype=np.intp)
@@ -73,7 +76,7 @@ class Cuts:
     @property
     def offsets(self) -> Floats:
         """The offsets b of shape (n_cuts,)."""
-        return self._offsets[: self.n_cuts]
+        return self._others[: self.n_cuts, 0]
 
     @property
     def multipliers(self) -> Floats:
@@ -94,8 +97,11 @@ class Cuts:
 
     def combination(self) -> Cut:
         """Return the combination of the cuts by their multipliers."""
-        x = self.multipliers
-        return Cut(x @ self.normals, float(x @ self.offsets))
+        return self.mixed(self.multipliers)
+
+    def mixed(self, x: Floats) -> Cut:
+        """Return the combination of the cuts by shares of shape (n_cuts,)."""
+        return Cut.mixed(x, self.normals, self._others[: self.n_cuts])
 
     def add(self, cut: Cut, image: Floats | None = None) -> None:
         """Store a cut.
@@ -116,7 +122,7 @@ class Cuts:
             self._grow()
         j = self.n_cuts
         self.n_cuts = n = j + 1
-        self._normals[j], self._offsets[j] = cut
+        self._normals[j], self._others[j] = cut.normal, cut[1:]
         if image is not None:
             self._gram[j, :n] = self._gram[:n, j] = self._normals[:n] @ image
         self._x[j] = 1.0 if n == 1 else 0.0
@@ -131,8 +137,10 @@ class Cuts:
         share = x / x.sum() if x.any() else np.array([0.0, 1.0])
         pair = self._gram[np.ix_([i, j], [i, j])]
         square = float(share @ pair @ share)
-        for array in (self._normals, self._offsets, self._gram):
-            array[i] = share[0] * array[i] + share[1] * array[j]
+        both = [i, j]
+        cut = Cut.mixed(share, self._normals[both], self._others[both])
+        self._normals[i], self._others[i] = cut.normal, cut[1:]
+        self._gram[i] = share @ self._gram[both]
         self._gram[:, i] = self._gram[i]
         self._gram[i, i] = square
         self._x[i] = x.sum()
@@ -143,14 +151,15 @@ class Cuts:
         """Move the last cut to the place of another."""
         self.n_cuts -= 1
         n = self.n_cuts
-        for array in (self._normals, self._offsets, self._x, self._idle, self._born):
+        for name in self._ARRAYS:
+            array = getattr(self, name)
             array[j] = array[n]
         self._gram[j] = self._gram[n]
         self._gram[:, j] = self._gram[:, n]
 
     def _grow(self) -> None:
         n = len(self._x)
-        for name in ("_normals", "_offsets", "_x", "_idle", "_born"):
+        for name in self._ARRAYS:
             old = getattr(self, name)
             new = np.zeros((2 * n, *old.shape[1:]), dtype=old.dtype)
             new[:n] = old
@@ -299,13 +308,12 @@ class LinearModel(CutModel):
         self.lower_bound = self._bound(x)
 
     def _bound(self, x: Floats) -> float:
-        """Return the bound of multipliers, scaled to where the conjugate is finite."""
+        """Return the bound of multipliers, the last one that of the trivial cut."""
         o, cuts = self._objective, self.cuts
-        normal, offset = x[:-1] @ cuts.normals, float(x[:-1] @ cuts.offsets)
-        scale = o.regularizer.scaling(normal / o.alpha)
-        rest = 1.0 - scale * float(x[:-1].sum())
-        cut = Cut(scale * normal, scale * offset + rest * o.risk_infimum)
-        return o.dual_value(cut)
+        mixed = cuts.mixed(x[:-1])
+        rest = max(1.0 - float(x[:-1].sum()), 0.0)
+        trivial = rest * o.risk_infimum if rest else 0.0
+        return o.dual_value(mixed._replace(offset=mixed.offset + trivial))
 
 
 def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:

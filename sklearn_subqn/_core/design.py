@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from .kernels import gram, products
+from .lazy import cached_property
 from .losses._base import Floats, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
@@ -272,6 +272,23 @@ class Design:
             parent=self,
         )
 
+    def joined(self, other: Design, order: Rows) -> Design:
+        """Return the design of rows of this one and of another, in an order.
+
+        Rows of the other one are numbered after all of these.
+        """
+        if sparse.issparse(self.X):
+            X = sparse.vstack([self.X, other.X], format="csr")[order]
+        else:
+            X = np.concatenate([self.X, other.X])[order]
+        return Design(X, fit_intercept=False, n_threads=self._n_threads)
+
+    def zeros(self) -> Design:
+        """Return the design of as many rows without entries."""
+        shape = self.X.shape
+        X = sparse.csr_array(shape) if sparse.issparse(self.X) else np.zeros(shape)
+        return Design(X, fit_intercept=False, n_threads=self._n_threads)
+
     def in_row_space(self) -> tuple[Design, Floats]:
         """Return the design of A and Q of shape (d, n), orthonormal, with X = A Qᵀ.
 
@@ -392,6 +409,44 @@ class Design:
         if self.fit_intercept:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest absolute value in X."""
+        largest = 0.0
+        for part in self._parts:
+            for _, _, block in part:
+                block = self._float64(block)
+                values = block.data if sparse.issparse(block) else block
+                largest = max(
+                    largest,
+                    float(values.max(initial=0.0)),
+                    -float(values.min(initial=0.0)),
+                )
+        return largest
+
+    def row_weights(self, weights: Floats) -> Floats:
+        """Return the weight of each row of scores."""
+        return weights
+
+    def mean_squares(self, weights: Floats) -> Floats:
+        """Return weighted mean squares of the columns, of shape (q,).
+
+        Weights sum to one; there are as many equal entries as outputs. Counts as a
+        pass.
+        """
+        self.passes += 1.0
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            squares = np.zeros(self.n_features)
+            for start, stop, block in part:
+                squares += _squared(self._float64(block)).T @ weights[start:stop]
+            return squares
+
+        squares = np.ones(self.n_params)
+        each = sum(self.each(multiply, self._parts))
+        squares[: self.n_coef] = np.repeat(each, self.n_outputs or 1)
+        return squares
 
     @cached_property
     def spectrum(self) -> tuple[Floats, Floats]:
@@ -558,6 +613,25 @@ class Design:
         if isinstance(block, _SomeRows):
             block = block.copy()
         return block.astype(np.float64) if self._promote else block
+
+
+class Identity(Design):
+    """The map w -> w: parameters are the scores.
+
+    Parameters
+    ----------
+    n_params : int
+    """
+
+    def __init__(self, n_params: int) -> None:
+        X = sparse.eye_array(n_params, format="csr")
+        super().__init__(X, fit_intercept=False)
+
+    def forward(self, w: Floats) -> Floats:
+        return w
+
+    def adjoint(self, dual: Floats) -> Floats:
+        return dual
 
 
 class InPlace:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
+from .lazy import cached_property
 from .losses._base import Floats
 
 

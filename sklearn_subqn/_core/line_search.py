@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .kernels import piecewise
-from .losses._base import Derivatives, PiecewiseQuadratic
+from .losses._base import Derivatives, PiecewiseQuadratic, rounding
 from .objective import Line, Point
 
 # A slope this small against that at the start is zero; below the second share it is
@@ -286,10 +286,26 @@ def _settle_by_cuts(point: Point) -> Point:
     if a * b > 0.0 or a == b:
         return first.point
     share = a / (a - b)
-    offset = (1.0 - share) * first.point.offset + share * other.point.offset
-    settled = first.point
-    settled.dual = (1.0 - share) * settled.dual + share * other.point.dual
-    settled.offset = offset
+    settled, end = first.point, other.point
+    heights = np.array([settled.offset, end.offset])
+    shares = np.array([1.0 - share, share])
+    duals = settled.dual, end.dual
+    settled.offset = float(shares @ heights) - rounding(2.0) * float(
+        shares @ np.abs(heights)
+    )
+    settled.dual = shares[0] * duals[0] + shares[1] * duals[1]
+    if not settled.objective.loss.ranks:
+        # A little more of the end on the other side makes up for what rounding leaves.
+        left = float(settled.dual.sum(dtype=np.longdouble))
+        slope = a if a * left < 0.0 else b
+        norms = [settled.objective.dual_norm(u) for u in (settled.dual, *duals)]
+        larger = max(norms) / (norms[0] or 1.0)
+        height = abs(settled.offset) or 1.0
+        larger = max(larger, float(np.abs(heights).max()) / height)
+        settled.unlevel = min(
+            settled.unlevel,
+            abs(left) / max(abs(slope) - abs(left), 1e-300) * (1.0 + larger),
+        )
     return settled
 
 

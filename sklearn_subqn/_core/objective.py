@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from .design import Design
+from .lazy import cached_property
 from .losses._base import (
     Curvature,
     Derivatives,
+    FirstOrderLoss,
     Floats,
     Loss,
     PiecewiseQuadratic,
     Rows,
+    rounding,
 )
 from .regularizers import L2, ElasticNet, Regularizer
 
@@ -40,21 +42,56 @@ _MANY_ROUNDINGS = 1e6
 _COPY_SHARE = 0.6
 
 
-# A free parameter's entry of a cut that should vanish is a sum of dual variables;
-# rounding leaves less than this of it, in units of their scale.
-_LEVEL_TOLERANCE = 1e-13
+# A minimizer over a free parameter leaves it this much of the slopes on either side.
+_LEVEL_TOLERANCE = 1e-15
+
+# A dual point that would have to change by more than this share of itself for its free
+# parameters to vanish proves nothing.
+_MOST_UNLEVEL = 1e-3
+
+# One that would have to change by less is as good as level.
+_NEARLY_LEVEL = 1e-12
+
+# What rounding costs matters where it is more than this share of a bound.
+_LITTLE = 1e-10
+
+# Each number is rounded by this share of itself.
+_EPS = float(np.finfo(float).eps)
 
 
 class Cut(NamedTuple):
-    """A linear lower bound of the risk: R(w) >= <normal, w> + offset for every w."""
+    """A linear lower bound of the risk: R(w) >= <a, w> + offset for every w.
+
+    The exact normal a is known up to rounding: each |a_j - normal_j| is at most
+    ``error``, and |a_j| at most ``norm``, times the root mean square of the column
+    (``Objective.column_sizes``). Where the normal is zero in free parameters, a is so
+    exactly.
+    """
 
     normal: Floats
     offset: float
+    error: float = 0.0
+    norm: float = 0.0
 
-    def is_level(self, n_penalized: int, scale: float = 1.0) -> bool:
-        """Whether the bound does not depend on the free parameters, up to rounding."""
-        tolerance = scale * _LEVEL_TOLERANCE
-        return bool(np.all(np.abs(self.normal[n_penalized:]) <= tolerance))
+    def is_level(self, n_penalized: int) -> bool:
+        """Whether the bound does not depend on the free parameters."""
+        return not self.normal[n_penalized:].any()
+
+    @classmethod
+    def mixed(cls, shares: Floats, normals: Floats, others: Floats) -> Cut:
+        """Return the combination of cuts whose shares sum to one, up to rounding.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (m,)
+        normals : ndarray of shape (m, q)
+        others : ndarray of shape (m, 3)
+            Offsets, errors and norms.
+        """
+        offset, error, norm = (float(x) for x in shares @ others)
+        share = rounding(len(shares))
+        offset -= share * float(shares @ np.abs(others[:, 0]))
+        return cls(shares @ normals, offset, error + share * norm, norm)
 
 
 class Objective:
@@ -90,6 +127,8 @@ class Objective:
         self.regularizer = regularizer
         self.alpha = alpha
         self.weights = weights
+        # Shared by all objectives of the same data, once they are known.
+        self._column_sizes: list[Floats] = []
 
     @property
     def n_params(self) -> int:
@@ -108,9 +147,13 @@ class Objective:
 
     @property
     def risk_infimum(self) -> float:
-        """The infimum of the risk over all scores, -R*(0)."""
-        zero = self.design.zero_scores()
-        return -self.loss.conjugate(zero, self.targets, self.weights)
+        """The infimum of the risk over all scores, -R*(0), or a little less."""
+        args = self.design.zero_scores(), self.targets, self.weights
+        height = self.loss.conjugate(*args)
+        if not height:
+            return 0.0
+        size = self.loss.conjugate_size(*args, height)
+        return -height - rounding(self.design.n_rows) * size
 
     def with_loss(self, loss: Loss) -> Objective:
         """Return the objective of another loss on the same data."""
@@ -164,52 +207,161 @@ class Objective:
         point.drift = drift
         return point
 
-    def cut(self, dual: Floats) -> Cut:
-        """Return the cut of a dual point, at the cost of a product with X."""
-        offset = -self.loss.conjugate(dual, self.targets, self.weights)
-        return Cut(self.design.adjoint(dual), offset)
-
     @cached_property
     def dual_scale(self) -> float:
         """About what the absolute dual variables sum to at most."""
         return self.loss.dual_scale(self.targets, self.weights) or 1.0
 
-    def is_level(self, cut: Cut) -> bool:
-        """Whether the cut does not depend on the free parameters, up to rounding."""
-        return cut.is_level(self.regularizer.n_penalized, self.dual_scale)
+    @property
+    def column_sizes(self) -> Floats:
+        """Weighted root mean squares of the columns, of shape (n_penalized,)."""
+        if not self._column_sizes:
+            squares = self.design.mean_squares(self.weights)
+            self._column_sizes.append(np.sqrt(squares[: self.regularizer.n_penalized]))
+        return self._column_sizes[0]
+
+    def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
+        """Return the root of sum_i u_i² / s_i, perhaps of some of the rows.
+
+        By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
+        of Xᵀu, in units of ``column_sizes``.
+        """
+        squares = dual * dual
+        if squares.ndim > 1:
+            squares = squares.sum(axis=1)
+        # Rows without weight have no dual, so that any divisor will do.
+        weights = self.design.row_weights(self.weights)
+        weights = weights if rows is None else weights[rows]
+        squares /= np.maximum(weights, np.finfo(float).tiny)
+        return float(np.sqrt(squares.sum()))
+
+    def unlevel(self, dual: Floats) -> float:
+        """Return the share by which u has to change for its columns to sum to zero.
+
+        So that u proves a bound where intercepts are free.
+        """
+        if not self.n_free:
+            return 0.0
+        sums = dual.sum(axis=0, dtype=np.longdouble)
+        return self.loss.unlevel(
+            dual, np.atleast_1d(sums).astype(float), self.targets, self.weights
+        )
+
+    def cut(
+        self,
+        dual: Floats,
+        normal: Floats | None = None,
+        offset: float | None = None,
+        *,
+        unlevel: float | None = None,
+        error: float = 0.0,
+    ) -> Cut:
+        """Return the cut of a dual point u, less all that it lacks of being one.
+
+        All bounds are made of such cuts. What rounding has done to u, to its product
+        with X and to its conjugate is charged by the size of what was summed. And so is
+        what u lacks of being level in free parameters: there is a level point of the
+        domain within a share of it, of no larger conjugate but for that share.
+
+        Parameters
+        ----------
+        dual : ndarray of the shape of the scores
+            u, in the domain of R* up to rounding.
+        normal : ndarray of shape (q,), optional
+            Xᵀu where it is known; default a product.
+        offset : float, optional
+            -R*(u) where the loss knows it at the scores of u only, with its rounding
+            errors; default by the conjugate.
+        unlevel : float, optional
+            That of u, where it is known.
+        error : float
+            Further errors of ``normal``, in units of ``column_sizes``.
+        """
+        args = dual, self.targets, self.weights
+        share = self.unlevel(dual) if unlevel is None else unlevel
+        is_level = share <= _MOST_UNLEVEL
+        share = (share if is_level else 0.0) + rounding(len(dual))
+        if offset is None:
+            height = self.loss.conjugate(*args)
+            offset = -height - share * self.loss.conjugate_size(*args, height)
+        else:
+            offset -= share * abs(offset)
+        if normal is None:
+            normal = self.design.adjoint(dual)
+        if self.n_free and is_level:
+            normal = normal.copy()
+            normal[self.regularizer.n_penalized :] = 0.0
+        norm = self.dual_norm(dual)
+        error += share * norm + self.loss.distance(*args)
+        return Cut(normal, offset, error, norm)
 
     def dual_value(self, cut: Cut) -> float:
-        """Return min_w alpha * Omega(w) + <normal, w> + offset, a lower bound of J.
+        """Return min_w alpha * Omega(w) + <a, w> + offset, a lower bound of J.
 
-        It is -inf unless the cut is level in the free parameters, up to rounding.
+        It is -inf unless the cut is level in the free parameters. With an L1 penalty
+        the cut is mixed with the trivial one R >= inf R as far as the conjugate asks
+        for. Rounding errors are charged: the bound is one as computed.
         """
-        if not self.is_level(cut):
+        if not cut.is_level(self.regularizer.n_penalized):
             return -np.inf
-        normal = cut.normal / -self.alpha
-        return -self.alpha * self.regularizer.conjugate(normal) + cut.offset
+        v, radius = self._conjugate_point(cut)
+        bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
+        scale = self.regularizer.scaling(np.abs(v) + radius)
+        if scale < 1.0:
+            rest = (1.0 - scale) * self.risk_infimum
+            bound = max(bound, self._less(scale * cut.offset + rest, 0.0))
+        return bound
 
     def dual_bound(
-        self, dual: Floats, normal: Floats, offset: float | None = None
+        self,
+        dual: Floats,
+        normal: Floats | None = None,
+        *,
+        unlevel: float | None = None,
+        error: float = 0.0,
     ) -> float:
-        """Return a dual value of u = ``dual`` with Xᵀu = ``normal``: no J is smaller.
+        """Return a dual value of u = ``dual``: no J is smaller.
 
         It is the better one of u itself and of u scaled down as the conjugate of the
-        regularizer asks for. ``offset`` is -R*(u) if that is known.
+        regularizer asks for. Parameters are those of ``cut``.
         """
-        scale = self.regularizer.scaling(normal / self.alpha)
-        bound = -np.inf
-        for c in {scale, 1.0}:
-            value = self.dual_value(Cut(c * normal, 0.0))
-            if value > -np.inf:
-                if offset is not None and not self.loss.tells_conjugate:
-                    # R*(c u) <= c R*(u) + (1 - c) R*(0)
-                    value += c * offset + (1.0 - c) * self.risk_infimum
-                elif c < 1.0 or offset is None:
-                    value -= self.loss.conjugate(c * dual, self.targets, self.weights)
-                else:
-                    value += offset
-            bound = max(bound, value)
+        cut = self.cut(dual, normal, unlevel=unlevel, error=error)
+        bound = self.dual_value(cut)
+        v, radius = self._conjugate_point(cut)
+        scale = self.regularizer.scaling(np.abs(v) + radius)
+        if 0.0 < scale < 1.0:
+            cut = self.cut(
+                scale * dual, scale * cut.normal, unlevel=unlevel, error=scale * error
+            )
+            bound = max(bound, self.dual_value(cut))
         return bound
+
+    def _conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
+        """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
+        normal, offset, error, _ = cut
+        v = normal[: self.regularizer.n_penalized] / -self.alpha
+        size = np.abs(v)
+        radius = 4.0 * _EPS * size
+        if error:
+            sizes = self.sizes_for(size + radius, error, offset)
+            radius += error / self.alpha * sizes
+        return v, radius
+
+    def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
+        """Return sizes of columns, of which ``factor`` times |w| is to be charged.
+
+        The largest entry of X will do, at less cost, where that is next to nothing
+        against a value.
+        """
+        largest = self.design.largest
+        if factor * largest * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+            return largest
+        return self.column_sizes
+
+    def _less(self, offset: float, conjugate: float) -> float:
+        """Return offset - alpha * conjugate, or a little less for rounding."""
+        penalty = self.alpha * conjugate
+        return offset - penalty - rounding(self.n_params) * (abs(offset) + abs(penalty))
 
 
 class Point:
@@ -243,6 +395,8 @@ class Point:
         one near it that is level in them.
     lower_bound : float
         The dual value of u: no J is smaller.
+    gradient_error : float
+        What updates have left in ``risk_gradient``, in units of the column sizes.
     """
 
     def __init__(
@@ -262,7 +416,8 @@ class Point:
             self.dual = dual
         self._origin = origin
         self._n_updates = 0
-        self._slack = 0.0
+        self.gradient_error = 0.0
+        self._slack = self._norm = 0.0
 
     @cached_property
     def value(self) -> float:
@@ -299,6 +454,12 @@ class Point:
             change = self.dual - origin.dual
             if np.count_nonzero(change) < np.count_nonzero(self.dual):
                 self._n_updates = origin._n_updates + 1
+                norms = origin.objective.dual_norm(
+                    origin.dual
+                ) + self.objective.dual_norm(change)
+                self.gradient_error = (
+                    origin.gradient_error + rounding(len(change)) * norms
+                )
                 return origin.risk_gradient + design.adjoint(change)
         return design.adjoint(self.dual)
 
@@ -313,11 +474,24 @@ class Point:
     @cached_property
     def cut(self) -> Cut:
         o = self.objective
-        if o.n_free > 1:
+        if o.n_free > 1 and self.unlevel > _NEARLY_LEVEL:
             dual = o.loss.level(self.dual, o.targets, o.weights)
             if dual is not self.dual:
                 return o.cut(dual)
-        return Cut(self.risk_gradient, self.offset)
+        known = isinstance(o.loss, FirstOrderLoss) or not o.loss.tells_conjugate
+        offset = self.offset if known else None
+        return o.cut(
+            self.dual,
+            self.risk_gradient,
+            offset,
+            unlevel=self.unlevel,
+            error=self.gradient_error,
+        )
+
+    @cached_property
+    def unlevel(self) -> float:
+        """The share by which u has to change for its columns to sum to zero."""
+        return self.objective.unlevel(self.dual)
 
     @cached_property
     def offset(self) -> float:
@@ -336,9 +510,32 @@ class Point:
         lack of that: they only have to lie near them.
         """
         o = self.objective
-        normal = gradient - o.alpha * o.regularizer.gradient(self.w)
+        penalty = o.alpha * o.regularizer.gradient(self.w)
+        normal = gradient - penalty
         slack = max(self._slack, self._slack_of(self.dual[self.kinks], self.kinks))
-        return Cut(normal, self.risk - float(normal @ self.w) - slack)
+        n = o.regularizer.n_penalized
+        share, norm = 0.0, max(self._norm, o.dual_norm(self.dual))
+        if o.n_free:
+            # A little of u itself, changed much, makes up for what is left.
+            sums, args = normal[n:], (self.dual, o.targets, o.weights)
+            share = o.loss.unlevel(args[0], sums, *args[1:])
+            if share <= _MOST_UNLEVEL:
+                normal[n:] = 0.0
+        share = min(share, 1.0) + rounding(len(self.scores))
+        # Scores are off by rounding, and so are the risk and products with w.
+        sizes = np.abs(normal)
+        sizes[:n] += norm * o.sizes_for(
+            self.w[:n], rounding(o.n_params) * norm, self.risk
+        )
+        terms = float(np.abs(self.w) @ sizes) + self.risk
+        terms += float(np.vdot(np.abs(self.dual), np.abs(self.scores)))
+        slack += rounding(o.n_params + len(self.scores)) * terms + share * terms
+        slack += _EPS * self.drift * float(np.abs(self.dual).sum())
+        # The difference of gradients is off by rounding of either. Times another w that
+        # is at most that of both penalties, of which one is rounded anyway.
+        slack += 2.0 * _EPS * float(np.abs(penalty) @ np.abs(self.w))
+        offset = self.risk - float(normal @ self.w) - slack
+        return Cut(normal, offset, share * 2.0 * norm, norm)
 
     def _slack_of(self, dual: Floats, rows: Rows) -> float:
         """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
@@ -353,15 +550,14 @@ class Point:
     @cached_property
     def lower_bound(self) -> float:
         o = self.objective
-        if o.regularizer.smooth:
+        if o.regularizer.smooth or not o.loss.tells_conjugate:
             return o.dual_value(self.cut)
-        offset = None
-        if not o.loss.tells_conjugate:
-            offset = self.offset
-        elif o.loss.analytic:
-            # The inequality of Fenchel and Young holds with equality at a gradient.
-            offset = self.risk - float(np.vdot(self.dual, self.scores))
-        return o.dual_bound(self.dual, self.risk_gradient, offset)
+        return o.dual_bound(
+            self.dual,
+            self.risk_gradient,
+            unlevel=self.unlevel,
+            error=self.gradient_error,
+        )
 
     def steepest(self, p: Floats) -> Floats:
         """Return argsup <g, p> over the subdifferential of J, of shape (q,).
@@ -379,6 +575,8 @@ class Point:
         )
         o.design.count(subset, 2.0)
         self._slack = max(self._slack, self._slack_of(chosen, rows))
+        norms = o.dual_norm(self.dual), o.dual_norm(chosen, rows)
+        self._norm = max(self._norm, float(np.hypot(*norms)))
         return self.gradient + subset.adjoint(chosen - self.dual[rows])
 
     def under(self, objective: Objective) -> Point:
@@ -601,15 +799,17 @@ class Line:
         products = point.dual * self.dscores
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
         excess = penalty + float(products.sum())
-        if abs(excess) <= 0.1 * _LEVEL_TOLERANCE * o.dual_scale:
+        if abs(excess) <= _LEVEL_TOLERANCE * float(np.abs(products).sum()):
             return
         side = products * excess > 0.0
         bent = point.curvature.diagonal() > 0.0
         for rows in (side & bent, side):
             total = float(products[rows].sum())
-            if abs(total) > abs(excess):
+            if abs(total) >= abs(excess) * (1.0 - _LEVEL_TOLERANCE):
                 dual = point.dual.copy()
-                dual[rows] *= 1.0 - excess / total
+                left = 1.0 - excess / total
+                # Of all there is on one side, nothing is left, not even its rounding.
+                dual[rows] *= left if left > _LEVEL_TOLERANCE else 0.0
                 point.dual = dual
                 return
 

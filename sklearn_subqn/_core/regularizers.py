@@ -49,6 +49,14 @@ class Regularizer(ABC):
         The entries of v for free parameters are taken to be zero.
         """
 
+    def conjugate_within(self, v: Floats, radius: Floats) -> float:
+        """Return the largest Omega* where entry i is within radius_i of v_i, or more.
+
+        Of shape (n_penalized,). The default is for norms and the like, which grow with
+        the absolute values of entries.
+        """
+        return self.conjugate(np.abs(v) + radius)
+
     def center(self, n_params: int) -> Floats:
         """Return a point w of shape (n_params,) to start from, in the domain."""
         return np.zeros(n_params)
@@ -68,6 +76,10 @@ class Regularizer(ABC):
     def contains(self, w: Floats) -> bool:
         """Whether w of shape (q,) is in the domain of Omega."""
         return True
+
+    def nearest(self, w: Floats) -> Floats:
+        """Return w of the domain, of which rounding has left the w given."""
+        return w
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         """Return the largest step from w along p within the domain of Omega."""
@@ -103,7 +115,9 @@ class L2(Regularizer):
         return gradient
 
     def conjugate(self, v: Floats) -> float:
-        return self.value(v)
+        # Where it overflows, as for tiny alpha, it bounds nothing.
+        with np.errstate(over="ignore"):
+            return self.value(v)
 
     def conjugate_gradient(self, v: Floats) -> Floats:
         return self.gradient(v)
@@ -318,6 +332,8 @@ class QuadraticForm(Regularizer):
         super().__init__(len(matrix))
         self._B = matrix
         self._factor = linalg.cho_factor(matrix)
+        values = np.linalg.eigvalsh(matrix)
+        self._least, self._condition = float(values[0]), float(values[-1] / values[0])
 
     def value(self, w: Floats) -> float:
         w = w[: self.n_penalized]
@@ -329,6 +345,13 @@ class QuadraticForm(Regularizer):
     def conjugate(self, v: Floats) -> float:
         """Return vᵀ B⁻¹ v / 2."""
         return 0.5 * float(v @ self.conjugate_gradient(v))
+
+    def conjugate_within(self, v: Floats, radius: Floats) -> float:
+        """Return that by the triangle inequality, and what solving leaves out."""
+        root = np.sqrt(max(2.0 * self.conjugate(v), 0.0))
+        root += float(np.linalg.norm(radius)) / np.sqrt(self._least)
+        left_out = 8.0 * len(v) * np.finfo(float).eps * self._condition
+        return 0.5 * float(root * root) * (1.0 + left_out)
 
     def conjugate_gradient(self, v: Floats) -> Floats:
         u = v[: self.n_penalized]
@@ -365,6 +388,9 @@ class Entropy(Regularizer):
         with np.errstate(over="ignore"):
             return float(np.exp(v[: self.n_penalized]).sum())
 
+    def conjugate_within(self, v: Floats, radius: Floats) -> float:
+        return self.conjugate(v + radius)
+
     def conjugate_gradient(self, v: Floats) -> Floats:
         return self._padded(np.exp(v[: self.n_penalized]), len(v))
 
@@ -395,6 +421,12 @@ class NormalizedEntropy(Entropy):
     def contains(self, w: Floats) -> bool:
         off = abs(float(w[: self.n_penalized].sum()) - 1.0)
         return super().contains(w) and off <= _ROUNDING_OF_SUM
+
+    def nearest(self, w: Floats) -> Floats:
+        """Return w with shares that sum to one."""
+        inside = w.copy()
+        inside[: self.n_penalized] /= w[: self.n_penalized].sum()
+        return inside
 
     def longest_step(self, w: Floats, p: Floats) -> float:
         # Steps along a direction that is mere rounding can be of any length.

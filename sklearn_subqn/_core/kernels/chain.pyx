@@ -6,9 +6,6 @@ threads share the sequences between them. Emissions have shape (T, k), transitio
 shape (k, k), minus infinity where a transition is forbidden.
 """
 
-from libc.math cimport INFINITY, log
-from libc.stdlib cimport free
-
 from .lattice cimport (
     Lattice,
     backward,
@@ -20,6 +17,7 @@ from .lattice cimport (
     set_transitions,
 )
 from .rows cimport allocate
+from .standard cimport INFINITY, free, log
 
 
 def log_partition(

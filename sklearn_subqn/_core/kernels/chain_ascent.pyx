@@ -16,10 +16,6 @@ Parameters are padded or packed as in ``chain_pairs``, followed by nothing; ``ma
 tells which of the padded ones exist, ``free`` of shape (k, k) which transitions.
 """
 
-from libc.math cimport INFINITY, fabs, log
-from libc.stdlib cimport free as release
-from libc.string cimport memcpy, memset
-
 from .lattice cimport (
     Lattice,
     backward,
@@ -32,6 +28,7 @@ from .lattice cimport (
 )
 from .pairs cimport add_padded_row, padded_scores
 from .rows cimport allocate, index, prefetch
+from .standard cimport fabs, free as release, log, memcpy, memset
 
 # A slope of the dual on a line that is this small against that of its quadratic term at
 # the end will do; after so many trials, the best one.

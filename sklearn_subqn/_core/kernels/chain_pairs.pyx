@@ -5,9 +5,6 @@ stored entries are one. See ``pairs.pxd`` for padded parameters of shape (d, str
 for packed ones, whose ``stride`` is zero; the pairs of padded ones may be empty.
 """
 
-from libc.stdlib cimport free
-from libc.string cimport memset
-
 from .pairs cimport (
     WIDTH,
     add_packed_row,
@@ -16,6 +13,7 @@ from .pairs cimport (
     padded_scores,
 )
 from .rows cimport allocate, index, real
+from .standard cimport free, memset
 
 
 def forward(

@@ -7,10 +7,8 @@ curvature in it, it vanishes if the penalty is steeper than the rest of the mode
 is left alone otherwise.
 """
 
-from libc.math cimport fabs
-from libc.stdlib cimport free as free_memory
-
 from .rows cimport allocate, index, real, row_index, sparse_product
+from .standard cimport fabs, free as free_memory
 
 
 cdef inline double _minimizer(

@@ -1,8 +1,7 @@
 """Products of the columns of a sparse matrix with each other."""
 
-from libc.stdlib cimport free
-
 from .rows cimport allocate, index, real
+from .standard cimport free
 
 
 def add_half(

@@ -9,7 +9,7 @@ On which side of a kink a row lies is no more predictable than a coin: the loops
 both sides and select, without branches.
 """
 
-from libc.math cimport fabs
+from .standard cimport fabs
 
 
 def value(

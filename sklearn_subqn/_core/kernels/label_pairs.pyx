@@ -14,10 +14,8 @@ The envelope around a center c of width s is the maximum of <b, m> - s / 2 ||b -
 with the rest 1 - sum b and that of c as one more entry of each.
 """
 
-from libc.math cimport fabs
-from libc.stdlib cimport free
-
 from .rows cimport allocate, simplex_shift, upper_envelope
+from .standard cimport fabs, free
 
 
 def value(

@@ -10,11 +10,8 @@ label can follow any other within few tokens: then what has become too small for
 number stays small beside what reaches the same label from the likeliest label.
 """
 
-from libc.math cimport INFINITY, exp, log
-from libc.stdlib cimport free
-from libc.string cimport memset
-
 from .rows cimport allocate
+from .standard cimport INFINITY, exp, free, log, memset
 
 # Exponents of factors that do not underflow together, nor do their squares. Powers of
 # the pattern of transitions are tried up to the second number.

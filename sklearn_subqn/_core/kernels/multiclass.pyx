@@ -10,10 +10,8 @@ in the unit simplex of <b, m> - s / 2 ||b - c||², attained at the projection of
 onto the simplex.
 """
 
-from libc.math cimport fabs
-from libc.stdlib cimport free
-
 from .rows cimport allocate, simplex_shift, upper_envelope
+from .standard cimport fabs, free
 
 
 def value(

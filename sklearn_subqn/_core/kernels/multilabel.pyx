@@ -16,11 +16,9 @@ b >= 0 whose sums over both kinds are equal and at most 1; with a threshold they
 be equal. It is attained at b = max(0, c + m / s - shift), with a shift for each kind.
 """
 
-from libc.math cimport fabs
-from libc.stdlib cimport free
-
 from .labels cimport coupled_shifts, kind_shift
 from .rows cimport allocate, upper_envelope
+from .standard cimport fabs, free
 
 
 def value(

@@ -15,7 +15,7 @@ def ordered_pairs(
     weights: Floats,
     sums: Floats,
     out: Floats,
-) -> float: ...
+) -> tuple[float, float]: ...
 def first_hit(
     scores: Floats,
     order: Indices,

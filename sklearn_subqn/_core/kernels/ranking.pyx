@@ -65,10 +65,12 @@ def ordered_pairs(
     Returns
     -------
     value : float
+    height : float
+        The part of it that does not depend on scores: costs of the pairs that count.
     """
     cdef Py_ssize_t n = scores.shape[0], k = sums.shape[1] - 1
-    cdef Py_ssize_t a, b, g, i, t
-    cdef double share, value = 0.0
+    cdef Py_ssize_t a, b, g, i, t, largest
+    cdef double share, height = 0.0, value = 0.0
     check(scores, order, starts, out)
     if levels.shape[0] != n or weights.shape[0] != n or sums.shape[0] != 2:
         raise ValueError(
@@ -90,16 +92,21 @@ def ordered_pairs(
             for t in range(a, b):
                 out[order[t]] = 0.0
             share = group_share(order, a, b, levels, weights, sums)
-            value += share * sweep(
+            height += share * sweep(
                 scores, order, a, b, levels, values, costs, weights, sums, 1, out
             )
             sweep(scores, order, a, b, levels, values, costs, weights, sums, -1, out)
+            largest = order[a] if b > a else 0
             for t in range(a, b):
                 i = order[t]
                 out[i] *= share * weights[i]
+                if abs(out[i]) > abs(out[largest]):
+                    largest = i
+            for t in range(a, b):
+                i = order[t]
                 # They sum to zero; differences of scores keep more digits.
-                value += out[i] * (scores[i] - scores[order[a]])
-    return value
+                value += out[i] * (scores[i] - scores[largest])
+    return height + value, height
 
 
 def first_hit(
@@ -316,12 +323,13 @@ cdef double group_share(
     cdef double pairs = 0.0, total = 0.0
     for t in range(a, b):
         i = order[t]
-        # Rows of other levels among those before.
-        pairs += weights[i] * (total - sums[0, levels[i]])
-        total += weights[i]
         sums[0, levels[i]] += weights[i]
     for t in range(a, b):
-        sums[0, levels[order[t]]] = 0.0
+        # The first row of each level stands for it; levels before make pairs with it.
+        i = levels[order[t]]
+        pairs += sums[0, i] * total
+        total += sums[0, i]
+        sums[0, i] = 0.0
     return total / pairs if pairs > 0.0 else 0.0
 
 

@@ -1,7 +1,7 @@
 """What kernels share: room to work in, products with rows, sweeps over them, maxima of
 lines of a row."""
 
-from libc.stdlib cimport free, malloc
+from .standard cimport free, malloc
 
 ctypedef fused real:
     float

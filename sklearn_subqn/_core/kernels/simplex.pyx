@@ -4,7 +4,7 @@ The Cholesky factor of the matrix on the support is kept up to date as indices e
 leave, so that a step takes about as many operations as the support has pairs.
 """
 
-from libc.math cimport fabs, sqrt
+from .standard cimport fabs, sqrt
 
 
 def minimize(

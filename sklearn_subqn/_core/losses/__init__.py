@@ -11,6 +11,7 @@ from ._logistic import Logistic, Softmax, SoftmaxCurvature, softmax
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
 from ._ontology import Ontology, path_shares
+from ._own import checked, read_only
 from ._pairwise import OrderedPairs, Preferences, RocArea
 from ._ranking import (
     ExpectedRankUtility,
@@ -60,6 +61,8 @@ __all__ = [
     "SoftmaxCurvature",
     "Squared",
     "SquaredHinge",
+    "checked",
     "path_shares",
+    "read_only",
     "softmax",
 ]

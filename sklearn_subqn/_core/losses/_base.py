@@ -31,8 +31,19 @@ TIE_TOLERANCE = 1e-10
 # Values may be below their infimum by this share of scores, for rounding.
 _BELOW = 1e-9
 
-# Sums of terms that cancel are off by at most this share of them, or nearly.
-_ROUNDING = 4.0 * float(np.finfo(float).eps)
+# Each number is rounded by this share of itself. Sums that are zero but for that share
+# of their terms are zero, of subgradients that are known by computing them only.
+_EPS, _ROUNDING_OF_SUMS = float(np.finfo(float).eps), 16.0
+
+
+def rounding(n_terms: float) -> float:
+    """Return by what share of its terms' absolute sum a computed sum is off.
+
+    Rounding errors of n terms add up to about the root of n of them (Higham and Mary
+    2019), to n at most; up to 16 terms this is the worst case.
+    """
+    return 2.0 * _EPS * (1.0 + float(np.sqrt(n_terms)))
+
 
 _NO_KINKS = np.empty(0)
 _NO_ROWS = np.empty(0, dtype=np.intp)
@@ -284,6 +295,44 @@ class Loss(ABC):
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u).
         """
 
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return about what the absolute values of the terms of R*(u) sum to.
+
+        Rounding errors of R*(u) are in proportion to that, and so is what R* gains at
+        most where entries of u shrink by some share; ``conjugate`` is R*(u). The
+        default suits sums of <u, y> and of terms of one sign.
+        """
+        size = abs(conjugate)
+        if targets.shape == dual.shape:
+            size += 2.0 * float(np.vdot(np.abs(dual), np.abs(targets)))
+        return size
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the norm of what u lacks of the point at which R* is evaluated.
+
+        By rounding; the root of sum_i d_i² / s_i of differences d.
+        """
+        return 0.0
+
+    def unlevel(
+        self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return a share of u, changed by which it makes up for column sums.
+
+        There is a point of the domain that differs from another one of these column
+        sums by no more than this share of u, and whose columns sum to zero. Of losses
+        of one score per row the entries of one sign shrink.
+        """
+        if not sums.any():
+            return 0.0
+        if dual.ndim > 1:
+            return np.inf
+        total, own = float(np.abs(dual).sum()), abs(float(dual.sum()))
+        lighter = 0.5 * (total - own)
+        return abs(float(sums[0])) / lighter if lighter > 0.0 else np.inf
+
     def overflows(self, scores: Floats, targets: Floats, weights: Floats) -> bool:
         """Whether scores are beyond those up to which ``value`` is that of the loss."""
         return False
@@ -383,7 +432,8 @@ class Loss(ABC):
         """
         if dual.ndim > 1:
             raise TypeError(f"{type(self).__name__} does not level its duals.")
-        up, down = float(dual[dual > 0.0].sum()), float(-dual[dual < 0.0].sum())
+        up = float(dual[dual > 0.0].sum(dtype=np.longdouble))
+        down = float(-dual[dual < 0.0].sum(dtype=np.longdouble))
         if up == down:
             return dual
         heavier = dual > 0.0 if up > down else dual < 0.0
@@ -460,4 +510,20 @@ class FirstOrderLoss(Loss):
                 f"The value {value:g} of {type(self).__name__} is below its infimum "
                 f"{self.infimum:g}; set infimum to a lower bound of all values."
             )
-        return float(np.vdot(dual, scores)) - value + _ROUNDING * terms
+        # The loss may have subtracted any score from the others.
+        terms += float(np.abs(dual).sum()) * float(np.abs(scores).max(initial=0.0))
+        return float(np.vdot(dual, scores)) - value + rounding(dual.size) * terms
+
+    def unlevel(
+        self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return the share of u that its column sums are, if these are rounding.
+
+        They are where only differences of scores count. Entries of other subgradients
+        do not shrink alone.
+        """
+        if self.ranks:
+            return 0.0
+        total = float(np.abs(dual).sum())
+        share = float(np.abs(sums).sum()) / (total or 1.0)
+        return share if share <= _ROUNDING_OF_SUMS * _EPS else np.inf

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arguments import check_positive
-from ._base import FirstOrderLoss, Floats
+from ._base import FirstOrderLoss, Floats, rounding
 
 _Counts = npt.NDArray[Any]
 
@@ -51,6 +51,19 @@ class ContingencyLoss(FirstOrderLoss):
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, Floats]:
+        value, _, u = self._evaluate(scores, targets, weights)
+        return value, u
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return minus the cost of the table, whatever the scores."""
+        return -self._evaluate(scores, targets, weights)[1] * (1.0 - rounding(1.0))
+
+    def _evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float, Floats]:
+        """Return value, cost of the table and subgradient."""
         weight = float(weights.max())
         if np.any((weights != weight) & (weights != 0.0)):
             raise ValueError(
@@ -83,7 +96,10 @@ class ContingencyLoss(FirstOrderLoss):
         u = np.zeros_like(scores)
         u[positive[:best]] = -weight
         u[negative[: low[best]]] = weight
-        return float(heights[best]), u
+        table = self.cost(
+            missed[best : best + 1], low[best : best + 1], n_positive, n_negative
+        )
+        return float(heights[best]), float(table[0]), u
 
 
 class FBeta(ContingencyLoss):

@@ -60,6 +60,13 @@ class HingeEnvelope(Loss):
         penalty = 0.5 * self.width * float(weights[positive] @ (shift * shift))
         return float(dual @ targets) + penalty
 
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return the size of <u, y> and of both parts of the differences."""
+        size = super().conjugate_size(dual, targets, weights, conjugate)
+        return size + self.width * float(weights @ np.square(self.center))
+
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         return self._loss.feasible(dual, targets, weights)
 

@@ -19,11 +19,10 @@ from ._base import (
     Curvature,
     Derivatives,
     Floats,
-    Loss,
     PiecewiseQuadratic,
     Rows,
 )
-from ._leveling import leveled
+from ._leveling import FlowLoss
 
 # Pairs this near to the edge of the support, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -35,7 +34,7 @@ _N_KINKS = 1 << 16
 _MATRIX_NUMBERS = 1 << 20
 
 
-class LabelPairHinge(Loss):
+class LabelPairHinge(FlowLoss):
     """Multilabel hinge with costs of pairs of labels (Yu 2009, eq. 3.55).
 
     The loss of a row is the maximum of 0 and of costs[h, j] + z_j - z_h over its
@@ -52,7 +51,6 @@ class LabelPairHinge(Loss):
     smooth = False
     has_envelope = True
     has_margin = True
-    invariant = True
 
     def __init__(self, costs: Floats) -> None:
         self.costs = np.ascontiguousarray(costs, dtype=np.float64)
@@ -142,11 +140,8 @@ class LabelPairHinge(Loss):
         """Return the smooth envelope around dual variables of shape (m,)."""
         return LabelPairEnvelope(self, center, width)
 
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return leveled(dual)
 
-
-class LabelPairEnvelope(Loss):
+class LabelPairEnvelope(FlowLoss):
     """Envelope of the hinge of pairs around dual variables.
 
     The loss of a row is the maximum of <b, m> over b >= 0 of sum at most one, with the
@@ -162,7 +157,6 @@ class LabelPairEnvelope(Loss):
     """
 
     smooth = True
-    invariant = True
 
     def __init__(self, loss: LabelPairHinge, center: Floats, width: float) -> None:
         self._loss = loss
@@ -241,9 +235,6 @@ class LabelPairEnvelope(Loss):
             )
 
         return at
-
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return leveled(dual)
 
 
 class LabelPairCurvature(Curvature):

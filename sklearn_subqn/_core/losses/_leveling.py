@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Floats, Rows
+from ._base import Floats, Loss, Rows
 
 # Rows are handled in blocks of about this many numbers.
 _BLOCK = 1 << 18
 
-# Sums of numbers whose absolute values sum to about one or less; this much is rounding.
-_LEVEL = 2e-15
+# Sums that are this share of the absolute values of their terms are rounding.
+_LEVEL = 4.0 * float(np.finfo(float).eps)
+
+# The solution of the linear system is one if it leaves this share of the sums.
+_SOLVED = 1e-3
 
 # Shares of flows below this, relative to the largest, are rounding.
 _RANK_TOLERANCE = 1e-13
@@ -24,6 +27,45 @@ _TILTED, _MAX_STEPS, _LONGEST_STEP = 1e-4, 25, 2.0
 _SEED, _TRICKLE = 0.01, 1e-50
 
 
+class FlowLoss(Loss):
+    """A loss of several scores per row, of which only differences count.
+
+    The rows of duals sum to zero, and remain in the domain if entries shrink such that
+    they still do; the conjugate of what they shrink to is not positive.
+    """
+
+    invariant = True
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the norm of the rows' sums."""
+        sums = dual.sum(axis=1)
+        positive = np.maximum(weights, np.finfo(float).tiny)
+        return float(np.sqrt(np.sum(sums * (sums / positive))))
+
+    def unlevel(
+        self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return the share of u by which flows change to make up for column sums.
+
+        It is infinite where they cannot. As in ``leveled``, a point that differs from
+        another by no more than that share of u then has columns that sum to zero.
+        """
+        if not sums.any():
+            return 0.0
+        laplacian = _laplacian_of(dual)
+        # Rows sum to zero once their negative entries are changed as rounding asks for.
+        sums = sums - _rounding_of_rows(dual)
+        x = _potentials(laplacian, sums)
+        left = np.abs(laplacian @ x - sums)
+        if np.any(left > _SOLVED * np.abs(sums).max() + _LEVEL * laplacian.diagonal()):
+            return np.inf
+        # Twice the spread, and a little for what is left of the sums.
+        return 3.0 * float(x.max() - x.min())
+
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        return leveled(dual)
+
+
 def leveled(dual: Floats) -> Floats:
     """Return a dual near by whose columns sum to zero, up to rounding.
 
@@ -35,14 +77,12 @@ def leveled(dual: Floats) -> Floats:
     x of a k x k linear system, and a common factor makes all these factors at most one.
     Nothing is left of u where x is too large.
     """
-    sums = dual.sum(axis=0)
-    if np.abs(sums).max() <= _LEVEL:
-        return dual
+    sums = dual.sum(axis=0, dtype=np.longdouble).astype(float)
     n, k = dual.shape
-    laplacian = np.zeros((k, k))
-    for rows in _row_blocks(n, k):
-        laplacian += _laplacian(*_sides(dual[rows]))
-    x = np.linalg.lstsq(laplacian, sums, rcond=_RANK_TOLERANCE)[0]
+    laplacian = _laplacian_of(dual)
+    if np.all(np.abs(sums) <= _LEVEL * laplacian.diagonal()):
+        return dual
+    x = _potentials(laplacian, sums)
     spread = float(x.max() - x.min())
     if not spread < 0.5:
         return np.zeros_like(dual)
@@ -56,6 +96,39 @@ def leveled(dual: Floats) -> Floats:
         level[rows] -= q
     level *= 1.0 - spread
     return level
+
+
+def _laplacian_of(dual: Floats) -> Floats:
+    n, k = dual.shape
+    laplacian = np.zeros((k, k))
+    for rows in _row_blocks(n, k):
+        laplacian += _laplacian(*_sides(dual[rows]))
+    return laplacian
+
+
+def _rounding_of_rows(dual: Floats) -> Floats:
+    """Return the column sums of what is to be taken from negative entries."""
+    columns = np.zeros(dual.shape[1])
+    for rows in _row_blocks(*dual.shape):
+        u = dual[rows]
+        excess = u.sum(axis=1, dtype=np.longdouble).astype(float)
+        negative = np.minimum(u, 0.0)
+        total = negative.sum(axis=1)
+        total[total == 0.0] = 1.0
+        columns += (excess / total) @ negative
+    return columns
+
+
+def _potentials(laplacian: Floats, sums: Floats) -> Floats:
+    """Return x with L x = sums, or nearly if there is none.
+
+    Flows of labels may be of very different sizes: those are scaled to be alike.
+    """
+    diagonal = laplacian.diagonal()
+    roots = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    scaled = laplacian / roots / roots[:, np.newaxis]
+    x: Floats = np.linalg.lstsq(scaled, sums / roots, rcond=_RANK_TOLERANCE)[0] / roots
+    return x
 
 
 def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from ._base import Curvature, Derivatives, DiagonalCurvature, Floats, Loss, Mask, Rows
+from ._leveling import FlowLoss
 
-# Duals that leave the domain of the conjugate by this share of a weight do so by
-# rounding, and so do sums over classes by this share.
-_ROUNDING, _ROUNDING_OF_SUMS = 1e-15, 1e-13
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+
+# Rows of duals that sum to this share of their entries do so by rounding.
+_ROUNDING_OF_SUMS = 1e-12
 
 
 class Logistic(Loss):
@@ -44,18 +46,30 @@ class Logistic(Loss):
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the negative weighted entropy of beta, finite for beta in [0, 1]."""
-        beta = dual * targets
-        # Rows without weight have no dual, so that any divisor will do.
-        beta /= -np.maximum(weights, np.finfo(float).tiny)
-        # Duals of this class may leave the interval by rounding.
-        np.clip(beta, 0.0, 1.0, out=beta)
-        entropies = _entropy(beta)
-        entropies += _entropy(1.0 - beta)
-        return float(weights @ entropies)
+        beta = self._beta(dual, targets, weights)
+        if beta.min(initial=0.0) < 0.0 or beta.max(initial=0.0) > 1.0 + 4.0 * _EPS:
+            return np.inf
+        return float(weights @ _binary_entropy(beta))
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return |R*(u)|, and how much it changes with beta where that is near one."""
+        beta = self._beta(dual, targets, weights)
+        large = beta > 0.5
+        slopes = -np.log1p(-np.minimum(beta[large], 1.0 - _EPS))
+        return abs(conjugate) + float(weights[large] @ slopes)
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
-        excess = np.abs(-dual * targets - 0.5 * weights) - 0.5 * weights
-        return np.asarray(excess <= _ROUNDING * weights)
+        wrong = -dual * targets
+        return np.asarray((wrong >= 0.0) & (wrong <= weights))
+
+    @staticmethod
+    def _beta(dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        beta = dual * targets
+        # Rows without weight have no dual, so that any divisor will do.
+        beta /= -np.maximum(weights, _TINY)
+        return beta
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -78,7 +92,7 @@ class Logistic(Loss):
         return at
 
 
-class Softmax(Loss):
+class Softmax(FlowLoss):
     """Multinomial logistic loss ln sum_k exp(z_k) - z_y (Teo et al. 2010, Table 6).
 
     Targets are the indices of the classes, as floats; scores have shape (n, k).
@@ -86,7 +100,6 @@ class Softmax(Loss):
 
     smooth = True
     analytic = True
-    invariant = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         shifted = scores - scores.max(axis=1, keepdims=True)
@@ -97,7 +110,10 @@ class Softmax(Loss):
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the gradient u = s (P - Y), with probabilities P and one-hot Y."""
         u = softmax(scores)
-        u[_own(targets)] -= 1.0
+        # Where the own class is all but certain, one less its probability is rounding.
+        own = _own(targets)
+        u[own] = 0.0
+        u[own] = -u.sum(axis=1)
         u *= weights[:, np.newaxis]
         return u
 
@@ -110,17 +126,39 @@ class Softmax(Loss):
         return 2.0 * (scores.max(axis=1) - scores[_own(targets)])
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the negative weighted entropy of u / s + Y, rows on the simplex."""
-        positive = weights > 0.0
-        q = self._probabilities(dual[positive], targets[positive], weights[positive])
-        np.maximum(q, 0.0, out=q)
-        return float(weights[positive] @ _entropy(q).sum(axis=1))
+        """Return the negative weighted entropy of u / s + Y, rows on the simplex.
+
+        The own class has what the others leave.
+        """
+        q, others = self._probabilities(dual, targets, weights)
+        if others.max(initial=0.0) > 1.0 + _EPS * 4.0 * q.shape[1]:
+            return np.inf
+        return float(weights @ (_entropy(q).sum(axis=1) + _rest_entropy(others)))
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return |R*(u)|, and how it changes where others have most of a row."""
+        _, others = self._probabilities(dual, targets, weights)
+        large = others > 0.5
+        slopes = -np.log1p(-np.minimum(others[large], 1.0 - _EPS))
+        return abs(conjugate) + float(weights[large] @ slopes)
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the norm of the rows' sums, and of negative probabilities."""
+        negative = np.minimum(dual, 0.0)
+        negative[_own(targets)] = 0.0
+        squares = np.square(negative).sum(axis=1) / np.maximum(weights, _TINY)
+        sums = super().distance(dual, targets, weights)
+        return sums + 2.0 * float(np.sqrt(squares.sum()))
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
-        shifted = dual.copy()
-        shifted[_own(targets)] += weights
-        inside = np.all(shifted >= -_ROUNDING * weights[:, np.newaxis], axis=1)
-        return inside & (np.abs(dual.sum(axis=1)) <= _ROUNDING_OF_SUMS * weights)
+        others = dual.copy()
+        own = _own(targets)
+        others[own] = 0.0
+        total = others.sum(axis=1)
+        inside = (others.min(axis=1) >= 0.0) & (total <= weights)
+        return inside & (np.abs(total + dual[own]) <= _ROUNDING_OF_SUMS * total)
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to those with too little.
@@ -162,10 +200,14 @@ class Softmax(Loss):
         return at
 
     @staticmethod
-    def _probabilities(dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        q = dual / weights[:, np.newaxis]
-        q[_own(targets)] += 1.0
-        return q
+    def _probabilities(
+        dual: Floats, targets: Floats, weights: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return those of the other classes, zero for the own one, and their sums."""
+        q = dual / np.maximum(weights, _TINY)[:, np.newaxis]
+        q[_own(targets)] = 0.0
+        np.maximum(q, 0.0, out=q)
+        return q, q.sum(axis=1)
 
 
 class SoftmaxCurvature(Curvature):
@@ -225,10 +267,23 @@ def _sigmoid(t: Floats) -> Floats:
     return p
 
 
+def _binary_entropy(p: Floats) -> Floats:
+    """Return p ln(p) + (1 - p) ln(1 - p), accurate where p is small."""
+    entropy = _entropy(p)
+    entropy += _rest_entropy(p)
+    return entropy
+
+
+def _rest_entropy(p: Floats) -> Floats:
+    """Return (1 - p) ln(1 - p), zero from one on."""
+    p = np.minimum(p, 1.0)
+    return np.asarray((1.0 - p) * np.log1p(-np.minimum(p, 1.0 - 0.5 * _EPS)))
+
+
 def _entropy(p: Floats) -> Floats:
     """Return p ln(p), zero at zero."""
     # The smallest number keeps the product exact, and is faster than a mask.
-    entropy = np.maximum(p, np.finfo(float).tiny)
+    entropy = np.maximum(p, _TINY)
     np.log(entropy, out=entropy)
     entropy *= p
     return entropy

@@ -17,12 +17,11 @@ from ._base import (
     Curvature,
     Derivatives,
     Floats,
-    Loss,
     PiecewiseQuadratic,
     Rows,
     Simplices,
 )
-from ._leveling import leveled, tilted
+from ._leveling import FlowLoss, leveled, tilted
 
 # Labels this near to the edge of the support, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -34,7 +33,7 @@ _N_KINKS = 1 << 16
 _NEVER = -1e100
 
 
-class MulticlassHinge(Loss):
+class MulticlassHinge(FlowLoss):
     """Multiclass hinge with label costs (Yu 2009, eq. 3.40).
 
     With ``rescaling="margin"`` (Taskar et al. 2004) the loss of a row is the maximum
@@ -53,7 +52,6 @@ class MulticlassHinge(Loss):
     smooth = False
     has_envelope = True
     has_margin = True
-    invariant = True
 
     def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
         k = len(costs)
@@ -173,9 +171,6 @@ class MulticlassHinge(Loss):
         """Return the smooth envelope around dual variables of shape (n, k)."""
         return MulticlassEnvelope(self, center, width)
 
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return leveled(dual)
-
     def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         if not self._has_unit_rates:
             return leveled(dual)
@@ -184,7 +179,7 @@ class MulticlassHinge(Loss):
         return leveled(tilted(dual, weights, neutral))
 
 
-class MulticlassEnvelope(Loss):
+class MulticlassEnvelope(FlowLoss):
     """Envelope of the multiclass hinge around dual variables.
 
     The loss of a row is the maximum of <b, m> over b in the unit simplex. The envelope
@@ -203,7 +198,6 @@ class MulticlassEnvelope(Loss):
     """
 
     smooth = True
-    invariant = True
 
     def __init__(self, loss: MulticlassHinge, center: Floats, width: float) -> None:
         self._loss = loss
@@ -287,9 +281,6 @@ class MulticlassEnvelope(Loss):
             )
 
         return at
-
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return leveled(dual)
 
 
 class SimplexCurvature(Curvature):

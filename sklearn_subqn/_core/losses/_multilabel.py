@@ -18,11 +18,10 @@ from ._base import (
     Derivatives,
     Floats,
     LabelSets,
-    Loss,
     PiecewiseQuadratic,
     Rows,
 )
-from ._leveling import leveled, tilted
+from ._leveling import FlowLoss, leveled, tilted
 
 # Labels this near to the edge of the support, in units of dual variables, lie on it.
 _EDGE = 1e-9
@@ -31,7 +30,7 @@ _EDGE = 1e-9
 _N_KINKS = 1 << 16
 
 
-class MultilabelHinge(Loss):
+class MultilabelHinge(FlowLoss):
     """Multilabel hinge with costs of labels (Yu 2009, eq. 3.54 and 3.55).
 
     Without a threshold the loss of a row is the maximum of 0 and of
@@ -55,7 +54,6 @@ class MultilabelHinge(Loss):
     smooth = False
     has_envelope = True
     has_margin = True
-    invariant = True
 
     def __init__(self, costs: Floats) -> None:
         self.costs = np.ascontiguousarray(costs, dtype=np.float64)
@@ -143,9 +141,6 @@ class MultilabelHinge(Loss):
         """Return the smooth envelope around dual variables of shape (n, l)."""
         return MultilabelEnvelope(self, center, width)
 
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return leveled(dual)
-
     def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         neutral = self.neutral_variables(targets)
         neutral[targets > 0] *= -1.0
@@ -162,7 +157,7 @@ class MultilabelHinge(Loss):
         return np.add(*np.split(leveled(both), 2))
 
 
-class MultilabelEnvelope(Loss):
+class MultilabelEnvelope(FlowLoss):
     """Envelope of the multilabel hinge around dual variables.
 
     The loss of a row is the maximum of <b, m> over b = (p, q), with m_j = costs[0, j] +
@@ -178,7 +173,6 @@ class MultilabelEnvelope(Loss):
     """
 
     smooth = True
-    invariant = True
 
     def __init__(self, loss: MultilabelHinge, center: Floats, width: float) -> None:
         self._loss = loss
@@ -246,9 +240,6 @@ class MultilabelEnvelope(Loss):
             )
 
         return at
-
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return leveled(dual)
 
 
 class GroupCurvature(Curvature):

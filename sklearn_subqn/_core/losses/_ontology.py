@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arguments import checked_costs
-from ._base import FirstOrderLoss, Floats, PiecewiseQuadratic, Rows
+from ._base import TIE_TOLERANCE, FirstOrderLoss, Floats, PiecewiseQuadratic, Rows
 from ._multiclass import MulticlassHinge
 
 
@@ -66,6 +66,16 @@ class Ontology(FirstOrderLoss):
         labels = self.label_scores(scores)
         u = self._hinge.subgradient(labels, targets, weights) @ self.features
         return np.ascontiguousarray(u)
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
+    ) -> float:
+        """Return <u, z> - R(z), and how far rows near a kink may be from it."""
+        labels = self.label_scores(scores)
+        rows = self._hinge.kink_rows(labels, targets)
+        sizes = np.abs(labels[rows]).max(axis=1, initial=1.0)
+        near = 2.0 * TIE_TOLERANCE * float(weights[rows] @ sizes)
+        return super().conjugate_at(dual, scores, targets, weights) + near
 
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
         return self._hinge.kink_rows(self.label_scores(scores), targets)

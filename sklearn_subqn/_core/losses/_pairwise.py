@@ -18,6 +18,7 @@ from ._base import (
     Floats,
     PiecewiseQuadratic,
     Rows,
+    rounding,
 )
 from ._groups import Groups
 
@@ -88,6 +89,23 @@ class OrderedPairs(FirstOrderLoss):
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, Floats]:
+        value, _, u = self._evaluate(scores, targets, weights)
+        return value, u
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return minus the costs of the pairs that count, whatever their scores."""
+        height = self._evaluate(scores, targets, weights)[1]
+        return -height * (1.0 - rounding(len(scores)))
+
+    def _evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float, Floats]:
+        """Return value, height and subgradient.
+
+        The height is the value less what scores have to do with it.
+        """
         # Targets are the same ones in all calls of a fit.
         plan = self._plan
         if plan[0] is not targets:
@@ -96,10 +114,10 @@ class OrderedPairs(FirstOrderLoss):
         u = np.empty_like(scores)
         sums = np.zeros((2, n_levels + 1))
         order = groups.sort(scores)
-        value = kernel.ordered_pairs(
+        value, height = kernel.ordered_pairs(
             scores, order, groups.starts, levels, values, costs, weights, sums, u
         )
-        return value, u
+        return value, height, u
 
 
 class RocArea(OrderedPairs):
@@ -160,6 +178,14 @@ class Preferences(FirstOrderLoss):
         u: Floats = np.bincount(self._worse, active, n).astype(np.float64, copy=False)
         u -= np.bincount(self._better, active, n)
         return u
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return minus the costs of the pairs that count, whatever their scores."""
+        active = 1.0 - self._differences(scores) > TIE_TOLERANCE
+        height = float(self._weights(weights)[active].sum())
+        return -height * (1.0 - rounding(len(active)))
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats

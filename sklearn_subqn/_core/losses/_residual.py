@@ -255,6 +255,13 @@ class ResidualEnvelope(Loss):
         penalty = 0.5 * self.width * float(weights[positive] @ (shift * shift))
         return self._loss.conjugate(dual, targets, weights) + penalty
 
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return the size of <u, y> and of both parts of the differences."""
+        size = super().conjugate_size(dual, targets, weights, conjugate)
+        return size + self.width * float(weights @ np.square(self.center))
+
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         return self._loss.feasible(dual, targets, weights)
 
@@ -276,14 +283,13 @@ class ResidualEnvelope(Loss):
     ) -> Derivatives:
         t = (targets - scores) / self.width + self.center
         dt = dscores / -self.width
-        slopes = weights * dt
+        slopes = -(weights * dscores)
 
         def at(step: float) -> tuple[float, float]:
             now = t + step * dt
             slope = float(slopes @ self._dual_variables(now))
             bent = self._bends(now, 0.0)
-            curvature = float(slopes[bent] @ dt[bent])
-            return self.width * slope, self.width * curvature
+            return slope, float(slopes[bent] @ dt[bent])
 
         return at
 

@@ -25,8 +25,11 @@ from ._residual import ResidualLoss
 # of counts beyond its exponential, are refused.
 _STEEPEST = 50.0
 
-# Means of counts below zero by this share of the targets are so by rounding.
+# Numbers that differ by less than this share of the largest are the same.
 _ROUNDING = 1e-14
+
+# Means of counts below zero by this share of the targets are so by rounding.
+_NEGATIVE = 4.0 * float(np.finfo(float).eps)
 
 # Residuals this near to Huber's threshold, relative to it, lie on it.
 _EDGE = 1e-9
@@ -175,8 +178,20 @@ class Poisson(Loss):
         return _entropy_conjugate(np.maximum(p, 0.0), weights[positive])
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
-        least = -weights * (targets + _ROUNDING * (1.0 + targets))
-        return np.asarray(dual >= least)
+        return np.asarray(dual >= -weights * targets * (1.0 + _NEGATIVE))
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        positive = weights > 0.0
+        s, y = weights[positive], targets[positive]
+        p = np.maximum(dual[positive] / s + y, 0.0)
+        # Also at u = 0, towards which dual variables shrink.
+        return _entropy_size(p, s) + _entropy_size(y, s)
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the norm of what rounding of u / s + y leaves out."""
+        return _NEGATIVE * float(np.sqrt(weights @ np.square(targets)))
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale all means alike, to the mean of the targets."""
@@ -234,6 +249,13 @@ class Exponential(Loss):
         b = -(dual * targets)[positive] / weights[positive]
         return _entropy_conjugate(b, weights[positive])
 
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        positive = weights > 0.0
+        s = weights[positive]
+        return _entropy_size(-(dual * targets)[positive] / s, s)
+
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         return np.asarray(dual * targets <= 0.0)
 
@@ -270,7 +292,10 @@ class MultivariateSquared(Loss):
 
     def __init__(self, metric: Floats) -> None:
         self._M = metric
-        self._inverse = np.linalg.pinv(metric, hermitian=True)
+        values, vectors = np.linalg.eigh(metric)
+        used = values > _ROUNDING * values.max(initial=0.0)
+        # M⁺ is the sum of v vᵀ / lambda over these.
+        self._values, self._vectors = values[used], vectors[:, used]
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         r = scores - targets
@@ -286,11 +311,45 @@ class MultivariateSquared(Loss):
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return <u, y> + sum_i u_iᵀ M⁺ u_i / (2 s_i), for u in the range of M."""
-        positive = weights > 0.0
-        u = dual[positive]
-        squares = np.einsum("ik,ik->i", u @ self._inverse, u)
-        half = 0.5 * float(np.sum(squares / weights[positive]))
+        half = 0.5 * float(self._squares(dual, weights) @ (1.0 / self._values))
         return float(np.vdot(dual, targets)) + half
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return that of all terms; small eigenvalues are uncertain by large ones."""
+        uncertain = self._values.max(initial=0.0) / np.square(self._values)
+        size = float(np.vdot(np.abs(dual), np.abs(targets)))
+        return size + float(self._squares(dual, weights) @ uncertain)
+
+    def _squares(self, dual: Floats, weights: Floats) -> Floats:
+        """Return the sum over rows of the squares of (u / root of s) in M's axes."""
+        parts = dual @ self._vectors
+        parts *= parts
+        squares: Floats = (1.0 / np.maximum(weights, np.finfo(float).tiny)) @ parts
+        return squares
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the norm of what is beyond the range of M."""
+        rest = dual - (dual @ self._vectors) @ self._vectors.T
+        squares = np.square(rest).sum(axis=1) / np.maximum(
+            weights, np.finfo(float).tiny
+        )
+        return float(np.sqrt(squares.sum()))
+
+    def unlevel(
+        self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return what shifting all residuals alike takes, as a share of u and R*."""
+        if not sums.any():
+            return 0.0
+        squares = np.square(dual).sum(axis=1) / np.maximum(
+            weights, np.finfo(float).tiny
+        )
+        share = float(np.linalg.norm(sums)) / float(np.sqrt(squares.sum()))
+        height = float(np.abs(sums) @ np.abs(weights @ targets))
+        size = float(np.vdot(np.abs(dual), np.abs(targets)))
+        return max(share, height / size if size else share)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
         spread = _centered(targets, weights) @ self._M
@@ -363,6 +422,12 @@ def _entropy_conjugate(p: Floats, weights: Floats) -> float:
     """Return sum_i s_i (p_i ln p_i - p_i)."""
     logs = np.log(np.maximum(p, np.finfo(float).tiny))
     return float(weights @ (p * logs - p))
+
+
+def _entropy_size(p: Floats, weights: Floats) -> float:
+    """Return sum_i s_i (|p_i ln p_i| + p_i)."""
+    logs = np.log(np.maximum(p, np.finfo(float).tiny))
+    return float(weights @ (p * np.abs(logs) + p))
 
 
 def _centered(targets: Floats, weights: Floats) -> Floats:

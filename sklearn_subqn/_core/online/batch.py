@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..lazy import cached_property
 from ..losses._base import Curvature, Floats, Rows
 from .losses import OnlineLoss
 

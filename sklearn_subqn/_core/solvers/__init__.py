@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..line_search import exact, settle
 from ..losses._base import Loss
 from ..objective import Objective
+from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
 from ..regularizers import L2, ElasticNet, Regularizer
 from .aggregated import aggregated_bmrm
@@ -26,6 +27,7 @@ from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
 from .fista import fista
 from .from_afar import from_afar, is_linear
 from .larger_alphas import sparse_start
+from .n_slack import n_slack
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .proximal_bundle import proximal_bundle, trust_region_bundle
@@ -40,6 +42,7 @@ __all__ = [
     "CHAIN_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
+    "STRUCTURED_SOLVERS",
     "History",
     "Iterate",
     "Options",
@@ -59,6 +62,7 @@ __all__ = [
     "chain_lbfgs",
     "fista",
     "ls_bmrm",
+    "n_slack",
     "newton",
     "owlqn",
     "owlqn_star",
@@ -280,6 +284,18 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "trust-region-bundle": SolverSpec(
         _trust_region_bundle, first_order=True, steep=False
     ),
+}
+
+
+def _n_slack(objective: Objective, start: Start, options: Options) -> Solver:
+    assert isinstance(objective, OracleObjective), "a risk by an oracle"
+    return n_slack(objective, start, size=options.bundle_size, tol=options.tol)
+
+
+#: Solvers of risks of which only an oracle is known.
+STRUCTURED_SOLVERS: dict[str, SolverSpec] = {
+    "n-slack": SolverSpec(_n_slack, proves=True, l2_only=False, first_order=True),
+    **BUNDLE_SOLVERS,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..line_search import settle
 from ..losses._base import Floats
 from ..objective import Cut, Objective
@@ -27,19 +29,20 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
     alpha = objective.alpha
     point = settle(objective.at(w))
     yield Iterate(point, phase="bmrm-aggregated", dual=point.dual)
-    normal, offset = point.cut
+    cut = point.cut
     while True:
-        w = normal / -alpha
+        w = cut.normal / -alpha
         w[n:] = point.w[n:]
         point = settle(objective.at(w))
-        bound = objective.dual_value(Cut(normal, offset))
+        bound = objective.dual_value(cut)
         yield Iterate(point, None, bound, "bmrm-aggregated", point.dual)
-        change = point.cut.normal[:n] - normal[:n]
+        change = point.cut.normal[:n] - cut.normal[:n]
         square = float(change @ change)
         if not square > 0.0:
             return "no_progress"
         # The step (14), with w = -normal / alpha.
-        slope = float(w[:n] @ change) + point.cut.offset - offset
+        slope = float(w[:n] @ change) + point.cut.offset - cut.offset
         eta = min(max(alpha * slope / square, 0.0), 1.0)
-        normal = (1.0 - eta) * normal + eta * point.cut.normal
-        offset = (1.0 - eta) * offset + eta * point.cut.offset
+        normals = np.array([cut.normal, point.cut.normal])
+        others = np.array([cut[1:], point.cut[1:]])
+        cut = Cut.mixed(np.array([1.0 - eta, eta]), normals, others)

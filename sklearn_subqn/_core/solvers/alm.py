@@ -14,7 +14,7 @@ import numpy as np
 from ..line_search import minimize_smooth, scaled, settle
 from ..losses._base import Floats
 from ..newton import is_short, is_wide, newton_direction
-from ..objective import Cut, Line, Objective, Point
+from ..objective import Line, Objective, Point
 from .run import Iterate, Solver
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
@@ -98,13 +98,13 @@ def alm(
             if settling:
                 point = level
             dual = level.dual
-            cut = Cut(level.risk_gradient, -loss.conjugate(dual, targets, weights))
-            lower = objective.dual_value(cut)
+            proof = objective.cut(dual, level.risk_gradient, error=level.gradient_error)
+            lower = objective.dual_value(proof)
             primal = level.under(objective)
             if wide:
                 primal = scaled(primal)
             best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, lower, "alm", dual)
+            yield Iterate(primal, None, lower, "alm", dual, proof=proof)
             g = level.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             share = _STUCK_SHARE**n_stuck * inner_share

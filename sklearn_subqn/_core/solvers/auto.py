@@ -226,7 +226,7 @@ def _with_shorter_dual(
     start = start._replace(scores=point.scores, drift=point.drift)
     if point.risk > _LITTLE_LOSS * point.value:
         return start, 1.0
-    normal, offset = objective.cut(dual)
+    normal, offset, *_ = objective.cut(dual)
     square = objective.regularizer.conjugate(normal / -objective.alpha)
     # The bound of a multiple c is offset * c - alpha * square * c².
     c = offset / max(2.0 * objective.alpha * square, 1e-300)

@@ -8,14 +8,12 @@ are those of w -> min_b R(Xw + b), and the model is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
-from ..cut_model import cut_model
+from ..cut_model import CutModel, cut_model
 from ..line_search import minimizer, settle
 from ..losses._base import Floats
-from ..objective import Cut, Line, Objective, Point
+from ..objective import Line, Objective, Point
 from .run import Iterate, Solver
 
 # A cut is taken this far from the best point towards the minimizer of the model. The
@@ -80,7 +78,7 @@ def ls_bmrm(
     *,
     size: int | None = None,
     patience: int | None = 10,
-    cuts: Iterable[Cut] = (),
+    model: CutModel | None = None,
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
 
@@ -93,19 +91,17 @@ def ls_bmrm(
     ----------
     objective, w, size, patience
         As in ``bmrm``.
-    cuts : iterable of Cut
-        Lower bounds of the risk that are known already.
+    model : CutModel, optional
+        A model with cuts of the risk to go on with; default a new one.
 
     Returns
     -------
     status : str
         "no_progress": the model no longer rises; what is left of the gap is rounding.
     """
-    model = cut_model(objective, size=size, patience=patience)
+    model = model or cut_model(objective, size=size, patience=patience)
     best = settle(objective.at(w))
     yield Iterate(best, phase="ls-bmrm", dual=best.dual)
-    for cut in cuts:
-        model.add(cut)
     model.add(best.cut)
     n_stuck, highest = 0, 2.0 * abs(best.value)
     while n_stuck < _MAX_STUCK:

@@ -19,8 +19,9 @@ import numpy as np
 from ..certificate import CutBundle
 from ..chain_design import ChainDesign
 from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit
+from ..cut_model import cut_model
 from ..line_search import minimizer, wolfe
-from ..losses._base import Chains, Floats
+from ..losses._base import Chains
 from ..objective import Cut, Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .bfgs import bfgs
@@ -97,11 +98,11 @@ def chain_ascent(
     w = center = last = best.w
     if w.any():
         sweeps.begin(best.scores)
-        v, cost = _dual(o, sweeps)
-        lower = _bound(v, cost, best)
+        cut = _cut(sweeps, best)
+        lower = o.dual_value(cut)
         if lower > bound:
             bound = lower
-            sweeps.recenter((proximity * center - v) / strength)
+            sweeps.recenter((proximity * center - cut.normal) / strength)
         else:
             sweeps.reset()
             center = last = np.zeros_like(w)
@@ -111,14 +112,13 @@ def chain_ascent(
     while True:
         for _ in range(_EPOCHS):
             sweeps.run(random.permutation(order))
-        v, cost = _dual(o, sweeps)
-        w = (proximity * center - v) / strength
-        point = o.at(w)
-        bound = max(bound, _bound(v, cost, point))
-        best = _improved(best, point)
+        cut = _cut(sweeps, best)
+        w = (proximity * center - cut.normal) / strength
+        bound = max(bound, o.dual_value(cut))
+        best = _improved(best, o.at(w))
         center, last = w + momentum.next() * (w - last), w
-        sweeps.recenter((proximity * center - v) / strength)
-        yield Iterate(best, Cut(v, -cost), bound, "dual ascent")
+        sweeps.recenter((proximity * center - cut.normal) / strength)
+        yield Iterate(best, cut, bound, "dual ascent")
         gaps.append(best.value - bound)
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             return "faded"
@@ -131,17 +131,12 @@ def _curvature(objective: Objective) -> float:
     return design.squared_norm / design.n_rows / n
 
 
-def _dual(objective: Objective, sweeps: ChainSweeps) -> tuple[Floats, float]:
-    """Return v = Xᵀu for the dual u of the marginals, and what it costs."""
-    dual, costs = sweeps.dual()
-    return objective.design.adjoint(dual), float(objective.weights @ costs)
-
-
-def _bound(v: Floats, cost: float, point: Point) -> float:
-    """Return what a dual proves, less what rounding at the scores of a point makes."""
+def _cut(sweeps: ChainSweeps, point: Point) -> Cut:
+    """Return what the dual says, less what rounding at the scores of a point makes."""
     o = point.objective
-    value = -o.alpha * o.regularizer.conjugate(v / -o.alpha) - cost
-    return value - 4.0 * o.loss.rounding(point.scores, o.weights)
+    dual, costs = sweeps.dual()
+    charge = 4.0 * o.loss.rounding(point.scores, o.weights)
+    return o.cut(dual, offset=-float(o.weights @ costs) - charge)
 
 
 def _chains(objective: Objective) -> Chains:
@@ -191,7 +186,10 @@ def chain_auto(objective: Objective, start: Start, memory: int) -> Solver:
             if iterate.cut is not None:
                 cuts.append(iterate.cut)
     if not o.loss.smooth:
-        return (yield from ls_bmrm(o, w, cuts=cuts))
+        model = cut_model(o)
+        for cut in cuts:
+            model.add(cut)
+        return (yield from ls_bmrm(o, w, model=model))
     return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), cuts))
 
 

@@ -18,6 +18,7 @@ from collections import deque
 import numpy as np
 
 from ..line_search import minimizer, scaled, settle
+from ..losses._base import rounding
 from ..objective import Objective, Point
 from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
@@ -78,15 +79,18 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     best, last, bound = point, point.w, -np.inf
     scores = None if start.dual is None else point.scores
     gaps = deque([np.inf], maxlen=patience)
+    passes = objective.passes
     while True:
         sweeps.run(scores)
         point = settle(objective.at(sweeps.w))
         scores = point.scores
         dual = sweeps.dual
         if not objective.n_free:
-            penalty = objective.regularizer.conjugate(sweeps.conjugate_point)
-            risk = -objective.loss.conjugate(dual, objective.targets, weights)
-            lower = risk - objective.alpha * penalty
+            normal = -objective.alpha * sweeps.conjugate_point
+            # Each visit of a row has rounded what its columns had.
+            n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
+            error = rounding(16.0 * n_visits) / share * objective.dual_norm(dual)
+            lower = objective.dual_value(objective.cut(dual, normal, error=error))
         else:
             dual = objective.loss.level_near_optimum(dual, objective.targets, weights)
             lower = objective.dual_value(objective.cut(dual))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 import numpy as np
 
 from ..line_search import settle
-from ..losses._base import Floats
+from ..losses._base import Floats, rounding
 from ..objective import Objective
 from .run import Iterate, Solver, Start
 
@@ -63,7 +63,8 @@ def from_afar(
         if point.value < best:
             w, best = point.w, point.value
         relaxed = point.under(objective)
-        yield Iterate(relaxed, None, bound - excess, "relaxed", preparing=True)
+        lower = bound - excess - rounding(1.0) * (abs(bound) + excess)
+        yield Iterate(relaxed, None, lower, "relaxed", preparing=True)
         aim = max(excess, 0.5 * tol * abs(best))
         if best - bound <= aim or n_iter >= _MAX_ITER:
             break

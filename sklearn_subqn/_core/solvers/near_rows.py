@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..line_search import settle
-from ..losses._base import Floats, Mask
-from ..objective import Cut, Objective, Point
+from ..losses._base import Floats, Mask, rounding
+from ..objective import Objective, Point
 from .alm import alm, newton_step
 from .run import Iterate, Solver
 
@@ -130,12 +130,12 @@ class _FewRows:
 
     def __init__(self, objective: Objective, point: Point, near: Mask) -> None:
         o = objective
-        self._whole = o.design
+        self._all, self._whole = o, o.design
         self._rows = np.flatnonzero(near)
         self.far = o.loss.subgradient(point.scores, o.targets, o.weights)
         self.far[near] = 0.0
         self._sides = []
-        features, targets, weights = [], [], []
+        features, targets, weights, sizes = [], [], [], []
         for rows in (np.flatnonzero(self.far < 0.0), np.flatnonzero(self.far > 0.0)):
             if rows.size:
                 shares = np.zeros_like(self.far)
@@ -145,8 +145,10 @@ class _FewRows:
                 self._sides.append((rows, float(self.far[rows].sum())))
                 features.append(o.design.adjoint(shares)[: o.design.n_features])
                 targets.append(float(shares @ o.targets))
+                sizes.append(float(shares @ np.abs(o.targets)))
                 weights.append(total)
         means = np.reshape(features, (len(features), o.design.n_features))
+        self._target_sizes = np.array(sizes)
         self._design = o.design.rows_and(self._rows, means)
         self._rounding = means - means.astype(o.design.dtype)
         self.objective = Objective(
@@ -160,15 +162,22 @@ class _FewRows:
         self.start = self.objective.at(point.w)
 
     def lower_bound(self, inner: Iterate) -> float:
-        """Return the bound that an iterate of ``alm`` proves for all rows."""
-        if not self._rounding.any():
-            return inner.lower_bound
-        o, dual = self.objective, inner.dual
+        """Return the bound that an iterate of ``alm`` proves for all rows.
+
+        Rounding of the means, in units of all rows, is charged.
+        """
+        dual, cut = inner.dual, inner.proof
         assert dual is not None, "alm tells its dual points"
-        normal = self._design.adjoint(dual)
-        normal[: self._design.n_features] += dual[len(self._rows) :] @ self._rounding
-        offset = -o.loss.conjugate(dual, o.targets, o.weights)
-        return o.dual_value(Cut(normal, offset))
+        assert cut is not None, "and the cuts that they prove"
+        far = dual[len(self._rows) :]
+        normal = cut.normal.copy()
+        normal[: self._design.n_features] += far @ self._rounding
+        share = rounding(len(self.far))
+        error = cut.error + share * cut.norm
+        offset = cut.offset - share * float(np.abs(far) @ self._target_sizes)
+        return self._all.dual_value(
+            cut._replace(normal=normal, offset=offset, error=error)
+        )
 
     def collect(self, dual: Floats) -> Floats:
         """Return the dual point of the few rows from one of all rows."""

@@ -189,6 +189,9 @@ def _step_within(
             low = zeta
         elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
             high = zeta
+            # Cuts that cancel do so for smaller multipliers as well.
+            if length == 0.0:
+                break
         else:
             break
         if high == np.inf:

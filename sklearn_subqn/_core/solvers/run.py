@@ -47,6 +47,8 @@ class Iterate(NamedTuple):
     preparing : bool
         Whether the solver is at work on a similar problem, so that no progress is asked
         of it.
+    proof : Cut or None
+        The cut of which the solver made ``lower_bound``, where another may need it.
     """
 
     point: Any
@@ -55,6 +57,7 @@ class Iterate(NamedTuple):
     phase: str = ""
     dual: Floats | None = None
     preparing: bool = False
+    proof: Cut | None = None
 
 
 class Start(NamedTuple):

@@ -66,7 +66,9 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
         for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
             point, dual = inner.point, inner.point.dual
             primal = settle(point.under(objective))
-            lower = objective.dual_bound(dual, point.risk_gradient)
+            lower = objective.dual_bound(
+                dual, point.risk_gradient, error=point.gradient_error
+            )
             lower = max(lower, inner.lower_bound)
             best, bound = min(best, primal.value), max(bound, lower)
             yield Iterate(primal, None, bound, "alm", dual)

@@ -1,0 +1,135 @@
+"""A shield around losses of a user's own."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ._base import FirstOrderLoss, Floats, Loss
+
+# So many earlier values and subgradients are compared with each new one, which may
+# contradict them by this share of what their difference is a sum of, for rounding.
+_REMEMBERED, _TOLERANCE = 4, 1e-8
+
+
+class OwnLoss(FirstOrderLoss):
+    """A loss by values and subgradients of which nothing is taken on trust.
+
+    It sees its arguments read-only. Values must be finite numbers, subgradients finite
+    numbers in double precision, one for each score; and no value may be below what
+    earlier subgradients say, which are lower bounds if the loss is convex.
+
+    Parameters
+    ----------
+    loss : FirstOrderLoss
+    """
+
+    def __init__(self, loss: FirstOrderLoss) -> None:
+        self._loss = loss
+        self._name = type(loss).__name__
+        self.infimum = loss.infimum
+        self.ranks, self.counts_rows = loss.ranks, loss.counts_rows
+        self.steep, self.joint = loss.steep, loss.joint
+        self._targets: Any = None
+        self._seen: deque[tuple[Floats, float, Floats]] = deque(maxlen=_REMEMBERED)
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self._checked_value(self._call("value", scores, targets, weights))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        value, dual = self._call("evaluate", scores, targets, weights)
+        value = self._checked_value(value)
+        u = self._checked_subgradient(dual, scores)
+        if self._targets is not targets:
+            self._targets = targets
+            self._seen.clear()
+        for other in self._seen:
+            self._compare(other, (scores, value, u))
+            self._compare((scores, value, u), other)
+        self._seen.append((scores.copy(), value, u))
+        return value, u.copy()
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        views = [read_only(array) for array in arguments]
+        try:
+            return getattr(self._loss, method)(*views)
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            raise ValueError(
+                f"{self._name} writes into scores, targets or weights, which belong to "
+                "the solver; it has to compute with copies of them."
+            ) from error
+
+    def _checked_value(self, value: Any) -> float:
+        array = np.asarray(value)
+        if array.shape != () or array.dtype.kind not in "fiu":
+            raise TypeError(
+                f"{self._name}.value must return a real number, got "
+                f"{type(value).__name__}"
+                + (f" of shape {array.shape}." if array.shape else ".")
+            )
+        if not np.isfinite(array):
+            raise ValueError(
+                f"{self._name}.value must return a finite number, got {value!r}."
+            )
+        return float(array)
+
+    def _checked_subgradient(self, dual: Any, scores: Floats) -> Floats:
+        array = np.asarray(dual)
+        if array.dtype.kind not in "iu" and array.dtype != np.float64:
+            raise TypeError(
+                f"{self._name}.subgradient must return an array of float64, got "
+                f"{array.dtype}. Rounded numbers prove nothing."
+            )
+        if array.shape != scores.shape:
+            raise ValueError(
+                f"{self._name}.subgradient must return one number for each score, of "
+                f"shape {scores.shape}, got shape {array.shape}."
+            )
+        u = np.array(array, dtype=np.float64, order="C")
+        if not np.isfinite(u).all():
+            n = np.count_nonzero(~np.isfinite(u))
+            raise ValueError(
+                f"{self._name}.subgradient must return finite numbers; {n} of {u.size} "
+                "are NaN or infinite."
+            )
+        return u
+
+    def _compare(
+        self, first: tuple[Floats, float, Floats], second: tuple[Floats, float, Floats]
+    ) -> None:
+        """Raise if the second value is below what the first subgradient says."""
+        (scores, value, u), (others, other, _) = first, second
+        bound = value + float(np.vdot(u, others - scores))
+        size = np.abs(u)
+        terms = float(np.vdot(size, np.abs(scores) + np.abs(others)))
+        if other < bound - _TOLERANCE * (terms + abs(value) + abs(other)):
+            raise ValueError(
+                f"{self._name} contradicts itself: at some scores its value is "
+                f"{other:.6g}, but an earlier value and subgradient say that it is "
+                f"{bound:.6g} at least. Either it is not convex, or the subgradient is "
+                "not one: of sum_i weights_i * loss_i it has the weights."
+            )
+
+
+def checked(loss: Loss) -> Loss:
+    """Return a loss as it is, or shielded if it is a user's own, without lines."""
+    ours = type(loss).__module__.startswith(__name__.partition(".")[0] + ".")
+    if ours or loss.has_lines or not isinstance(loss, FirstOrderLoss):
+        return loss
+    return OwnLoss(loss)
+
+
+def read_only(array: Any) -> Any:
+    """Return a view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
