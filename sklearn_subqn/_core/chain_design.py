@@ -253,7 +253,7 @@ class ChainDesign:
     def pad(self, w: Floats) -> Floats:
         """Return the parameters of pairs, padded if that is how they are read."""
         if self._places is None:
-            return w[: self.n_pairs]
+            return np.ascontiguousarray(w[: self.n_pairs])
         params = np.zeros(self.n_features * self.stride)
         params[self._places] = w[: self.n_pairs]
         return params
