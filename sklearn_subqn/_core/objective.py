@@ -342,7 +342,9 @@ class Objective:
         size = np.abs(v)
         radius = 4.0 * _EPS * size
         if error:
-            sizes = self.sizes_for(size + radius, error, offset)
+            # Bounds far below zero need no accuracy.
+            value = abs(offset) + self.alpha * float(size @ size)
+            sizes = self.sizes_for(size + radius, error, value)
             radius += error / self.alpha * sizes
         return v, radius
 
