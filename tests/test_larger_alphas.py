@@ -164,3 +164,15 @@ def test_where_larger_alphas_lead_nowhere_it_begins_anew():
     assert phases(model)[0] == "larger alphas"
     assert phases(model)[-1] != "larger alphas"
     assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-8])
+def test_squared_hinge_of_text(alpha):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((1500, 4000), density=0.005, format="csr", rng=rng)
+    X.data = rng.lognormal(size=X.nnz)
+    y = X @ (rng.normal(size=4000) * (rng.random(4000) < 0.05)) > 0.0
+    model = SubLBFGSLinearSVC(alpha, loss="squared_hinge", max_iter=100).fit(X, y)
+    assert phases(model)[0] == "larger alphas"
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.history_[0].passes[-1] <= 500

@@ -14,6 +14,7 @@ it comes what is fastest early:
   would have them hold each other tightly.
 - Hinges where alpha is so small that classes are mostly apart, or that the penalty is
   negligible: solutions for larger alphas, which may prove as much for all smaller ones.
+  The squared hinge too, on text-like data with at most a few rows for each feature.
 - Else subLBFGS. It falls fastest as long as the many kinks of the objective look smooth
   from afar; once its progress fades it hands over its point, scores included, and the
   mean of its recent dual variables as the first dual center.
@@ -81,7 +82,8 @@ _EXACT = 1e-9
 _TIGHT, _TIGHT_SEVERAL = 1e3, 1e2
 
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
-# about the second number on: for one score per row, for several, and on text. Of one
+# about the second number on: for one score per row, for several, and on text, where it
+# makes squared hinges of 8000 x 12000 at alpha = 1e-7 some 100 times faster. Of one
 # score with at least so many rows for each parameter, classes are hardly ever apart.
 _TIGHTEST, _TIGHTEST_SEVERAL, _TIGHTEST_TEXT = (1e6, 1e4), (2e4, 1e4), (1e3, 1e2)
 _TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
@@ -135,7 +137,7 @@ def auto(
         return (yield from in_row_space(objective, start, solver, tol))
     by_rows = objective.loss.rowwise_dual(objective.targets) is not None
     text = by_rows and objective.design.is_text_like
-    if objective.loss.has_margin and not smooth:
+    if objective.loss.has_margin and (not smooth or (text and is_wide(objective))):
         far = not start.w.any()
         if start.dual is not None:
             start, share = _with_shorter_dual(objective, start, start.dual)
