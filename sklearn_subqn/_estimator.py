@@ -49,8 +49,9 @@ Floats = npt.NDArray[np.float64]
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
 
-# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X.
-_MAX_CUTS = 40
+# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
+# all of them large against the second number of entries.
+_MAX_CUTS, _FEW_ENTRIES = 40, 2**15
 _MIN_CUTS = 6
 
 # With solver="auto", problems of at most this many entries are solved to this gap
@@ -557,7 +558,7 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _bundle_size(objective: Objective) -> int:
-    affordable = objective.design.nbytes // (16 * objective.n_params)
+    affordable = max(objective.design.nbytes // 16, _FEW_ENTRIES) // objective.n_params
     return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
 
 
