@@ -55,11 +55,12 @@ _MAX_CUTS, _FEW_ENTRIES = 40, 2**15
 _MIN_CUTS = 6
 
 # With solver="auto", problems of at most this many entries are solved to this gap
-# whatever tol is: they take milliseconds, and the result does not depend on the order
-# or repetition of rows. Losses that count rows take longer, and know no weights: they
-# are left out. With an L1 penalty, coefficients are less certain than the objective: no
-# gap will do, and the solver goes on until nothing moves any more, or its gap falls
-# slowly; unless the loss has kinks, where solvers of cuts know no such end.
+# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
+# and the result does not depend on the order or repetition of rows. Losses that count
+# rows take longer, and know no weights: they are left out. With an L1 penalty,
+# coefficients are less certain than the objective: no gap will do, and the solver goes
+# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
+# where solvers of cuts know no such end.
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
@@ -418,6 +419,7 @@ def solve(
             tol=aim,
             max_iter=max_iter,
             enough=enough,
+            asked=tol if aim < tol else 0.0,
             bundle=bundle,
             passes=lambda: objective.passes - passes,
             report=report,

@@ -243,6 +243,18 @@ def test_offsets_of_far_cuts_are_rounded_down():
             assert bound <= other.objective_ + 1e-14
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_exactness_does_not_take_much_longer_than_the_tolerance(seed):
+    rng = np.random.default_rng(seed)
+    X = 1e8 + rng.normal(size=(15, 10))
+    weights = 10.0 ** rng.uniform(-5.0, 5.0, 15)
+    model = BMRMOutlierDetector(penalty="lp").fit(X, sample_weight=weights)
+    (history,) = model.history_
+    values, bounds = np.array(history.objective), np.array(history.lower_bound)
+    reached = np.flatnonzero(values - bounds <= 1e-3 * values)[0]
+    assert model.n_iter_ <= max(5 * reached, 40)
+
+
 @pytest.mark.parametrize("solver", ["proximal-bundle", "trust-region-bundle"])
 @pytest.mark.parametrize("loss", ["hinge", "roc_area"])
 @pytest.mark.parametrize("seed", range(4))
