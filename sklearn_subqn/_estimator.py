@@ -49,16 +49,18 @@ Floats = npt.NDArray[np.float64]
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
 
-# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X.
-_MAX_CUTS = 40
+# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
+# all of them large against the second number of entries.
+_MAX_CUTS, _FEW_ENTRIES = 40, 2**15
 _MIN_CUTS = 6
 
 # With solver="auto", problems of at most this many entries are solved to this gap
-# whatever tol is: they take milliseconds, and the result does not depend on the order
-# or repetition of rows. Losses that count rows take longer, and know no weights: they
-# are left out. With an L1 penalty, coefficients are less certain than the objective: no
-# gap will do, and the solver goes on until nothing moves any more, or its gap falls
-# slowly; unless the loss has kinks, where solvers of cuts know no such end.
+# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
+# and the result does not depend on the order or repetition of rows. Losses that count
+# rows take longer, and know no weights: they are left out. With an L1 penalty,
+# coefficients are less certain than the objective: no gap will do, and the solver goes
+# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
+# where solvers of cuts know no such end.
 _SMALL = 20_000
 _EXACT, _NEVER = 1e-13, -1.0
 
@@ -417,6 +419,7 @@ def solve(
             tol=aim,
             max_iter=max_iter,
             enough=enough,
+            asked=tol if aim < tol else 0.0,
             bundle=bundle,
             passes=lambda: objective.passes - passes,
             report=report,
@@ -557,7 +560,7 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _bundle_size(objective: Objective) -> int:
-    affordable = objective.design.nbytes // (16 * objective.n_params)
+    affordable = max(objective.design.nbytes // 16, _FEW_ENTRIES) // objective.n_params
     return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
 
 

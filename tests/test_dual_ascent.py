@@ -237,7 +237,8 @@ def test_a_large_alpha_takes_a_few_passes(fit_intercept):
     X, y = text()
     model = SubLBFGSLinearSVC(1.0, fit_intercept=fit_intercept).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
-    assert model.history_[0].passes[-1] < 8.0
+    # One of them for the sizes of columns, by which bounds are charged for rounding.
+    assert model.history_[0].passes[-1] < 9.0
     model.set_params(tol=1e-6).fit(X, y)
     assert model.dual_gap_ <= 1e-6 * model.objective_
     # A start from another point is none at which all dual variables are known.

@@ -164,3 +164,38 @@ def test_where_larger_alphas_lead_nowhere_it_begins_anew():
     assert phases(model)[0] == "larger alphas"
     assert phases(model)[-1] != "larger alphas"
     assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-8])
+def test_squared_hinge_of_text(alpha):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((1500, 4000), density=0.005, format="csr", rng=rng)
+    X.data = rng.lognormal(size=X.nnz)
+    y = X @ (rng.normal(size=4000) * (rng.random(4000) < 0.05)) > 0.0
+    model = SubLBFGSLinearSVC(alpha, loss="squared_hinge", max_iter=100).fit(X, y)
+    assert phases(model)[0] == "larger alphas"
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.history_[0].passes[-1] <= 500
+
+
+def tall_data(seed, n_rows=40_000, n_features=28):
+    """Repeated rows, perturbed, with columns of heavy tails in large units."""
+    rng = np.random.default_rng(seed)
+    rows = rng.random((400, n_features))
+    rows[:, :6] = 1e3 * rng.lognormal(sigma=4.0, size=(400, 6))
+    rows[:, :6][rng.random((400, 6)) < 0.6] = 0.0
+    scores = rows @ (rng.normal(size=n_features) / rows.std(axis=0))
+    chosen = rng.integers(0, 400, n_rows)
+    X = rows[chosen]
+    X[::3, :6] *= rng.lognormal(sigma=0.5, size=X[::3, :6].shape)
+    y = (scores > np.median(scores))[chosen]
+    return X, y ^ (rng.random(n_rows) < 5e-4)
+
+
+def test_tall_data_are_solved_for_larger_alphas_on_a_sample():
+    X, y = tall_data(0)
+    model = SubLBFGSLinearSVC(1e-5, tol=1e-2).fit(X, y)
+    assert phases(model)[0] == "sample"
+    assert "larger alphas" not in phases(model)
+    assert model.dual_gap_ <= 1e-2 * model.objective_
+    assert model.history_[0].passes[-1] <= 120

@@ -26,6 +26,7 @@ from sklearn_subqn import (
     BMRMRanker,
     BMRMRegressor,
     L1LogisticOWLQN,
+    MulticlassHingeClassifier,
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
@@ -1119,3 +1120,19 @@ def test_numbers_of_any_size_are_predicted(loss, scale):
     if scale < 1.0:
         assert r2_score(y, model.predict(X) / scale) > 0.9
     assert model.objective_ - model.dual_gap_ <= model.objective_ < np.inf
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SubLBFGSLinearSVC(5e-324),
+        MulticlassHingeClassifier(5e-324),
+        MulticlassHingeClassifier(label_cost=1e139 * (1.0 - np.eye(3))),
+    ],
+    ids=["tiny alpha", "tiny alpha of several", "huge costs"],
+)
+def test_what_breaks_numbers_down_is_named(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), rng.integers(0, 3, size=20)
+    with pytest.raises(ValueError, match="too extreme"):
+        model.fit(X, y)

@@ -1,14 +1,16 @@
 """Losses of pairs, rankings and contingency tables against their definitions."""
 
+import tracemalloc
 from itertools import permutations, product
 
 import numpy as np
 import pytest
-from _problems import EXPLORE
+from _problems import EXPLORE, binary_objective
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_subqn._core.line_search import settle
 from sklearn_subqn._core.losses import (
     ExpectedRankUtility,
     FBeta,
@@ -378,6 +380,49 @@ def test_f_beta(data, beta):
     assert loss.value(*more) == pytest.approx(value, abs=1e-12)
 
 
+@EXPLORE
+@given(data=rankings(max_rows=7), seed=st.integers(0, 99))
+def test_f_beta_of_shifted_scores(data, seed):
+    """Each value is right whatever shifts came before it."""
+    _, y, s, z, _ = data
+    y = np.where(y > 0.0, 1.0, -1.0)
+    y[0] = 1.0
+    s = np.full(len(y), 1.0 / len(y))
+    loss = FBeta(2.0)
+    shifted = loss.shifted(z, y, s)
+    for shift in np.random.default_rng(seed).integers(-20, 20, 12) / 4.0:
+        value, u = shifted(float(shift))
+        expected = f_beta_by_definition(2.0, y, s, z + shift)
+        assert value == pytest.approx(expected, abs=1e-12)
+        height = u @ (z + shift) - loss.conjugate_at(u, z + shift, y, s)
+        assert height == pytest.approx(expected, abs=1e-12)
+    mixed = 0.5 * (u + loss.subgradient(-z, y, s))
+    height = mixed @ z - loss.conjugate_at(mixed, z, y, s)
+    assert height <= loss.value(z, y, s) + 1e-12
+
+
+class CountingFBeta(FBeta):
+    """It counts the tables of which it is asked the cost."""
+
+    n_tables = 0
+
+    def cost(self, missed, false, n_positive, n_negative):
+        self.n_tables += np.size(false)
+        return super().cost(missed, false, n_positive, n_negative)
+
+
+def test_the_intercept_of_f_beta_takes_few_tables():
+    """One sort does for all trials, and the last ones bound what the next may be."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(3000) < 0.4, 1.0, -1.0)
+    X = rng.normal(size=(3000, 2)) + 0.4 * y[:, np.newaxis]
+    loss = CountingFBeta()
+    objective = binary_objective(X, y, loss=loss)
+    settled = settle(objective.at(np.array([0.4, 0.4, 0.3])))
+    assert np.isfinite(settled.lower_bound)
+    assert loss.n_tables <= 20 * len(y)
+
+
 def test_tables_count_rows():
     y, z = np.array([1.0, -1.0]), np.zeros(2)
     with pytest.raises(ValueError, match="weights must be equal or zero"):
@@ -432,6 +477,25 @@ def test_path_shares_of_the_second_graph_of_the_source():
     ten = features[3]
     assert_array_equal(np.flatnonzero(ten) + 2, [2, 3, 5, 10])
     assert_array_equal(ten[ten > 0.0], [0.5, 0.5, 1.0, 1.0])
+
+
+def test_costs_of_many_leaves_take_little_memory():
+    rng = np.random.default_rng(0)
+    parents = [[-1]] * 4
+    parents += [[int(rng.integers(0, k))] for k in range(4, 80)]
+    parents += [rng.choice(80, 1 + k % 2, replace=False).tolist() for k in range(150)]
+    tracemalloc.start()
+    loss = Ontology.from_parents(parents)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    features, n_labels = loss.features, len(loss.features)
+    assert peak <= 12 * 8 * n_labels * len(parents)
+    y, s = np.arange(n_labels), np.full(n_labels, 1.0 / n_labels)
+    costs = 0.5 * np.abs(features[:, np.newaxis] - features).sum(axis=2)
+    expected = Ontology(features, costs)
+    z = 0.1 * rng.normal(size=(n_labels, len(parents)))
+    assert loss.value(z, y, s) == pytest.approx(expected.value(z, y, s))
+    assert loss.value(0.0 * z, y, s) == pytest.approx(costs.max(axis=1).mean())
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,15 @@ def test_stops_once_the_relative_gap_is_proven():
     assert result.gap == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(("first", "last"), [(3, 40), (30, 150)])
+def test_what_was_asked_for_limits_the_iterations_beyond_it(first, last):
+    """More exactness takes a small multiple of the iterations up to there."""
+    values = [2.0] * first + [1.0 + 1e-3 * 0.9**i for i in range(200)]
+    solver = script(values, [1.0] * len(values))
+    result = run(solver, tol=1e-13, max_iter=800, asked=1e-2)
+    assert (result.status, result.n_iter) == ("converged", last)
+
+
 def test_beyond_what_is_enough_runs_end_where_they_are_slow():
     fast, slow = [2.0 ** (1 - i) for i in range(12)], [2e-4 * 0.9**i for i in range(90)]
     result = run(script([1.0 + gap for gap in fast + slow], [1.0] * 102), **LIMITS)

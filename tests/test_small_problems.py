@@ -241,3 +241,31 @@ def test_offsets_of_far_cuts_are_rounded_down():
         for other in models:
             bound = model.objective_ - model.dual_gap_
             assert bound <= other.objective_ + 1e-14
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exactness_does_not_take_much_longer_than_the_tolerance(seed):
+    rng = np.random.default_rng(seed)
+    X = 1e8 + rng.normal(size=(15, 10))
+    weights = 10.0 ** rng.uniform(-5.0, 5.0, 15)
+    model = BMRMOutlierDetector(penalty="lp").fit(X, sample_weight=weights)
+    (history,) = model.history_
+    values, bounds = np.array(history.objective), np.array(history.lower_bound)
+    reached = np.flatnonzero(values - bounds <= 1e-3 * values)[0]
+    assert model.n_iter_ <= max(5 * reached, 40)
+
+
+@pytest.mark.parametrize("solver", ["proximal-bundle", "trust-region-bundle"])
+@pytest.mark.parametrize("loss", ["hinge", "roc_area"])
+@pytest.mark.parametrize("seed", range(4))
+def test_bundle_methods_prove_small_problems_of_unequal_columns(solver, loss, seed):
+    """Eight decades lie between the scales of columns."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(9, 7)) * 10.0 ** rng.uniform(-4.0, 4.0, 7)
+    X += (rng.random(7) < 0.3) * 10.0 ** rng.uniform(-4.0, 4.0, 7)
+    y = np.append([0, 1], rng.integers(0, 2, 7))
+    model = BMRMClassifier(1e-4, loss=loss, solver=solver, max_iter=120).fit(X, y)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    exact = BMRMClassifier(1e-4, loss=loss).fit(X, y)
+    bound = model.objective_ - model.dual_gap_
+    assert bound <= exact.objective_ * (1.0 + 1e-9)

@@ -13,8 +13,9 @@ from .regularizers import L2, ElasticNet, QuadraticForm
 from .simplex_qp import minimize_on_simplex
 
 # Newton steps on the dual of the model, at most, and the relative gain of a step below
-# which it is solved.
-_MAX_NEWTON = 200
+# which it is solved. Where the conjugate is flat, of squared Lp norms in large units,
+# gains hardly shrink: there the next model goes on from where this one was left.
+_MAX_NEWTON = 20
 _NEWTON_TOLERANCE = 1e-14
 
 # Steps are halved so often at most: where the conjugate is flat at first, as that of

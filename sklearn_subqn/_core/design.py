@@ -130,6 +130,11 @@ class Design:
         return dtype
 
     @property
+    def n_entries(self) -> int:
+        """Number of stored entries."""
+        return int(self._size)
+
+    @property
     def row_size(self) -> float:
         """Mean number of stored entries in a row."""
         return self._size / max(self.n_rows, 1)

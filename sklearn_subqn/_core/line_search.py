@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .kernels import piecewise
-from .losses._base import Derivatives, PiecewiseQuadratic, rounding
+from .losses._base import Derivatives, Floats, PiecewiseQuadratic, rounding
 from .objective import Line, Point
 
 # A slope this small against that at the start is zero; below the second share it is
@@ -91,33 +92,44 @@ def scaled(point: Point) -> Point:
 
 
 class Trial(NamedTuple):
-    """A step, the point there, and value and slope of the line."""
+    """A step with value, slope and dual variables of the line."""
 
     step: float
-    point: Point
     value: float
     slope: float
+    dual: Floats
 
 
-def minimize_by_cuts(
-    line: Line, *, accuracy: float = 0.0, max_iter: int = 60
-) -> tuple[Trial, Trial]:
-    """Return the ends of a bracket of the minimizer, the better one first.
+def minimize_by_cuts(line: Line, *, accuracy: float = 0.0) -> tuple[Trial, Trial]:
+    """Return the ends of a bracket of the minimizer on a line, the better one first.
 
-    The next trial is where the tangents at both ends meet. That is exact after a
-    finite number of steps for piecewise linear functions; every third trial is the
-    middle, for the sake of curved ones. The search ends where at most the share
-    ``accuracy`` of the decrease is left to gain. Without a bracket both are the last
-    trial, its step 0 where the line does not fall, ``inf`` where it falls without end.
-    The domain of the regularizer may bound the step.
+    Without a bracket both are the last trial, its step 0 where the line does not fall,
+    ``inf`` where it falls without end. The domain of the regularizer may bound the
+    step.
     """
     o = line.start.objective
     longest = o.regularizer.longest_step(line.start.w, line.p)
 
     def trial(step: float) -> Trial:
-        point = line.point(step)
-        return Trial(step, point, point.value, line.slope_of(point))
+        point = line.point(step) if step else line.start
+        return Trial(step, point.value, line.slope_of(point), point.dual)
 
+    return _bracket_by_cuts(trial, longest, accuracy)
+
+
+def _bracket_by_cuts(
+    trial: Callable[[float], Trial],
+    longest: float = np.inf,
+    accuracy: float = 0.0,
+    max_iter: int = 60,
+) -> tuple[Trial, Trial]:
+    """Return the same for a function that tells value and slope at a step.
+
+    The next trial is where the tangents at both ends meet. That is exact after a
+    finite number of steps for piecewise linear functions; every third trial is the
+    middle, for the sake of curved ones. The search ends where at most the share
+    ``accuracy`` of the decrease is left to gain.
+    """
     low = trial(0.0)
     start = low.value
     if low.slope >= 0.0:
@@ -276,29 +288,45 @@ def _settle_by_cuts(point: Point) -> Point:
     The combination of the duals at both ends of the bracket that is level proves a
     bound; its height is that of the chord, which the minimum exceeds by rounding.
     """
-    for sign in (1.0, -1.0):
-        first, other = minimize_by_cuts(point.along_free(np.array([sign])))
-        if first is not other and first.step < np.inf:
-            break
-    else:
+    o = point.objective
+    args = o.targets, o.weights
+    shifted = o.loss.shifted(point.scores, *args)
+    penalty = o.alpha * o.regularizer.value(point.w)
+    start = shifted(0.0)
+    sign = -1.0 if start[1].sum() > 0.0 else 1.0
+
+    def trial(step: float) -> Trial:
+        risk, dual = shifted(sign * step) if step else start
+        return Trial(step, penalty + risk, sign * float(dual.sum()), dual)
+
+    first, other = _bracket_by_cuts(trial)
+    if first is other or first.step == np.inf:
         return point
-    a, b = float(first.point.dual.sum()), float(other.point.dual.sum())
+    line = point.along_free(np.array([sign]))
+    ends = [line.point(end.step) for end in (first, other)]
+    settled = ends[0]
+    a, b = float(first.dual.sum()), float(other.dual.sum())
     if a * b > 0.0 or a == b:
-        return first.point
+        settled.dual = first.dual
+        return settled
     share = a / (a - b)
-    settled, end = first.point, other.point
-    heights = np.array([settled.offset, end.offset])
+    heights = np.array(
+        [
+            -o.loss.conjugate_at(end.dual, at.scores, *args)
+            for end, at in zip((first, other), ends, strict=True)
+        ]
+    )
     shares = np.array([1.0 - share, share])
-    duals = settled.dual, end.dual
+    duals = first.dual, other.dual
     settled.offset = float(shares @ heights) - rounding(2.0) * float(
         shares @ np.abs(heights)
     )
     settled.dual = shares[0] * duals[0] + shares[1] * duals[1]
-    if not settled.objective.loss.ranks:
+    if not o.loss.ranks:
         # A little more of the end on the other side makes up for what rounding leaves.
         left = float(settled.dual.sum(dtype=np.longdouble))
         slope = a if a * left < 0.0 else b
-        norms = [settled.objective.dual_norm(u) for u in (settled.dual, *duals)]
+        norms = [o.dual_norm(u) for u in (settled.dual, *duals)]
         larger = max(norms) / (norms[0] or 1.0)
         height = abs(settled.offset) or 1.0
         larger = max(larger, float(np.abs(heights).max()) / height)

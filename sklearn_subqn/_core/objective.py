@@ -55,6 +55,9 @@ _NEARLY_LEVEL = 1e-12
 # What rounding costs matters where it is more than this share of a bound.
 _LITTLE = 1e-10
 
+# Of more stored entries than this, sizes of columns are worth to be avoided.
+_LARGE = 1_000_000
+
 # Each number is rounded by this share of itself.
 _EPS = float(np.finfo(float).eps)
 
@@ -343,19 +346,22 @@ class Objective:
         size = np.abs(v)
         radius = 4.0 * _EPS * size
         if error:
-            sizes = self.sizes_for(size + radius, error, offset)
+            # Bounds far below zero need no accuracy.
+            value = abs(offset) + self.alpha * float(size @ size)
+            sizes = self.sizes_for(size + radius, error, value)
             radius += error / self.alpha * sizes
         return v, radius
 
     def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
         """Return sizes of columns, of which ``factor`` times |w| is to be charged.
 
-        The largest entry of X will do, at less cost, where that is next to nothing
-        against a value.
+        Of large data the largest entry will do, at less cost, where that is next to
+        nothing against a value.
         """
-        largest = self.design.largest
-        if factor * largest * float(np.abs(w).sum()) <= _LITTLE * abs(value):
-            return largest
+        if self.design.n_entries > _LARGE:
+            largest = self.design.largest
+            if factor * largest * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+                return largest
         return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:

@@ -6,6 +6,9 @@ leave, so that a step takes about as many operations as the support has pairs.
 
 from .standard cimport fabs, sqrt
 
+# No step is longer than this; one without an end on the simplex changes nothing.
+cdef double LONGEST = 1e30
+
 
 def minimize(
     const double[:, ::1] Q,
@@ -56,6 +59,7 @@ def minimize(
                 work[0, i] = mean - work[0, i]
                 largest = max(largest, fabs(work[0, i]))
                 work[1, i] = 1.0
+                work[2, i] = work[0, i]
             solve(factor, work[0], n)
             solve(factor, work[1], n)
             nu = 0.0
@@ -64,10 +68,13 @@ def minimize(
                 nu += work[0, i]
                 total += work[1, i]
             nu /= total
-            limit = 1.0
-            first = -1
             for i in range(n):
                 work[0, i] -= nu * work[1, i]
+            limit = 1.0
+            if largest > tolerance:
+                limit = longest(Q, support, work, n)
+            first = -1
+            for i in range(n):
                 if work[0, i] < 0.0:
                     ratio = -x[support[i]] / work[0, i]
                     if ratio < limit:
@@ -111,6 +118,29 @@ def minimize(
                 break
             refined += 1
     return it
+
+
+cdef double longest(
+    const double[:, ::1] Q,
+    const Py_ssize_t[::1] support,
+    const double[:, ::1] work,
+    Py_ssize_t n,
+) noexcept nogil:
+    """Return the step to the minimum on a line, or 1 where the ridge hardly damps it.
+
+    The line is along work[0], with the negative slopes work[2].
+    """
+    cdef Py_ssize_t i, j
+    cdef double fall = 0.0, bend = 0.0, product
+    for i in range(n):
+        fall += work[2, i] * work[0, i]
+        product = 0.0
+        for j in range(n):
+            product += Q[support[i], support[j]] * work[0, j]
+        bend += product * work[0, i]
+    if not fall > 2.0 * bend:
+        return 1.0
+    return fall / bend if bend > 0.0 and fall < LONGEST * bend else LONGEST
 
 
 cdef void append(

@@ -351,6 +351,15 @@ class Loss(ABC):
         args = scores, targets, weights
         return self.value(*args), self.subgradient(*args)
 
+    def shifted(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> Callable[[float], tuple[float, Floats]]:
+        """Return value and subgradient as a function of a number added to all scores.
+
+        Of scores of shape (n,): what minimizing over an intercept asks for.
+        """
+        return lambda shift: self.evaluate(scores + shift, targets, weights)
+
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:

@@ -13,8 +13,11 @@ the f positives of smallest and on the p negatives of largest score.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import Any
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +27,19 @@ from ._base import FirstOrderLoss, Floats, rounding
 
 _Counts = npt.NDArray[Any]
 
+# Tables that fall short of the maximum by this share of what they are sums of at most
+# may be the best one.
+_ROUNDING = 1e-12
+
 
 class ContingencyLoss(FirstOrderLoss):
-    """Bound of a cost of contingency tables that is concave in the false positives.
+    """Bound of a cost of contingency tables.
 
-    For each number of false negatives the objective then is concave in the number of
-    false positives, and its maximum is found by bisection: with the two sorts, the time
-    is O(m log m) instead of O(m²). Rows have equal weights or none, since tables count
-    rows. At ties the subgradient is that of fewest errors among negatives.
+    The cost rises with the false negatives, and is concave in the false positives. For
+    each number of the former the objective then is concave in the number of the latter,
+    and its maximum is found by bisection: with the two sorts, the time is O(m log m)
+    instead of O(m²). Rows have equal weights or none, since tables count rows. At ties
+    the subgradient is that of fewest errors among negatives.
     """
 
     counts_rows = True
@@ -51,55 +59,171 @@ class ContingencyLoss(FirstOrderLoss):
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, Floats]:
-        value, _, u = self._evaluate(scores, targets, weights)
-        return value, u
+        return self.shifted(scores, targets, weights)(0.0)
 
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
-    ) -> float:
-        """Return minus the cost of the table, whatever the scores."""
-        return -self._evaluate(scores, targets, weights)[1] * (1.0 - rounding(1.0))
-
-    def _evaluate(
+    def shifted(
         self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, float, Floats]:
-        """Return value, cost of the table and subgradient."""
+    ) -> Callable[[float], tuple[float, Floats]]:
+        """Return the function of a shift, for which scores are sorted only once."""
         weight = float(weights.max())
         if np.any((weights != weight) & (weights != 0.0)):
             raise ValueError(
                 f"{type(self).__name__} counts rows: weights must be equal or zero."
             )
+        return _ShiftedTables(self, scores, targets, weights).evaluate
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return -Delta of the table whose labels the subgradient stands for."""
+        if not np.all((dual == 0.0) | (np.abs(dual) == weights.max())):
+            return super().conjugate_at(dual, scores, targets, weights)
+        positive = targets > 0.0
+        counted = weights > 0.0
+        missed = np.array([np.count_nonzero(dual[positive])])
+        false = np.array([np.count_nonzero(dual[~positive])])
+        n_positive = int(np.count_nonzero(positive & counted))
+        n_negative = int(np.count_nonzero(~positive & counted))
+        cost = float(self.cost(missed, false, n_positive, n_negative)[0])
+        return -cost * (1.0 - rounding(1.0))
+
+
+class _Maxima(NamedTuple):
+    """What is known of the best tables at one shift.
+
+    Attributes
+    ----------
+    shift, value, slope : float
+        Value of the loss there, and its derivative by the shift.
+    bounds : ndarray of shape (n_positive + 1,)
+        For each number of false negatives no less than the best table contributes.
+    fewest, most : ndarray of shape (n_positive + 1,)
+        Bounds of its number of false positives.
+    """
+
+    shift: float
+    value: float
+    slope: float
+    bounds: Floats
+    fewest: _Counts
+    most: _Counts
+
+
+class _ShiftedTables:
+    """The loss of scores to all of which a number is added, which keeps their order.
+
+    For each number of false negatives the best number of false positives rises with
+    the shift, and what both contribute is a convex function of it. So the results at
+    the nearest other shifts bound those at the next one, and leave few tables between
+    which the maximum may lie.
+
+    Parameters
+    ----------
+    loss, scores, targets, weights
+        As of ``ContingencyLoss.evaluate``.
+    """
+
+    def __init__(
+        self, loss: ContingencyLoss, scores: Floats, targets: Floats, weights: Floats
+    ) -> None:
+        self._loss = loss
+        self._n_rows = len(scores)
+        self._weight = weight = float(weights.max())
         positive = np.flatnonzero((targets > 0.0) & (weights > 0.0))
         negative = np.flatnonzero((targets <= 0.0) & (weights > 0.0))
+        self._positive = positive[np.argsort(scores[positive])]
+        self._negative = negative[np.argsort(-scores[negative])]
         n_positive, n_negative = len(positive), len(negative)
-        positive = positive[np.argsort(scores[positive])]
-        negative = negative[np.argsort(-scores[negative])]
         # What wrong labels of the first rows of either kind contribute.
-        missed_gains = np.zeros(n_positive + 1)
-        np.cumsum(-weight * scores[positive], out=missed_gains[1:])
-        false_gains = np.zeros(n_negative + 1)
-        np.cumsum(weight * scores[negative], out=false_gains[1:])
-        missed = np.arange(n_positive + 1)
+        self._missed_gains = np.zeros(n_positive + 1)
+        np.cumsum(-weight * scores[self._positive], out=self._missed_gains[1:])
+        self._false_slopes = np.append(weight * scores[self._negative], 0.0)
+        self._false_gains = np.zeros(n_negative + 1)
+        np.cumsum(self._false_slopes[:-1], out=self._false_gains[1:])
+        self._size = 1.0 + float(
+            np.abs(self._missed_gains).max() + np.abs(self._false_gains).max()
+        )
+        fewest = np.zeros(n_positive + 1, dtype=np.intp)
+        most = np.full(n_positive + 1, n_negative, dtype=np.intp)
+        unknown = np.full(n_positive + 1, np.inf)
+        self._known = [
+            _Maxima(-np.inf, 0.0, 0.0, unknown, fewest, fewest),
+            _Maxima(np.inf, 0.0, 0.0, unknown, most, most),
+        ]
 
-        def height(false: _Counts) -> Floats:
-            cost = self.cost(missed, false, n_positive, n_negative)
-            return false_gains[false] + cost
+    def evaluate(self, shift: float) -> tuple[float, Floats]:
+        """Return value and subgradient of the loss at the shifted scores."""
+        place = bisect_left(self._known, shift, lo=1, hi=len(self._known) - 1, key=_key)
+        below, above = self._known[place - 1], self._known[place]
+        bounds, floor = _between(below, above, shift)
+        fewest, most = below.fewest.copy(), above.most.copy()
+        gains = self._missed_gains - self._weight * shift * np.arange(len(bounds))
+        slack = _ROUNDING * (self._size + self._weight * self._n_rows * abs(shift))
+        likely = np.flatnonzero(bounds >= floor - slack)
+        # Costs rise with false negatives: some numbers of them bound those between.
+        some = likely[:: -math.isqrt(len(likely))][::-1]
+        false, rest = self._best_false(some, fewest[some], most[some], shift)
+        fewest[some] = most[some] = false
+        floor = max(floor, float((gains[some] + rest).max()))
+        caps = gains[likely] + rest[np.searchsorted(some, likely)]
+        bounds[likely] = np.minimum(bounds[likely], caps)
+        likely = likely[bounds[likely] >= floor - slack]
+        false, rest = self._best_false(likely, fewest[likely], most[likely], shift)
+        fewest[likely] = most[likely] = false
+        bounds[likely] = heights = gains[likely] + rest
+        best = int(np.argmax(heights))
+        missed_rows = self._positive[: likely[best]]
+        false_rows = self._negative[: false[best]]
+        value = float(heights[best])
+        slope = self._weight * float(len(false_rows) - len(missed_rows))
+        known = _Maxima(shift, value, slope, bounds, fewest, most)
+        near = [m for m in (below, known, above) if np.isfinite(m.shift)]
+        self._known[1:-1] = near
+        u = np.zeros(self._n_rows)
+        u[missed_rows], u[false_rows] = -self._weight, self._weight
+        return value, u
 
-        low, high = np.zeros_like(missed), np.full_like(missed, n_negative)
+    def _best_false(
+        self, missed: _Counts, low: _Counts, high: _Counts, shift: float
+    ) -> tuple[_Counts, Floats]:
+        """Return the best numbers of false positives within bounds, by bisection.
+
+        And what these and the costs contribute.
+        """
+        slope = self._weight * shift
+        next_one = np.array([[0], [1]])
         while np.any(low < high):
             middle = (low + high) // 2
-            rising = height(np.minimum(middle + 1, n_negative)) > height(middle)
-            low = np.where((low < high) & rising, middle + 1, low)
+            costs = self._cost(missed, middle + next_one)
+            rising = self._false_slopes[middle] + costs[1] - costs[0] > -slope
+            low = np.where(rising & (low < high), middle + 1, low)
             high = np.where(rising, high, np.minimum(middle, high))
-        heights = missed_gains + height(low)
-        best = int(np.argmax(heights))
-        u = np.zeros_like(scores)
-        u[positive[:best]] = -weight
-        u[negative[: low[best]]] = weight
-        table = self.cost(
-            missed[best : best + 1], low[best : best + 1], n_positive, n_negative
-        )
-        return float(heights[best]), float(table[0]), u
+        return low, self._false_gains[low] + slope * low + self._cost(missed, low)
+
+    def _cost(self, missed: _Counts, false: _Counts) -> Floats:
+        n_positive, n_negative = len(self._positive), len(self._negative)
+        return self._loss.cost(missed, false, n_positive, n_negative)
+
+
+def _key(known: _Maxima) -> float:
+    return known.shift
+
+
+def _between(below: _Maxima, above: _Maxima, shift: float) -> tuple[Floats, float]:
+    """Return bounds of what tables contribute at a shift, and one of the maximum.
+
+    By chords and by tangents.
+    """
+    width = above.shift - below.shift
+    if not 0.0 < width < np.inf:
+        return np.full_like(below.bounds, np.inf), -np.inf
+    share = (shift - below.shift) / width
+    bounds = (1.0 - share) * below.bounds + share * above.bounds
+    floor = max(
+        below.value + below.slope * (shift - below.shift),
+        above.value + above.slope * (shift - above.shift),
+    )
+    return bounds, floor
 
 
 class FBeta(ContingencyLoss):

@@ -118,6 +118,7 @@ class SquaredHinge(Loss):
     """Binary squared hinge loss max(0, 1 - y z)^2: once differentiable."""
 
     smooth = True
+    has_margin = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         m = np.maximum(1.0 - scores * targets, 0.0)

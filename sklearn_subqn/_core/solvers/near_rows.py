@@ -69,7 +69,7 @@ def near_rows(
         for inner in alm(few.objective, few.start, dual=few.collect(dual), width=width):
             bound = few.lower_bound(inner)
             few.count()
-            yield Iterate(point, None, bound, "near rows", dual)
+            yield Iterate(point, None, bound, "near rows", dual, preparing=True)
             best = min(best, inner.point, key=_value)
             floor = max(floor, inner.lower_bound)
             if best.value - floor <= _SHARE * tol * abs(best.value):

@@ -36,7 +36,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
     point, settling = settle(objective.at(w)), True
     while True:
         level = point if settling else settle(point)
-        yield Iterate(level, level.cut, level.lower_bound, "newton")
+        yield Iterate(level, level.cut, level.lower_bound, "newton", level.dual)
         p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=_CG_LIMIT)
         line = point.along(p)
         step = exact(line)

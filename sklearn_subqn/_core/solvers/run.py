@@ -28,6 +28,11 @@ _STALL_WINDOW = 100
 # Beyond what is enough a run goes on as long as so many iterations halve the gap.
 _HALVED_WITHIN = 5
 
+# Beyond the gap asked for, a run has so many times the iterations up to there, and at
+# least the second number of them. Small problems of all losses and penalties end with a
+# gap of rounding well before that, but for a few of squared Lp norms in large units.
+_TIMES, _LEAST = 5, 40
+
 
 class Iterate(NamedTuple):
     """One iteration's outcome.
@@ -159,6 +164,7 @@ def run(
     tol: float,
     max_iter: int,
     enough: float = 0.0,
+    asked: float = 0.0,
     bundle: CutBundle | None = None,
     passes: Callable[[], float] = lambda: 0.0,
     report: Callable[[Result], bool | None] | None = None,
@@ -175,6 +181,8 @@ def run(
         Limit on the number of iterations.
     enough : float
         A larger relative gap, from which on the run ends where it becomes slow.
+    asked : float
+        A larger relative gap, from which on the run has a limited number of iterations.
     bundle : CutBundle, optional
         Turns the cuts of the iterates into a lower bound.
     passes : callable, optional
@@ -196,6 +204,7 @@ def run(
     history = History()
     result: Result | None = None
     n_prepared = n_cuts = 0
+    limit = max_iter
     while True:
         try:
             iterate = next(solver)
@@ -231,18 +240,20 @@ def run(
         if iterate.preparing:
             n_prepared = len(history)
         wants_stop = report is not None and report(result) is True
+        if limit == max_iter and _gap_reached(result, asked):
+            limit = min(max(_TIMES * result.n_iter, _LEAST), max_iter)
         if _gap_reached(result, tol) or _is_enough(result, enough):
             result.status = "converged"
         elif wants_stop:
             result.status = "callback"
-        elif result.n_iter >= max_iter:
+        elif result.n_iter >= limit:
             result.status = "max_iter"
         elif _has_stalled(history, n_prepared, tol):
             result.status = "stalled"
         else:
             continue
         _improve_bound(result, bundle)
-        if _gap_reached(result, tol):
+        if _gap_reached(result, max(tol, asked)):
             result.status = "converged"
         _record_bound(result)
         solver.close()

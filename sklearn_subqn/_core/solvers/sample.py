@@ -23,10 +23,29 @@ _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 _TOL, _TOL_SEVERAL = 3e-2, 1e-1
 
-# Limit on the iterations.
-_MAX_ITER = 100
+# Limit on the iterations, of which small alphas take some hundred for larger ones.
+_MAX_ITER = 500
 
 _GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
+
+
+def is_tall(objective: Objective) -> bool:
+    """Whether there are enough rows for a sample of them to be worth while."""
+    return _n_sampled(objective) > 0
+
+
+def _n_sampled(objective: Objective) -> int:
+    """Return how many rows a sample has, zero where that is not worth while."""
+    n_outputs = objective.design.n_outputs
+    share, needed = _SHARE, _ROWS_PER_PARAMETER
+    if n_outputs is not None:
+        share = _SHARE_SEVERAL
+        if objective.loss.rowwise_dual(objective.targets) is None:
+            needed = _ROWS_PER_PARAMETER_SEVERAL
+    n_sampled = int(share * len(objective.weights))
+    return (
+        n_sampled if n_sampled >= needed * objective.n_params // (n_outputs or 1) else 0
+    )
 
 
 def sample_solution(
@@ -36,16 +55,10 @@ def sample_solution(
 
     Returns None where the data are not tall enough for it to be worth while.
     """
-    n_outputs = objective.design.n_outputs
-    if n_outputs is None:
-        share, needed, tol = _SHARE, _ROWS_PER_PARAMETER, _TOL
-    else:
-        share, needed, tol = _SHARE_SEVERAL, _ROWS_PER_PARAMETER, _TOL_SEVERAL
-        if objective.loss.rowwise_dual(objective.targets) is None:
-            needed = _ROWS_PER_PARAMETER_SEVERAL
-    n_sampled = int(share * len(objective.weights))
-    if n_sampled < needed * objective.n_params // (n_outputs or 1):
+    n_sampled = _n_sampled(objective)
+    if not n_sampled:
         return None
+    tol = _TOL if objective.design.n_outputs is None else _TOL_SEVERAL
     rows = spread(len(objective.weights), n_sampled)
     if not objective.weights[rows].any():
         return None
