@@ -182,6 +182,11 @@ class ChainDesign:
         return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
 
     @property
+    def n_entries(self) -> int:
+        """Number of stored entries of X."""
+        return int(self.X.nnz)
+
+    @property
     def largest(self) -> float:
         """The largest absolute value in X, or of transitions, one."""
         return float(np.abs(self.data).max(initial=1.0))
