@@ -43,7 +43,7 @@ _CUTS = 10
 _BOUND_INTERVAL = 5
 
 # The ascent is left where so many rounds do not halve the gap.
-_PATIENCE = 12
+_PATIENCE = 60
 
 
 def chain_ascent(
