@@ -62,7 +62,7 @@ _MIN_CUTS = 6
 # on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
 # where solvers of cuts know no such end.
 _SMALL = 20_000
-_EXACT, _NEVER = 1e-13, -1.0
+_EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
 
 # Rounding coefficients to float32 goes without a warning if the relative gap stays
 # below this or twice the tolerance, or the gap below this share of the objective at
@@ -404,7 +404,7 @@ def solve(
     passes = objective.passes
     aim = min(tol, exact) if small and solver == "auto" else tol
     # Rounding, which bounds are charged for, may keep them from more than that.
-    enough = 0.0 if aim == tol else tol
+    enough = tol if aim == _NEVER else 0.0 if aim == tol else min(tol, _NEARLY_EXACT)
 
     @isolated
     def minimized() -> tuple[Result, Floats, Point, float]:

@@ -22,6 +22,10 @@ _NEWTON_TOLERANCE = 1e-14
 # the elastic net, and features are in large units, they have to be very short.
 _MAX_HALVINGS = 400
 
+# The share of the last cut is found in so many trials, each shorter by this factor
+# until one rises.
+_MAX_SHARES, _SHORTER_SHARE = 30, 0.1
+
 # The linear program gains so many columns at a time, at least.
 _NEW_COLUMNS = 50
 
@@ -237,7 +241,7 @@ class SmoothModel(CutModel):
 
     def minimize(self) -> None:
         o, cuts = self._objective, self.cuts
-        x = cuts.multipliers.copy()
+        x = self._with_last(cuts.multipliers.copy())
         A, b = cuts.normals, cuts.offsets
         v = x @ A / -o.alpha
         value = self._dual(v, x)
@@ -264,6 +268,35 @@ class SmoothModel(CutModel):
         combination = cuts.combination()
         self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
         self.lower_bound = o.dual_value(combination)
+
+    def _with_last(self, x: Floats) -> Floats:
+        """Return the best multipliers between x and the last cut alone, about.
+
+        Where the conjugate bends sharply, Newton's steps from x are too short to bring
+        the cut in.
+        """
+        o, cuts = self._objective, self.cuts
+        A, b = cuts.normals, cuts.offsets
+        direction = -x
+        direction[-1] += 1.0
+
+        def rises(share: float) -> bool:
+            v = (x + share * direction) @ A / -o.alpha
+            with np.errstate(over="ignore"):
+                w = o.regularizer.conjugate_gradient(v)
+            if not np.isfinite(w).all():
+                return False
+            with np.errstate(over="ignore", invalid="ignore"):
+                return bool(direction @ (A @ w + b) > 0.0)
+
+        low, high = 0.0, 1.0
+        for _ in range(_MAX_SHARES):
+            share = np.sqrt(low * high) if low else high * _SHORTER_SHARE
+            if rises(share):
+                low = share
+            else:
+                high = share
+        return x + low * direction
 
     def _dual(self, v: Floats, x: Floats) -> float:
         o = self._objective

@@ -31,6 +31,10 @@ from .regularizers import L2, ElasticNet, Regularizer
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
+# Nor where they come from dual variables so much larger that they exceed the errors of
+# a product by more than this factor.
+_LARGEST_ERROR = 100.0
+
 # Scores with so many rounding errors are not worth a product: it has some itself.
 _FEW_ROUNDINGS = 32.0
 
@@ -458,14 +462,14 @@ class Point:
         design = self.objective.design
         if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = self.dual - origin.dual
-            if np.count_nonzero(change) < np.count_nonzero(self.dual):
+            o = self.objective
+            norms = origin.objective.dual_norm(origin.dual) + o.dual_norm(change)
+            error = origin.gradient_error + rounding(len(change)) * norms
+            most = _LARGEST_ERROR * rounding(len(change)) * o.dual_norm(self.dual)
+            few = np.count_nonzero(change) < np.count_nonzero(self.dual)
+            if few and error <= most:
                 self._n_updates = origin._n_updates + 1
-                norms = origin.objective.dual_norm(
-                    origin.dual
-                ) + self.objective.dual_norm(change)
-                self.gradient_error = (
-                    origin.gradient_error + rounding(len(change)) * norms
-                )
+                self.gradient_error = error
                 return origin.risk_gradient + design.adjoint(change)
         return design.adjoint(self.dual)
 
