@@ -9,6 +9,7 @@ import argparse
 
 import bundle
 import common
+import crf
 import joint_scaling
 import kernels
 import l1_logistic
@@ -44,6 +45,7 @@ TITLES = {
     random_subgradients: "Random subgradients in OWL-QN (Yu 2009, section 4.1.4)",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
     online: "Online learning without tuning",
+    crf: "Linear-chain conditional random fields",
     online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
     online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
 }
@@ -52,6 +54,7 @@ FIGURES = {
     bundle: "Gap of BMRM against iterations",
     leukemia: "Objective against iterations",
     online: "Objective and test error by passes and seconds",
+    crf: "Objective and F by passes",
     online_quadratics: "Data points needed against batch size, and objectives",
     online_res: "Objectives and histogram",
 }

@@ -26,6 +26,7 @@ SCRIPTS = [
     ["multilabel.py"],
     ["leukemia.py"],
     ["online.py"],
+    ["crf.py", "--fresh"],
 ]
 # These generate what they need.
 WITHOUT_DATA = [
@@ -35,7 +36,7 @@ WITHOUT_DATA = [
     ["online_res.py"],
 ]
 # These have data sets of their own.
-OWN_DATA = ("leukemia.py", "multiclass.py", "multilabel.py", "ranking.py")
+OWN_DATA = ("crf.py", "leukemia.py", "multiclass.py", "multilabel.py", "ranking.py")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from . import losses
 from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
 from .bundle_regression import BMRMRegressor
+from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
 from .logistic import L1LogisticOWLQN
 from .logistic_cv import L1LogisticOWLQNCV
@@ -27,6 +28,7 @@ __all__ = [
     "ConvergenceDisplay",
     "L1LogisticOWLQN",
     "L1LogisticOWLQNCV",
+    "LinearChainCRF",
     "MulticlassHingeClassifier",
     "MultilabelHingeClassifier",
     "OnlineLBFGSClassifier",

@@ -428,7 +428,7 @@ def check_labels(y: Any) -> None:
     else:
         is_object = getattr(y, "dtype", None) == np.dtype(object)
         missing = (is_object or isinstance(y, (list, tuple))) and any(
-            map(_is_missing, np.ravel(y) if is_object else y)
+            map(is_missing, np.ravel(y) if is_object else y)
         )
     if missing:
         raise ValueError(
@@ -449,12 +449,12 @@ def check_classes(classes: Any) -> npt.NDArray[Any]:
         raise ValueError(
             f"classes must be a sequence of labels such as [0, 1], got {classes!r}."
         )
-    if any(map(_is_missing, labels)):
+    if any(map(is_missing, labels)):
         raise ValueError(f"classes must not contain NaN, None or NA, got {classes!r}.")
     return np.unique(labels)
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     return (
         label is None
         or (isinstance(label, (float, np.floating)) and bool(label != label))

@@ -125,6 +125,9 @@ class ChainDesign:
         Which transitions have a parameter: [i, j] from label i to j.
     n_threads : int
         Number of threads, each with some of the tokens.
+    padded : bool
+        Whether parameters may be padded for speed; sums then differ in the order of
+        their terms from those of other numbers of tokens.
 
     Attributes
     ----------
@@ -146,6 +149,7 @@ class ChainDesign:
         transitions: Mask,
         *,
         n_threads: int = 1,
+        padded: bool = True,
     ) -> None:
         self.X = X
         self.starts = starts
@@ -162,7 +166,7 @@ class ChainDesign:
         self.data = X.data[:0] if is_binary else X.data
         # Widths are multiples of four.
         stride = -(-n_labels // 4) * 4
-        padded = self.n_features * stride <= _PADDED_SHARE * X.nnz
+        padded = padded and self.n_features * stride <= _PADDED_SHARE * X.nnz
         self.stride = stride if padded else 0
         self._places = pairs.places(stride) if padded else None
         n_parts = max(1, min(n_threads, self.n_tokens, X.nnz // _PART_SIZE))

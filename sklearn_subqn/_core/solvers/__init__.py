@@ -90,6 +90,8 @@ class Options:
         Number of cuts that bundle methods keep, None for no limit.
     tol : float
         Relative gap at which the run is to end.
+    seed : int
+        Of the order in which dual ascent goes through sequences.
     """
 
     memory: int = 15
@@ -97,6 +99,7 @@ class Options:
     direction_max_iter: int = 100
     bundle_size: int | None = None
     tol: float = 0.0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -327,14 +330,14 @@ CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
 
 def _chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
     if isinstance(objective.regularizer, L2):
-        return chain_auto(objective, start, options.memory)
+        return chain_auto(objective, start, options.memory, options.seed)
     if objective.loss.smooth:
         return _owlqn(objective, start, options)
     return _ls_bmrm(objective, start, options)
 
 
 def _chain_ascent(objective: Objective, start: Start, options: Options) -> Solver:
-    return chain_ascent(objective, start)
+    return chain_ascent(objective, start, seed=options.seed)
 
 
 def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver:

@@ -47,7 +47,11 @@ _PATIENCE = 60
 
 
 def chain_ascent(
-    objective: Objective, start: Start, *, patience: int | None = None
+    objective: Objective,
+    start: Start,
+    *,
+    patience: int | None = None,
+    seed: int = 0,
 ) -> Solver:
     """Yield iterates, one a round of two epochs.
 
@@ -65,6 +69,8 @@ def chain_ascent(
         more.
     patience : int or None
         Number of rounds in which the gap must halve; None for no limit.
+    seed : int
+        Of the order of the sequences.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def chain_ascent(
     proximity = strength - o.alpha
     sweeps = chain_sweeps(design, chains, o.weights, strength)
     momentum = Momentum(o.alpha / strength)
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     best = start.at(o)
     bound = o.risk_infimum
     w = center = last = best.w
@@ -169,7 +175,9 @@ def chain_lbfgs(objective: Objective, start: Start, memory: int) -> Solver:
     return bfgs(objective, start.w, hessian, search=partial(wolfe, first=1.0))
 
 
-def chain_auto(objective: Objective, start: Start, memory: int) -> Solver:
+def chain_auto(
+    objective: Objective, start: Start, memory: int, seed: int = 0
+) -> Solver:
     """Yield iterates of dual ascent, then those of a method of products.
 
     That is L-BFGS, for the hinge the bundle method with line search, which begins with
@@ -180,7 +188,7 @@ def chain_auto(objective: Objective, start: Start, memory: int) -> Solver:
     w = start.w
     cuts: deque[Cut] = deque(maxlen=_CUTS)
     if marginals_fit(_design(o), _chains(o)):
-        for iterate in chain_ascent(o, start, patience=_PATIENCE):
+        for iterate in chain_ascent(o, start, patience=_PATIENCE, seed=seed):
             yield iterate
             w = iterate.point.w
             if iterate.cut is not None:

@@ -1,0 +1,390 @@
+"""Sequences of tokens: from feature dicts or matrices to one sparse matrix; labels."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ._validation import check_sparse_structure, is_missing
+
+Index = npt.NDArray[np.intp]
+
+# Column of what is left out: attributes that training did not see, values of zero.
+_LEFT_OUT = -1
+
+# Columns are gathered in a list, and moved to an array of four bytes each in blocks.
+_BLOCK = 2**20
+
+
+class Sequences(NamedTuple):
+    """Sequences one below the other.
+
+    Attributes
+    ----------
+    X : csr_matrix or csr_array of shape (n_tokens, n_attributes)
+        Entries of a row are in no order; the same column may occur twice.
+    starts : ndarray of shape (n_sequences + 1,)
+        Tokens of sequence i are rows ``starts[i]`` to ``starts[i + 1] - 1``.
+    stacked : bool
+        Whether they were given one below the other.
+    """
+
+    X: Any
+    starts: Index
+    stacked: bool
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> Index:
+        """Number of tokens of each sequence."""
+        return np.diff(self.starts)
+
+    def split(self, tokens: Any) -> list[Any]:
+        """Return what there is for each token by sequences."""
+        return [tokens[first:end] for first, end in pairwise(self.starts.tolist())]
+
+
+class _Values(dict[Any, int]):
+    """Where the values of one name are found; asks the reader for new ones."""
+
+    __slots__ = ("_name", "_reader")
+
+    def __init__(self, name: Any, reader: AttributeReader) -> None:
+        self._name = name
+        self._reader = reader
+
+    def __missing__(self, value: Any) -> int:
+        found, lasting = self._reader.look_up(self._name, value)
+        if lasting:
+            self[value] = found
+        return found
+
+
+class _Names(dict[Any, _Values]):
+    """The values of each name."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: AttributeReader) -> None:
+        self._reader = reader
+
+    def __missing__(self, name: Any) -> _Values:
+        self[name] = values = _Values(name, self._reader)
+        return values
+
+
+class AttributeReader:
+    """Turns tokens with named attributes into rows of a sparse matrix.
+
+    A token is a dict from names to values, or an iterable of names. As in CRFsuite, a
+    string as the value makes the attribute "name:value" of weight 1, a number or truth
+    value is the weight of the attribute "name", and of a dict, list, tuple or set the
+    attributes are those of a token, each behind "name:".
+
+    What was found once for a name and a value is found again without making the string
+    that joins them, which takes most of the time otherwise.
+
+    Parameters
+    ----------
+    columns : dict from str to int
+        Columns of the attributes; new ones are added if ``learns``.
+    learns : bool
+        Whether attributes that are not known become columns, or are left out.
+    """
+
+    def __init__(self, columns: dict[str, int], learns: bool) -> None:
+        self._columns = columns
+        self._learns = learns
+        self._names = _Names(self)
+        self._starts = [0]
+        self._ends = [0]
+        # Columns and weights of entries other than one, which are found as -2, -3, ...
+        self._others: list[tuple[int, float]] = []
+
+    def read(self, sequences: Iterable[Any]) -> Sequences:
+        """Return the sequences of tokens as rows.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a sequence is empty or a token is not acceptable; tells which.
+        """
+        names, ends, starts = self._names, self._ends, self._starts
+        blocks: list[npt.NDArray[np.int32]] = []
+        found: list[int] = []
+        n_moved = 0
+        for sequence in sequences:
+            for token in self._tokens(sequence):
+                if isinstance(token, dict):
+                    try:
+                        found += [names[name][value] for name, value in token.items()]
+                    except TypeError:
+                        # Collections, or what is not acceptable.
+                        found += self._nested(token)
+                else:
+                    found += self._alone(token)
+                ends.append(n_moved + len(found))
+            if len(ends) - 1 == starts[-1]:
+                raise ValueError(f"Sequence {len(starts) - 1} is empty; leave it out.")
+            starts.append(len(ends) - 1)
+            if len(found) > _BLOCK:
+                blocks.append(np.array(found, dtype=np.int32))
+                n_moved += len(found)
+                found.clear()
+        blocks.append(np.array(found, dtype=np.int32))
+        X = self._matrix(np.concatenate(blocks))
+        return Sequences(X, np.array(starts, dtype=np.intp), False)
+
+    def look_up(self, name: Any, value: Any) -> tuple[int, bool]:
+        """Return where a name with a value is found, and whether that stays so."""
+        if isinstance(value, (str, bytes)):
+            return self._column(f"{self._text(name)}:{self._text(value)}"), True
+        if not isinstance(value, (numbers.Real, np.bool_)):
+            raise TypeError(
+                f"{self._where()} has the value {value!r} of type "
+                f"{type(value).__name__} for {name!r}; values must be strings, numbers,"
+                " truth values, or dicts or lists of attributes."
+            )
+        weight = float(value)
+        if not np.isfinite(weight):
+            raise ValueError(
+                f"Input X contains NaN or infinity: {self._where()} has the value "
+                f"{value!r} for {name!r}."
+            )
+        column = self._column(self._text(name)) if weight else _LEFT_OUT
+        if weight in (0.0, 1.0) or column == _LEFT_OUT:
+            return column, weight in (0.0, 1.0)
+        self._others.append((column, weight))
+        return -1 - len(self._others), False
+
+    def _matrix(self, columns: npt.NDArray[np.int32]) -> Any:
+        values = np.ones(len(columns))
+        ends = np.array(self._ends, dtype=np.intp)
+        for place in np.flatnonzero(columns < _LEFT_OUT).tolist():
+            columns[place], values[place] = self._others[-2 - columns[place]]
+        kept = columns != _LEFT_OUT
+        if not kept.all():
+            columns, values = columns[kept], values[kept]
+            ends = np.concatenate([[0], np.cumsum(kept)])[ends]
+        shape = len(ends) - 1, len(self._columns)
+        return sparse.csr_matrix((values, columns, ends), shape=shape)
+
+    def _tokens(self, sequence: Any) -> Iterable[Any]:
+        if isinstance(sequence, (str, bytes, dict)) or not isinstance(
+            sequence, Iterable
+        ):
+            raise TypeError(
+                f"Sequence {len(self._starts) - 1} must be a list of feature dicts or a"
+                f" matrix, got {sequence!r} of type {type(sequence).__name__}."
+            )
+        return sequence
+
+    def _alone(self, token: Any) -> list[int]:
+        """Return what is found in a token that is a collection of names."""
+        if isinstance(token, (str, bytes)) or not isinstance(token, Iterable):
+            raise TypeError(
+                f"{self._where()} must be a dict or a list of attributes, got "
+                f"{token!r}."
+            )
+        return [self._column(self._text(name)) for name in _in_order(token)]
+
+    def _nested(self, token: dict[Any, Any]) -> list[int]:
+        """Return what is found in a token with collections among its values."""
+        found: list[int] = []
+        for name, value in token.items():
+            if isinstance(value, dict):
+                inner = {f"{self._text(name)}:{self._text(n)}": value[n] for n in value}
+                found += self._nested(inner)
+            elif isinstance(value, (list, tuple, set, frozenset)):
+                values = self._names[name]
+                found += [values[self._text(inner)] for inner in _in_order(value)]
+            else:
+                found.append(self._names[name][value])
+        return found
+
+    def _column(self, attribute: str) -> int:
+        if self._learns:
+            return self._columns.setdefault(attribute, len(self._columns))
+        return self._columns.get(attribute, _LEFT_OUT)
+
+    def _text(self, name: Any) -> str:
+        if isinstance(name, str):
+            return name
+        if isinstance(name, bytes):
+            return name.decode()
+        raise TypeError(
+            f"{self._where()} has the attribute {name!r} of type {type(name).__name__};"
+            " names of attributes must be strings."
+        )
+
+    def _where(self) -> str:
+        n_sequences, n_tokens = len(self._starts) - 1, len(self._ends) - 1
+        return f"Token {n_tokens - self._starts[-1]} of sequence {n_sequences}"
+
+
+def _in_order(names: Iterable[Any]) -> Iterable[Any]:
+    """Return names in an order that is the same in every process."""
+    return sorted(names) if isinstance(names, (set, frozenset)) else names
+
+
+def is_matrix(X: Any) -> bool:
+    """Whether X is a matrix of numbers, or a table."""
+    return (
+        sparse.issparse(X)
+        or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object)
+        or hasattr(X, "iloc")
+        or hasattr(X, "select_dtypes")
+        or hasattr(X, "collect_schema")
+    )
+
+
+def stack_matrices(matrices: list[Any]) -> tuple[Any, Index]:
+    """Return matrices of equally many columns one below the other, and their starts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is empty, has no rows of numbers or other columns than the first.
+    """
+    first = matrices[0]
+    any_sparse = any(map(sparse.issparse, matrices))
+    parts = []
+    for i, matrix in enumerate(matrices):
+        if not is_matrix(matrix):
+            raise TypeError(
+                f"Sequence {i} must be a matrix as sequence 0 is, got an object of "
+                f"type {type(matrix).__name__}."
+            )
+        if matrix.ndim != 2 or matrix.shape[1] != first.shape[1]:
+            raise ValueError(
+                f"Sequence {i} must have shape (n_tokens, {first.shape[1]}) as sequence"
+                f" 0 has, got {matrix.shape}."
+            )
+        if not matrix.shape[0]:
+            raise ValueError(f"Sequence {i} is empty; leave it out.")
+        if sparse.issparse(matrix):
+            check_sparse_structure(matrix)
+            parts.append(matrix)
+        else:
+            array = np.asarray(matrix)
+            parts.append(sparse.csr_matrix(array) if any_sparse else array)
+    lengths = [matrix.shape[0] for matrix in matrices]
+    stacked = sparse.vstack(parts, "csr") if any_sparse else np.concatenate(parts)
+    return stacked, np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+
+
+def starts_of_lengths(lengths: Any, n_tokens: int) -> Index:
+    """Return where sequences of such lengths start, and the end of the last one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``lengths`` is no list of positive integers whose sum is ``n_tokens``.
+    """
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu":
+        raise TypeError(
+            "lengths must be a one-dimensional array of integers, got an array of "
+            f"shape {counts.shape} and type {counts.dtype}."
+        )
+    if np.any(counts < 1):
+        i = int(np.flatnonzero(counts < 1)[0])
+        raise ValueError(
+            f"lengths must be positive, got {counts[i]} for sequence {i}. Leave empty "
+            "sequences out."
+        )
+    if counts.sum() != n_tokens:
+        raise ValueError(
+            f"lengths must add up to the number of rows of X, {n_tokens}, got a sum of "
+            f"{counts.sum()}."
+        )
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def flat_labels(y: Any, lengths: Index) -> list[Any]:
+    """Return the labels of all tokens, from a list of labels for each sequence.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are more or less labels than tokens; tells for which sequence.
+    """
+    labels: list[Any] = []
+    for i, (sequence, length) in enumerate(zip(y, lengths.tolist(), strict=True)):
+        if isinstance(sequence, (str, bytes)) or not isinstance(sequence, Iterable):
+            raise TypeError(
+                f"y must have a list of labels for each sequence; y[{i}] is "
+                f"{sequence!r}."
+            )
+        before = len(labels)
+        labels += sequence.tolist() if hasattr(sequence, "tolist") else sequence
+        if len(labels) - before != length:
+            raise ValueError(
+                f"Sequence {i} has {length} tokens, but {len(labels) - before} labels."
+            )
+    return labels
+
+
+def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
+    """Return the different labels, sorted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If labels are missing, cannot be hashed or not be compared.
+    """
+    try:
+        different = set(labels)
+    except TypeError as error:
+        raise TypeError(
+            f"Labels of tokens must be strings or numbers: {error}."
+        ) from error
+    if any(map(is_missing, different)):
+        raise ValueError(
+            "Input y contains NaN, None or NA. Leave sequences with tokens without a "
+            "label out."
+        )
+    try:
+        ordered = sorted(different)
+    except TypeError as error:
+        raise TypeError(
+            "Labels of tokens must be all strings or all numbers, got types "
+            f"{sorted({type(label).__name__ for label in different})}."
+        ) from error
+    classes = np.array(ordered)
+    if classes.ndim != 1 or classes.dtype.kind not in "biuUS":
+        if classes.dtype.kind == "f" and np.all(classes == np.rint(classes)):
+            return classes
+        raise ValueError(
+            "Labels of tokens must be strings, integers or truth values, got "
+            f"{ordered[0]!r} of type {type(ordered[0]).__name__}."
+        )
+    return classes
+
+
+def label_codes(labels: list[Any], classes: npt.NDArray[Any]) -> Index:
+    """Return the index of each label among the classes.
+
+    Raises
+    ------
+    ValueError
+        If there are other labels.
+    """
+    codes = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        found = [codes[label] for label in labels]
+    except KeyError:
+        unknown = sorted(set(labels) - set(codes))
+        raise ValueError(
+            f"y contains labels that are not among the classes: {unknown}; classes are "
+            f"{classes.tolist()}."
+        ) from None
+    return np.array(found, dtype=np.intp)

@@ -1,0 +1,159 @@
+"""Which labels may follow which in a sequence: BIO, BIOES, or rules of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Mask = npt.NDArray[np.bool_]
+Index = npt.NDArray[np.intp]
+
+# Prefixes of labels: which go on with a chunk, are gone on from, and end one.
+_SCHEMES = {"BIO": ("I", "BI", "BI"), "BIOES": ("IE", "BI", "ES")}
+
+
+class TransitionRules(NamedTuple):
+    """What is allowed of k labels.
+
+    Attributes
+    ----------
+    allowed : ndarray of bool of shape (k, k)
+        [i, j] whether label j may follow label i.
+    first, last : ndarray of bool of shape (k,)
+        Whether a sequence may begin, or end, with a label.
+    name : str
+        The parameter as it was given, for messages.
+    """
+
+    allowed: Mask
+    first: Mask
+    last: Mask
+    name: str
+
+    @classmethod
+    def of(cls, constraints: Any, classes: npt.NDArray[Any]) -> TransitionRules:
+        """Return the rules that ``transition_constraints`` stands for.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If they are not acceptable, or of other labels.
+        """
+        k = len(classes)
+        everything = np.ones(k, dtype=bool)
+        name = f"transition_constraints={constraints!r}"
+        if constraints is None:
+            return cls(np.ones((k, k), dtype=bool), everything, everything, name)
+        if isinstance(constraints, str):
+            if constraints not in _SCHEMES:
+                raise ValueError(
+                    "transition_constraints must be 'BIO', 'BIOES', a list of "
+                    "forbidden pairs of labels, a boolean matrix of those allowed, or "
+                    "None; got "
+                    f"{constraints!r}."
+                )
+            return cls(*_scheme(constraints, classes), name)
+        array = np.asarray(constraints, dtype=object)
+        if array.ndim == 2 and all(isinstance(x, (bool, np.bool_)) for x in array.flat):
+            array = array.astype(bool)
+            if array.shape != (k, k):
+                raise ValueError(
+                    "transition_constraints as a matrix must have shape "
+                    f"{(k, k)} for the labels {classes.tolist()}, got {array.shape}."
+                )
+            name = "transition_constraints"
+            return cls(array, everything, everything, name)
+        if isinstance(constraints, bytes) or not isinstance(constraints, Iterable):
+            raise TypeError(
+                "transition_constraints must be a string, a list of pairs of labels, a "
+                f"boolean matrix, or None; got {constraints!r}."
+            )
+        allowed = np.ones((k, k), dtype=bool)
+        codes = {label: code for code, label in enumerate(classes.tolist())}
+        for pair in constraints:
+            if isinstance(pair, (str, bytes)) or len(pair) != 2:
+                raise ValueError(
+                    "transition_constraints must list pairs of labels of which the "
+                    f"second must not follow the first, got {pair!r}."
+                )
+            # Pairs with labels that do not occur forbid nothing.
+            if pair[0] in codes and pair[1] in codes:
+                allowed[codes[pair[0]], codes[pair[1]]] = False
+        return cls(allowed, everything, everything, name)
+
+    @property
+    def bounds_ends(self) -> bool:
+        """Whether some labels cannot be the first or the last one."""
+        return not (self.first.all() and self.last.all())
+
+    def check(
+        self,
+        labels: Index,
+        starts: Index,
+        classes: npt.NDArray[Any],
+        numbers: Index,
+    ) -> None:
+        """Raise ValueError if labels of a sequence are not allowed; tells which.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (T,)
+        starts : ndarray of shape (n + 1,)
+        classes : ndarray of shape (k,)
+        numbers : ndarray of shape (n,)
+            By which sequences are known to the user.
+        """
+        if self.allowed.all() and not self.bounds_ends:
+            return
+        bad = np.zeros(len(labels), dtype=bool)
+        bad[1:] = ~self.allowed[labels[:-1], labels[1:]]
+        firsts, lasts = starts[:-1], starts[1:] - 1
+        bad[firsts] = ~self.first[labels[firsts]]
+        at_end = ~self.last[labels[lasts]]
+        if not bad.any() and not at_end.any():
+            return
+        token = int(bad.argmax()) if bad.any() else int(lasts[at_end.argmax()])
+        i = int(np.searchsorted(starts, token, side="right")) - 1
+        place = token - int(starts[i])
+        label = classes[labels[token]].item()
+        if not bad.any():
+            what = f"ends with {label!r}"
+        elif place:
+            before = classes[labels[token - 1]].item()
+            what = f"has {label!r} after {before!r} at token {place}"
+        else:
+            what = f"begins with {label!r}"
+        raise ValueError(f"Sequence {numbers[i]} {what}, which {self.name} forbids.")
+
+
+def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask, Mask]:
+    """Return what a scheme of chunks allows: transitions, first and last labels.
+
+    Labels are "O", or a prefix, "-" and the type of the chunk.
+    """
+    inner, opens, ends = _SCHEMES[name]
+    prefixes = sorted(set(name) - {"O"})
+    parts = []
+    for label in classes.tolist():
+        prefix, dash, kind = str(label).partition("-")
+        if label != "O" and not (dash and prefix in prefixes):
+            options = ", ".join(f"'{p}-...'" for p in prefixes)
+            raise ValueError(
+                f"transition_constraints={name!r} needs labels 'O', {options}; got "
+                f"{label!r}."
+            )
+        parts.append((prefix, kind))
+    k = len(parts)
+    allowed = np.zeros((k, k), dtype=bool)
+    for i, (before, kind_before) in enumerate(parts):
+        for j, (prefix, kind) in enumerate(parts):
+            if prefix in inner:
+                allowed[i, j] = before in opens and kind_before == kind
+            else:
+                allowed[i, j] = before == "O" or before in ends
+    first = np.array([prefix not in inner for prefix, _ in parts])
+    last = np.array([prefix == "O" or prefix in ends for prefix, _ in parts])
+    return allowed, first, last

@@ -1,0 +1,346 @@
+"""Sequences of feature dicts, lists and matrices as rows of one sparse matrix."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from _sequences import as_matrices, random_sequences
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from sklearn_subqn import LinearChainCRF
+from sklearn_subqn._sequences import AttributeReader
+
+
+def read(sequences, columns=None):
+    """Return the attributes of each token, and the sequences' starts."""
+    known = {} if columns is None else columns
+    data = AttributeReader(known, columns is None).read(sequences)
+    names = list(known)
+    X = data.X.tocoo()
+    tokens = [{} for _ in range(X.shape[0])]
+    for i, j, value in zip(X.row, X.col, X.data, strict=True):
+        tokens[i][names[j]] = tokens[i].get(names[j], 0.0) + float(value)
+    return tokens, data.starts.tolist()
+
+
+names = st.text("ab:", min_size=1, max_size=3)
+values = st.one_of(
+    names,
+    st.booleans(),
+    st.integers(-2, 2),
+    st.floats(-3.0, 3.0, allow_nan=False, width=32),
+    st.lists(names, max_size=3),
+    st.dictionaries(names, st.one_of(names, st.floats(0.5, 2.0, width=32)), max_size=2),
+)
+tokens = st.one_of(st.dictionaries(names, values, max_size=4), st.lists(names))
+
+
+def expected(token):
+    """Return the attributes of a token, by the rules as they are documented."""
+    found = {}
+
+    def add(name, weight):
+        found[name] = found.get(name, 0.0) + weight
+
+    def descend(prefix, value):
+        if isinstance(value, str):
+            add(f"{prefix}:{value}", 1.0)
+        elif isinstance(value, list):
+            for name in value:
+                add(f"{prefix}:{name}", 1.0)
+        elif isinstance(value, dict):
+            for name, inner in value.items():
+                descend(f"{prefix}:{name}", inner)
+        else:
+            add(prefix, float(value))
+
+    if isinstance(token, dict):
+        for name, value in token.items():
+            descend(name, value)
+    else:
+        for name in token:
+            add(name, 1.0)
+    return found
+
+
+def nonzero(tokens):
+    return [{k: v for k, v in token.items() if v} for token in tokens]
+
+
+@given(st.lists(st.lists(tokens, min_size=1, max_size=3), min_size=1, max_size=4))
+def test_attributes_are_those_of_the_rules(sequences):
+    found, starts = read(sequences)
+    flat = [token for sequence in sequences for token in sequence]
+    assert starts == np.cumsum([0, *map(len, sequences)]).tolist()
+    wanted = nonzero(map(expected, flat))
+    for ours, theirs in zip(nonzero(found), wanted, strict=True):
+        assert ours == pytest.approx(theirs)
+    # Nor do they depend on what was read before.
+    known = {name: j for j, name in enumerate({n: 0 for t in wanted for n in t})}
+    again, _ = read(sequences[::-1], known)
+    flat = [token for sequence in sequences[::-1] for token in sequence]
+    for ours, token in zip(again, flat, strict=True):
+        assert nonzero([ours])[0] == pytest.approx(nonzero([expected(token)])[0])
+
+
+@given(st.lists(st.lists(tokens, min_size=1, max_size=3), min_size=1, max_size=3))
+def test_attributes_are_those_of_crfsuite(sequences):
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    found, _ = read(sequences)
+    theirs = [
+        dict(item)
+        for sequence in sequences
+        for item in pycrfsuite.ItemSequence(sequence).items()
+    ]
+    # Of an attribute that is there twice their dicts have the last weight only.
+    for ours, item, token in zip(
+        found, theirs, (t for s in sequences for t in s), strict=True
+    ):
+        wanted = expected(token)
+        assert set(wanted) == set(item)
+        assert nonzero([ours])[0] == pytest.approx(nonzero([wanted])[0])
+
+
+def test_bytes_and_numpy_values():
+    token = {b"a": b"x", "b": np.float32(0.5), "c": np.bool_(True), "d": np.int64(3)}
+    assert read([[token]])[0] == [{"a:x": 1.0, "b": 0.5, "c": 1.0, "d": 3.0}]
+    token = {"e": {"x", "y"}, "f": ("z",), "g": frozenset(["w"])}
+    assert read([[token]])[0] == [{"e:x": 1.0, "e:y": 1.0, "f:z": 1.0, "g:w": 1.0}]
+
+
+def test_the_same_name_and_value_may_be_joined_in_two_ways():
+    assert read([[{"a": "b:c"}, {"a:b": "c"}, ["a:b:c"]]])[0] == 3 * [{"a:b:c": 1.0}]
+
+
+def test_unknown_attributes_are_left_out():
+    token = {"a": "x", "b": 0.5, "c": True, "d": ["u", "v"], "e": {"f": 2.0}}
+    found, _ = read([[token, {"b": 0.25}], [["new"]]], {"b": 0, "d:v": 1})
+    assert found == [{"b": 0.5, "d:v": 1.0}, {"b": 0.25}, {}]
+
+
+def test_long_input_is_read_in_blocks(monkeypatch):
+    from sklearn_subqn import _sequences
+
+    X, _ = random_sequences(np.random.default_rng(0), n=30)
+    whole = read(X)
+    monkeypatch.setattr(_sequences, "_BLOCK", 7)
+    assert read(X) == whole
+
+
+def test_sets_are_read_in_an_order_of_their_own():
+    code = (
+        "from sklearn_subqn._sequences import AttributeReader as R; c = {}; "
+        "R(c, True).read([[{'a': {'x', 'y', 'z'}}, {'u', 'v', 'w'}]]); print(list(c))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "123"
+    }
+    assert len(printed) == 1
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([[{"a": 1}], []], ValueError, "Sequence 1 is empty"),
+        ([], ValueError, "no sequences"),
+        ([[{"a": 1}], [{"b": 1}, {"a": float("nan")}]], ValueError, "NaN or infinity"),
+        ([[{"a": 1}], [{"b": 1}, {"a": np.inf}]], ValueError, "Token 1 of sequence 1"),
+        ([[{"a": None}]], TypeError, "Token 0 of sequence 0 has the value None"),
+        ([[{"a": [1.5]}]], TypeError, "attribute 1.5"),
+        ([[{3: "x"}]], TypeError, "attribute 3"),
+        ([[{"a": 1}], ["word"]], TypeError, "must be a dict or a list of attributes"),
+        ([[{"a": 1}], [3.0]], TypeError, "Token 0 of sequence 1"),
+        ([[{"a": 1}], {"a": 1}], TypeError, "Sequence 1 must be a list"),
+        ([[{"a": 1}], 3], TypeError, "Sequence 1 must be a list"),
+        (["a sentence"], TypeError, "Sequence 0 must be a list"),
+        ("sentences", TypeError, "X must be a list of sequences"),
+        (None, TypeError, "X must be a list of sequences"),
+        ([[[0.5, 1.5]]], TypeError, "attribute 0.5"),
+        ([[{"a": 1e200}]], ValueError, "Scale the features"),
+        ([np.ones((2, 3)), np.ones((2, 4))], ValueError, "Sequence 1 must have shape"),
+        ([np.ones((2, 3)), np.ones((0, 3))], ValueError, "Sequence 1 is empty"),
+        ([np.ones((2, 3)), [{"a": 1}]], TypeError, "Sequence 1 must be a matrix"),
+        ([np.full((2, 3), np.nan)], ValueError, "NaN"),
+        (np.ones((2, 3)), ValueError, "lengths"),
+        (sparse.csr_matrix(np.ones((2, 3))), ValueError, "lengths"),
+        (pd.DataFrame(np.ones((2, 3))), ValueError, "lengths"),
+    ],
+)
+def test_what_is_no_sequence_of_tokens_is_refused(X, error, message):
+    y = [["a", "b"]] * (len(X) if isinstance(X, list) else 1)
+    with pytest.raises(error, match=message):
+        LinearChainCRF().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "error", "message"),
+    [
+        ([2, 2], ValueError, "add up to the number of rows of X, 5"),
+        ([5, 0], ValueError, "positive, got 0 for sequence 1"),
+        ([2.0, 3.0], TypeError, "integers"),
+        (5, TypeError, "one-dimensional"),
+    ],
+)
+def test_lengths_that_do_not_fit_are_refused(lengths, error, message):
+    with pytest.raises(error, match=message):
+        LinearChainCRF().fit(np.ones((5, 2)), list("ababa"), lengths=lengths)
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        ([["a", "b"]], ValueError, "inconsistent numbers of samples"),
+        ([["a", "b"], ["a"], ["a"]], ValueError, "inconsistent numbers of samples"),
+        ([["a", "b"], ["a", "b"]], ValueError, "Sequence 1 has 1 tokens, but 2 labels"),
+        ([["a", "b"], "a"], TypeError, r"y\[1\] is 'a'"),
+        ([["a", "b"], 3], TypeError, r"y\[1\] is 3"),
+        ([["a", ["b"]], ["a"]], TypeError, "strings or numbers"),
+        ([["a", None], ["a"]], ValueError, "NaN, None or NA"),
+        ([["a", float("nan")], ["a"]], ValueError, "NaN, None or NA"),
+        ([["a", 3], ["a"]], TypeError, "all strings or all numbers"),
+        ([[0.5, 1.5], [0.5]], ValueError, "strings, integers"),
+        ([["a", "a"], ["a"]], ValueError, "at least 2 classes"),
+        (None, ValueError, "requires y to be passed"),
+        ("ab", TypeError, "list of lists"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(y, error, message):
+    with pytest.raises(error, match=message):
+        LinearChainCRF().fit([[{"a": 1}, {"b": 1}], [{"a": 1}]], y)
+
+
+# The same data in other forms
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, y = random_sequences(np.random.default_rng(1))
+    return X, y, LinearChainCRF(1e-2, tol=1e-9).fit(X, y)
+
+
+def weights(crf):
+    return {**crf.state_features_, **crf.transition_features_}
+
+
+def by_name(crf, names):
+    """Return the weights of a model of columns with the names of these."""
+    states = {
+        (names[column], label): w for (column, label), w in crf.state_features_.items()
+    }
+    return {**states, **crf.transition_features_}
+
+
+def test_generators_and_other_collections(problem):
+    X, y, crf = problem
+    forms = [
+        ((iter(x) for x in X), (np.array(labels) for labels in y)),
+        (tuple(map(tuple, X)), tuple(map(tuple, y))),
+    ]
+    array = np.empty(len(X), dtype=object)
+    array[:] = X
+    forms.append((array, y))
+    for sequences, labels in forms:
+        other = LinearChainCRF(1e-2, tol=1e-9).fit(sequences, labels)
+        assert weights(other) == weights(crf)
+    assert crf.predict(iter(X)) == crf.predict(X)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda matrices: matrices,
+        lambda matrices: [sparse.csr_matrix(m) for m in matrices],
+        lambda matrices: [sparse.csc_array(m) for m in matrices],
+        lambda matrices: [
+            m if i % 2 else sparse.coo_matrix(m) for i, m in enumerate(matrices)
+        ],
+        lambda matrices: [pd.DataFrame(m) for m in matrices],
+    ],
+    ids=["dense", "csr", "csc", "mixed", "tables"],
+)
+def test_matrices_equal_dicts(problem, form):
+    X, y, crf = problem
+    names = crf.attributes_
+    matrices = form(as_matrices(X, names))
+    other = LinearChainCRF(1e-2, tol=1e-9).fit(matrices, y)
+    assert other.n_features_in_ == len(names)
+    assert by_name(other, names) == pytest.approx(weights(crf), abs=1e-6)
+    assert other.predict(matrices) == crf.predict(X)
+    assert other.score(matrices, y) == crf.score(X, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_matrix])
+def test_stacked_rows_equal_matrices(problem, form):
+    X, y, crf = problem
+    names = crf.attributes_
+    rows = form(np.vstack(as_matrices(X, names)))
+    lengths, labels = list(map(len, X)), np.concatenate(y)
+    other = LinearChainCRF(1e-2, tol=1e-9).fit(rows, labels, lengths=lengths)
+    assert by_name(other, names) == pytest.approx(weights(crf), abs=1e-6)
+    found = other.predict(rows, lengths=lengths)
+    assert_array_equal(found, np.concatenate(crf.predict(X)))
+    assert other.score(rows, labels, lengths=lengths) == crf.score(X, y)
+    probabilities = other.predict_marginals(rows, lengths=lengths)
+    theirs = [list(p.values()) for x in crf.predict_marginals(X) for p in x]
+    assert probabilities == pytest.approx(np.array(theirs), abs=1e-6)
+
+
+def test_tables_have_named_columns(problem):
+    X, y, crf = problem
+    table = pd.DataFrame(np.vstack(as_matrices(X, crf.attributes_)))
+    table.columns = crf.attributes_
+    lengths = list(map(len, X))
+    other = LinearChainCRF(1e-2).fit(table, np.concatenate(y), lengths=lengths)
+    assert_array_equal(other.feature_names_in_, crf.attributes_)
+    with pytest.raises(ValueError, match="feature names"):
+        other.predict(table[table.columns[::-1]], lengths=lengths)
+
+
+def test_float32_matrices_give_a_float32_model(problem):
+    X, y, crf = problem
+    names = crf.attributes_
+    matrices = [m.astype(np.float32) for m in as_matrices(X, names)]
+    other = LinearChainCRF(1e-2, tol=1e-5).fit(matrices, y)
+    found = by_name(other, names)
+    assert all(np.float32(w) == w for w in found.values())
+    assert found == pytest.approx(weights(crf), abs=2e-2)
+
+
+def test_prediction_wants_what_training_had(problem):
+    X, y, crf = problem
+    matrices = as_matrices(X, crf.attributes_)
+    with pytest.raises(TypeError, match="named attributes as in training"):
+        crf.predict(matrices)
+    other = LinearChainCRF(1e-2).fit(matrices, y)
+    with pytest.raises(TypeError, match="columns as in training"):
+        other.predict(X)
+    with pytest.raises(ValueError, match="features"):
+        other.predict([m[:, 1:] for m in matrices])
+
+
+def test_input_is_not_changed(problem):
+    X, y, _ = problem
+    matrices = [sparse.csr_matrix(m) for m in as_matrices(X, problem[2].attributes_)]
+    copies = [m.copy() for m in matrices]
+    for m in matrices:
+        for array in (m.data, m.indices, m.indptr):
+            array.setflags(write=False)
+    LinearChainCRF().fit(matrices, y).predict(matrices)
+    for m, copy in zip(matrices, copies, strict=True):
+        assert (m != copy).nnz == 0
