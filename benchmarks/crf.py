@@ -498,7 +498,8 @@ DIFFERENCES = (
     "a weight, and BC2GM is the successor of BioCreAtIvE 1A, of 12574 training "
     "sentences in place of 7500 and with other gold names, so that its F is not "
     "comparable. L-BFGS has a line search that obeys the Wolfe conditions, where "
-    "CRF++'s is not monotone."
+    "CRF++'s is not monotone. A pass of partial_fit is one over the stream, in the "
+    "order of the file, with three sweeps of each batch of 500 sentences."
 )
 
 
