@@ -7,9 +7,9 @@ fixed, by steps with an exact search (Shalev-Shwartz and Kakade 2008 for single 
 Neither a step size nor any earlier sequence is needed.
 
 Parts made when S was small fit models with a weak penalty, which later ones lack: on
-base NP one pass in random order then ends at 2.2 times the optimum. With S at least 1 / alpha
-sequences, as if others were to come, it ends at 1.9 times, and F rises from 92.9 to
-93.3.
+base NP one pass in random order then ends at 2.2 times the optimum. With S at least
+1 / alpha sequences, as if others were to come, it ends at 1.9 times, and F rises from
+92.9 to 93.3.
 """
 
 from __future__ import annotations
