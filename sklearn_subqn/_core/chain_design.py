@@ -185,16 +185,6 @@ class ChainDesign:
         """Sum of the squares of the stored entries of X."""
         return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
 
-    @property
-    def n_entries(self) -> int:
-        """Number of stored entries of X."""
-        return int(self.X.nnz)
-
-    @property
-    def largest(self) -> float:
-        """The largest absolute value in X, or of transitions, one."""
-        return float(np.abs(self.data).max(initial=1.0))
-
     def row_weights(self, weights: Floats) -> Floats:
         """Return the weight of each row of scores: those of transitions have one."""
         tokens = np.repeat(weights, np.diff(self.starts))
@@ -209,6 +199,10 @@ class ChainDesign:
         of_features = np.bincount(X.indices, terms, self.n_features)
         squares[: self.n_pairs] = np.repeat(of_features, np.diff(self.pairs.ptr))
         return squares
+
+    def squared_size(self, weights: Floats) -> float:
+        """Return the sum of ``mean_squares``."""
+        return float(self.mean_squares(weights).sum())
 
     def zero_scores(self) -> Floats:
         """Return the scores of w = 0."""

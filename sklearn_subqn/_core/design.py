@@ -130,11 +130,6 @@ class Design:
         return dtype
 
     @property
-    def n_entries(self) -> int:
-        """Number of stored entries."""
-        return int(self._size)
-
-    @property
     def row_size(self) -> float:
         """Mean number of stored entries in a row."""
         return self._size / max(self.n_rows, 1)
@@ -415,21 +410,6 @@ class Design:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
 
-    @cached_property
-    def largest(self) -> float:
-        """The largest absolute value in X."""
-        largest = 0.0
-        for part in self._parts:
-            for _, _, block in part:
-                block = self._float64(block)
-                values = block.data if sparse.issparse(block) else block
-                largest = max(
-                    largest,
-                    float(values.max(initial=0.0)),
-                    -float(values.min(initial=0.0)),
-                )
-        return largest
-
     def row_weights(self, weights: Floats) -> Floats:
         """Return the weight of each row of scores."""
         return weights
@@ -452,6 +432,10 @@ class Design:
         each = sum(self.each(multiply, self._parts))
         squares[: self.n_coef] = np.repeat(each, self.n_outputs or 1)
         return squares
+
+    def squared_size(self, weights: Floats) -> float:
+        """Return the sum of ``mean_squares`` but for intercepts, at less cost."""
+        return float(weights @ self.squares) * (self.n_outputs or 1)
 
     @cached_property
     def spectrum(self) -> tuple[Floats, Floats]:
@@ -724,7 +708,11 @@ def _products_of_rows(X: Any) -> Floats:
 
 
 def _squared(rows: Any) -> Any:
-    return rows.multiply(rows) if sparse.issparse(rows) else rows * rows
+    if not sparse.issparse(rows):
+        return rows * rows
+    # SciPy's product of two matrices compares their indices, which takes longer.
+    squares = rows.data * rows.data, rows.indices, rows.indptr
+    return type(rows)(squares, shape=rows.shape)
 
 
 def _index_arrays(X: Any) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,9 +58,6 @@ _NEARLY_LEVEL = 1e-12
 
 # What rounding costs matters where it is more than this share of a bound.
 _LITTLE = 1e-10
-
-# Of more stored entries than this, sizes of columns are worth to be avoided.
-_LARGE = 1_000_000
 
 # Each number is rounded by this share of itself.
 _EPS = float(np.finfo(float).eps)
@@ -135,7 +132,7 @@ class Objective:
         self.alpha = alpha
         self.weights = weights
         # Shared by all objectives of the same data, once they are known.
-        self._column_sizes: list[Floats] = []
+        self._sizes: dict[str, Any] = {}
 
     @property
     def n_params(self) -> int:
@@ -222,10 +219,18 @@ class Objective:
     @property
     def column_sizes(self) -> Floats:
         """Weighted root mean squares of the columns, of shape (n_penalized,)."""
-        if not self._column_sizes:
+        if "columns" not in self._sizes:
             squares = self.design.mean_squares(self.weights)
-            self._column_sizes.append(np.sqrt(squares[: self.regularizer.n_penalized]))
-        return self._column_sizes[0]
+            self._sizes["columns"] = np.sqrt(squares[: self.regularizer.n_penalized])
+        sizes: Floats = self._sizes["columns"]
+        return sizes
+
+    @property
+    def row_size(self) -> float:
+        """Root of the sum of the squares of all ``column_sizes``."""
+        if "rows" not in self._sizes:
+            self._sizes["rows"] = np.sqrt(self.design.squared_size(self.weights))
+        return float(self._sizes["rows"])
 
     def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
         """Return the root of sum_i u_i² / s_i, perhaps of some of the rows.
@@ -233,14 +238,11 @@ class Objective:
         By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
         of Xᵀu, in units of ``column_sizes``.
         """
-        squares = dual * dual
-        if squares.ndim > 1:
-            squares = squares.sum(axis=1)
         # Rows without weight have no dual, so that any divisor will do.
         weights = self.design.row_weights(self.weights)
         weights = weights if rows is None else weights[rows]
-        squares /= np.maximum(weights, np.finfo(float).tiny)
-        return float(np.sqrt(squares.sum()))
+        shares = (dual.T / np.maximum(weights, np.finfo(float).tiny)).T
+        return float(np.sqrt(np.vdot(dual, shares)))
 
     def unlevel(self, dual: Floats) -> float:
         """Return the share by which u has to change for its columns to sum to zero.
@@ -249,10 +251,9 @@ class Objective:
         """
         if not self.n_free:
             return 0.0
-        sums = dual.sum(axis=0, dtype=np.longdouble)
-        return self.loss.unlevel(
-            dual, np.atleast_1d(sums).astype(float), self.targets, self.weights
-        )
+        # Rounding of these sums is charged with that of all others.
+        sums = np.atleast_1d(dual.sum(axis=0))
+        return self.loss.unlevel(dual, sums, self.targets, self.weights)
 
     def cut(
         self,
@@ -262,6 +263,7 @@ class Objective:
         *,
         unlevel: float | None = None,
         error: float = 0.0,
+        norm: float | None = None,
     ) -> Cut:
         """Return the cut of a dual point u, less all that it lacks of being one.
 
@@ -283,6 +285,8 @@ class Objective:
             That of u, where it is known.
         error : float
             Further errors of ``normal``, in units of ``column_sizes``.
+        norm : float, optional
+            ``dual_norm`` of u, where it is known.
         """
         args = dual, self.targets, self.weights
         share = self.unlevel(dual) if unlevel is None else unlevel
@@ -298,7 +302,7 @@ class Objective:
         if self.n_free and is_level:
             normal = normal.copy()
             normal[self.regularizer.n_penalized :] = 0.0
-        norm = self.dual_norm(dual)
+        norm = self.dual_norm(dual) if norm is None else norm
         error += share * norm + self.loss.distance(*args)
         return Cut(normal, offset, error, norm)
 
@@ -311,6 +315,8 @@ class Objective:
         """
         if not cut.is_level(self.regularizer.n_penalized):
             return -np.inf
+        if isinstance(self.regularizer, L2):
+            return self._less(cut.offset, self._half_square(cut))
         v, radius = self._conjugate_point(cut)
         bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
         scale = self.regularizer.scaling(np.abs(v) + radius)
@@ -326,22 +332,37 @@ class Objective:
         *,
         unlevel: float | None = None,
         error: float = 0.0,
+        norm: float | None = None,
     ) -> float:
         """Return a dual value of u = ``dual``: no J is smaller.
 
         It is the better one of u itself and of u scaled down as the conjugate of the
         regularizer asks for. Parameters are those of ``cut``.
         """
-        cut = self.cut(dual, normal, unlevel=unlevel, error=error)
+        cut = self.cut(dual, normal, unlevel=unlevel, error=error, norm=norm)
         bound = self.dual_value(cut)
+        if isinstance(self.regularizer, L2):
+            return bound
         v, radius = self._conjugate_point(cut)
         scale = self.regularizer.scaling(np.abs(v) + radius)
         if 0.0 < scale < 1.0:
             cut = self.cut(
-                scale * dual, scale * cut.normal, unlevel=unlevel, error=scale * error
+                scale * dual,
+                scale * cut.normal,
+                unlevel=unlevel,
+                error=scale * error,
+                norm=scale * cut.norm,
             )
             bound = max(bound, self.dual_value(cut))
         return bound
+
+    def _half_square(self, cut: Cut) -> float:
+        """Return the largest ||a||² / (2 alpha²) of penalized entries, or more."""
+        normal = cut.normal[: self.regularizer.n_penalized]
+        length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))
+        if cut.error:
+            length += cut.error * self.row_size
+        return 0.5 * (length / self.alpha) ** 2
 
     def _conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
         """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
@@ -359,13 +380,11 @@ class Objective:
     def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
         """Return sizes of columns, of which ``factor`` times |w| is to be charged.
 
-        Of large data the largest entry will do, at less cost, where that is next to
-        nothing against a value.
+        The size of the rows will do, at less cost, where that is next to nothing
+        against a value.
         """
-        if self.design.n_entries > _LARGE:
-            largest = self.design.largest
-            if factor * largest * float(np.abs(w).sum()) <= _LITTLE * abs(value):
-                return largest
+        if factor * self.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+            return self.row_size
         return self.column_sizes
 
     def _less(self, offset: float, conjugate: float) -> float:
@@ -462,16 +481,21 @@ class Point:
         design = self.objective.design
         if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = self.dual - origin.dual
-            o = self.objective
-            norms = origin.objective.dual_norm(origin.dual) + o.dual_norm(change)
-            error = origin.gradient_error + rounding(len(change)) * norms
-            most = _LARGEST_ERROR * rounding(len(change)) * o.dual_norm(self.dual)
+            share = rounding(len(change))
+            # The change is no longer than both together.
+            error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
+            most = _LARGEST_ERROR * share * self.norm
             few = np.count_nonzero(change) < np.count_nonzero(self.dual)
             if few and error <= most:
                 self._n_updates = origin._n_updates + 1
                 self.gradient_error = error
                 return origin.risk_gradient + design.adjoint(change)
         return design.adjoint(self.dual)
+
+    @cached_property
+    def norm(self) -> float:
+        """The root of sum_i u_i² / s_i of the dual u."""
+        return self.objective.dual_norm(self.dual)
 
     @cached_property
     def gradient(self) -> Floats:
@@ -496,6 +520,7 @@ class Point:
             offset,
             unlevel=self.unlevel,
             error=self.gradient_error,
+            norm=self.norm,
         )
 
     @cached_property
@@ -524,7 +549,7 @@ class Point:
         normal = gradient - penalty
         slack = max(self._slack, self._slack_of(self.dual[self.kinks], self.kinks))
         n = o.regularizer.n_penalized
-        share, norm = 0.0, max(self._norm, o.dual_norm(self.dual))
+        share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
             # A little of u itself, changed much, makes up for what is left.
             sums, args = normal[n:], (self.dual, o.targets, o.weights)
@@ -567,6 +592,7 @@ class Point:
             self.risk_gradient,
             unlevel=self.unlevel,
             error=self.gradient_error,
+            norm=self.norm,
         )
 
     def steepest(self, p: Floats) -> Floats:
@@ -585,7 +611,7 @@ class Point:
         )
         o.design.count(subset, 2.0)
         self._slack = max(self._slack, self._slack_of(chosen, rows))
-        norms = o.dual_norm(self.dual), o.dual_norm(chosen, rows)
+        norms = self.norm, o.dual_norm(chosen, rows)
         self._norm = max(self._norm, float(np.hypot(*norms)))
         return self.gradient + subset.adjoint(chosen - self.dual[rows])
 

@@ -98,7 +98,13 @@ def alm(
             if settling:
                 point = level
             dual = level.dual
-            proof = objective.cut(dual, level.risk_gradient, error=level.gradient_error)
+            proof = objective.cut(
+                dual,
+                level.risk_gradient,
+                unlevel=level.unlevel,
+                error=level.gradient_error,
+                norm=level.norm,
+            )
             lower = objective.dual_value(proof)
             primal = level.under(objective)
             if wide:

@@ -67,7 +67,10 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
             point, dual = inner.point, inner.point.dual
             primal = settle(point.under(objective))
             lower = objective.dual_bound(
-                dual, point.risk_gradient, error=point.gradient_error
+                dual,
+                point.risk_gradient,
+                error=point.gradient_error,
+                norm=inner.point.norm,
             )
             lower = max(lower, inner.lower_bound)
             best, bound = min(best, primal.value), max(bound, lower)
