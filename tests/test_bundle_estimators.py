@@ -411,9 +411,9 @@ def test_huber_with_residuals_far_beyond_its_threshold():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 8)) * 10.0 ** np.arange(-2, 6)
     y = 1e5 * (X[:, 0] + rng.standard_t(3, size=500)) + X[:, 7]
-    model = BMRMRegressor(1e-6, loss="huber").fit(X, y)
+    model = BMRMRegressor(1e-6, loss="huber", epsilon=0.1).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
-    assert model.n_iter_ < 60
+    assert model.n_iter_ < 80
     (history,) = model.history_
     assert history.phase[0] == "relaxed"
     assert "relaxed" not in model.fit(X, y / 1e5).history_[0].phase

@@ -414,7 +414,8 @@ def test_is_exact_in_one_step_once_the_rows_in_error_stay_the_same():
     X, y = 0.01 * rng.normal(size=(30, 3)), np.where(np.arange(30) % 2, 1.0, -1.0)
     objective = binary_objective(X, y, loss=SquaredHinge(), fit_intercept=False)
     # Scores stay far below one: all rows are in error throughout.
-    result, _, _ = solve(objective, tol=1e-14)
+    # Bounds are charged for rounding.
+    result, _, _ = solve(objective, tol=1e-13)
     assert (result.status, result.n_iter) == ("converged", 1)
 
 
@@ -423,7 +424,8 @@ def test_optimum_at_the_start():
     objective = binary_objective(X, np.array([1.0, -1.0]), loss=SquaredHinge())
     result, _, _ = solve(objective, tol=0.0)
     assert result.n_iter <= 1
-    assert (result.point.value, result.gap) == (1.0, 0.0)
+    assert result.point.value == 1.0
+    assert result.gap <= 1e-14
 
 
 def test_rows_that_reach_the_margin_are_held_there():

@@ -1081,7 +1081,7 @@ def test_tiny_alpha(alpha, loss, separable):
         X[:, 0] = np.where(y == 1, 1.0, -1.0) * (1.0 + np.abs(X[:, 0]))
     model = fit_or_message(X, y, alpha=alpha, loss=loss)
     if isinstance(model, str):
-        assert "Values of X, y or alpha are too extreme" in model
+        assert "Values of X, y, alpha or costs are too extreme" in model
         assert alpha < 1e-10
         return
     # The objective rises with alpha, by less than alpha / 2 ||w||² of any w.

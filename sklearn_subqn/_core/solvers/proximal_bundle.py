@@ -177,6 +177,10 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         yield Iterate(center, point.cut, phase="trust-region-bundle", dual=center.dual)
 
 
+# Where cuts cancel, multipliers would become smaller without end, and overflow.
+_LEAST_ZETA = 1e-60
+
+
 def _step_within(
     model: CenteredModel, radius: float, zeta: float
 ) -> tuple[Floats, float]:
@@ -189,15 +193,12 @@ def _step_within(
             low = zeta
         elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
             high = zeta
-            # Cuts that cancel do so for smaller multipliers as well.
-            if length == 0.0:
-                break
         else:
             break
         if high == np.inf:
             zeta *= 2.0
         elif low == 0.0:
-            zeta *= 0.25
+            zeta = max(0.25 * zeta, _LEAST_ZETA)
         else:
             zeta = float(np.sqrt(low * high))
     return step, zeta
