@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,10 +30,19 @@ def always(monkeypatch):
     monkeypatch.setattr(module, "_WIDE_SHARE", -1)
 
 
-def batch_of(rng, n=20, d=12, density=0.2, k=None, alpha=0.01, intercept=True):
-    X = sparse.csr_array(
-        rng.standard_normal((n, d)) * (rng.random((n, d)) < density) + 0.0
-    )
+class AsColumnwise(AdaptiveLBFGS):
+    """The method for all columns, which centers those that the other one does."""
+
+    least_share = module._FREQUENT
+
+
+def batch_of(
+    rng, n=20, d=12, density=0.2, k=None, alpha=0.01, intercept=True, offset=0.0
+):
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density) + 0.0
+    if offset:
+        X[:, 0] = offset + rng.standard_normal(n)
+    X = sparse.csr_array(X)
     targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     if k:
         targets = rng.integers(k, size=n).astype(float)
@@ -41,14 +51,14 @@ def batch_of(rng, n=20, d=12, density=0.2, k=None, alpha=0.01, intercept=True):
     return LinearBatch(X, targets, weights, loss, Penalty(alpha), intercept, k)
 
 
-def texts(n=6000, d=40_000, n_words=300, n_classes=2, seed=0):
+def texts(n=6000, d=40_000, n_words=300, n_classes=2, seed=0, length=10):
     """Return sparse rows over few of many columns, the first ones most frequent."""
     rng = np.random.default_rng(seed)
     p = 1.0 / np.arange(1, n_words + 1)
-    words = rng.choice(n_words, size=(n, 10), p=p / p.sum())
+    words = rng.choice(n_words, size=(n, length), p=p / p.sum())
     places = rng.choice(d, n_words, replace=False)
-    rows = np.repeat(np.arange(n), 10)
-    X = sparse.csr_array((np.ones(10 * n), (rows, places[words.ravel()])), (n, d))
+    rows = np.repeat(np.arange(n), length)
+    X = sparse.csr_array((np.ones(length * n), (rows, places[words.ravel()])), (n, d))
     X.sum_duplicates()
     W = np.zeros((d, n_classes))
     W[places] = rng.standard_normal((n_words, n_classes))
@@ -78,7 +88,7 @@ def test_tables_are_arrays_with_some_rows_changed(seed):
 def test_a_batch_of_its_own_columns_is_the_same(k, intercept):
     rng = np.random.default_rng(0)
     batch = batch_of(rng, n=5, k=k, intercept=intercept, alpha=0.0)
-    rows, own = batch.own_columns()
+    rows, own = batch.own_columns(np.empty(0, dtype=np.intp))
     c = batch.n_coef
     w = rng.standard_normal(c + (k or 1) * intercept)
     short = np.concatenate([w[rows], w[c:]])
@@ -94,7 +104,7 @@ def test_a_batch_of_its_own_columns_is_the_same(k, intercept):
 @pytest.mark.usefixtures("always")
 def test_with_all_columns_steps_are_those_of_the_whole(k, intercept):
     rng = np.random.default_rng(0)
-    one, other = AdaptiveLBFGS(memory=0), ColumnwiseLBFGS()
+    one, other = AsColumnwise(memory=0), ColumnwiseLBFGS()
     w0 = np.zeros(12 * (k or 1) + (k or 1) * intercept)
     state, by_columns = one.start(w0), other.start(w0)
     # From then on the metric of the whole is no longer made anew for each batch.
@@ -107,6 +117,38 @@ def test_with_all_columns_steps_are_those_of_the_whole(k, intercept):
         assert_allclose(whole.iterate, state.iterate)
         assert_allclose(whole.w, state.w)
         assert_allclose(whole.moments.hxx, state.moments.hxx)
+
+
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.usefixtures("always")
+def test_columns_without_entries_miss_nothing_of_a_step(k):
+    rng = np.random.default_rng(0)
+    one, other = AsColumnwise(memory=0), ColumnwiseLBFGS()
+    w0 = np.zeros(13 * (k or 1))
+    state, by_columns = one.start(w0), other.start(w0)
+    for t in range(40):
+        batch = batch_of(rng, 4, density=0.15, k=k, alpha=0.0, offset=5.0)
+        # The metric of the whole is made anew for each batch, too.
+        state = replace(one.step(batch, state), metric=None)
+        by_columns = other.step(batch, by_columns)
+        if t > 1:
+            # The column with an offset, and no other.
+            assert_array_equal(by_columns.frequent, [0])
+        assert_allclose(by_columns.whole().iterate, state.iterate, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_small_batches_of_wide_rows_do_about_as_well_as_larger_ones(size):
+    X, y = texts(4000, n_words=5000, length=60)
+    # A column with an entry in each row, far from zero.
+    offset = 100.0 + np.random.default_rng(1).normal(size=(4000, 1))
+    X = sparse.csr_array(sparse.hstack([X / 8.0, offset]))
+    scores = []
+    for rows in (size, 200):
+        model = OnlineLBFGSClassifier(batch_size=rows)
+        model.partial_fit(X[:3000], y[:3000], [0, 1])
+        scores.append(model.score(X[3000:], y[3000:]))
+    assert scores[0] > scores[1] - 0.04
 
 
 @pytest.mark.usefixtures("always")
@@ -145,7 +187,7 @@ def test_untouched_coefficients_shrink_like_those_of_the_whole():
     after = method.step(empty, state)
     assert after.last.length > 0.0
     whole = after.whole()
-    scale = make_metric(whole.moments, True, 0.01).scale
+    scale = make_metric(whole.moments, True, 0.01, module._FREQUENT).scale
     shrink = np.exp(-0.01 * after.last.length * scale)
     assert_allclose(whole.iterate[:12], shrink * before.iterate[:12])
 

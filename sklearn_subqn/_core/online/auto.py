@@ -21,6 +21,7 @@ Four things take the place of a tuned step size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -339,6 +340,10 @@ class AdaptiveLBFGS:
     memory: int = 10
     average: bool = True
 
+    # Features are centered where their squared mean is more than this share of their
+    # mean square.
+    least_share: ClassVar[float] = 0.0
+
     def start(self, w0: Floats) -> AutoState:
         """Return the state before the first batch, at w0 of shape (q,)."""
         q = len(w0)
@@ -386,7 +391,9 @@ class AdaptiveLBFGS:
             or state.block.n_batches == 0
             or moments.n_rows > _GROWTH * metric.n_rows
         ):
-            metric = make_metric(moments, batch.fit_intercept, penalty.l2)
+            metric = make_metric(
+                moments, batch.fit_intercept, penalty.l2, self.least_share
+            )
             if len(state.dw):
                 metric = metric.with_pairs(state.dw, state.dg)
 
@@ -534,14 +541,29 @@ def _add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
     return Moments(old.n_rows + n, old.h + total, old.hx + sums[:c], old.hxx + squares)
 
 
-def make_metric(moments: Moments, centered: bool, l2: float) -> Metric:
-    """Return the metric without pairs."""
+def centers(moments: Moments, least_share: float) -> Floats:
+    """Return the means of features, weighted by curvature, of shape (c,).
+
+    They are zero where the squared mean is no more than ``least_share`` of the mean
+    square.
+    """
+    h = np.where(moments.h > 0.0, moments.h, 1.0)
+    center = (moments.hx.reshape(-1, len(h)) / h).ravel()
+    if least_share:
+        center[center * moments.hx <= least_share * moments.hxx] = 0.0
+    return center
+
+
+def make_metric(
+    moments: Moments, centered: bool, l2: float, least_share: float = 0.0
+) -> Metric:
+    """Return the metric without pairs, of features centered as ``centers`` does."""
     h = np.where(moments.h > 0.0, moments.h, 1.0)
     c = len(moments.hx)
     variance = moments.hxx.copy()
     center = np.zeros(c)
     if centered:
-        center = (moments.hx.reshape(-1, len(h)) / h).ravel()
+        center = centers(moments, least_share)
         variance -= center * moments.hx
     # Rounding leaves little of a constant feature, which needs no second intercept.
     variance[variance <= 1e-12 * moments.hxx] = 0.0

@@ -65,7 +65,8 @@ class LinearBatch:
 
     Attributes
     ----------
-    n_rows, n_coef : int
+    n_rows, n_coef, n_scores : int
+        The last is the number of scores per row.
     n_entries : int
         Number of stored entries of X.
     is_sparse : bool
@@ -91,7 +92,8 @@ class LinearBatch:
         self._weights = weights
         self._loss = loss
         self._n_outputs = n_outputs
-        self.n_coef = X.shape[1] * (n_outputs or 1)
+        self.n_scores = n_outputs or 1
+        self.n_coef = X.shape[1] * self.n_scores
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return J(w, X_t) and its gradient of shape (q,)."""
@@ -140,14 +142,17 @@ class LinearBatch:
         squares: Floats = self._squares @ h
         return squares.ravel()
 
-    def own_columns(self) -> tuple[Rows, LinearBatch]:
+    def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
         """Return which coefficients a sparse batch touches, and the batch for them.
 
-        They are ascending, and followed by the intercepts in the parameters of the
-        latter, to whose penalty the other coefficients add nothing.
+        They are ascending, those of the columns ``others`` among them, and followed by
+        the intercepts in the parameters of the latter, to whose penalty the remaining
+        coefficients add nothing.
         """
         X, k = self._X, self._n_outputs or 1
-        columns, indices = np.unique(X.indices, return_inverse=True)
+        touched = np.concatenate([X.indices, others])
+        columns, indices = np.unique(touched, return_inverse=True)
+        indices = indices[: len(X.indices)]
         own = type(X)(
             (X.data, indices.astype(np.int32), X.indptr.astype(np.int32)),
             shape=(X.shape[0], len(columns)),

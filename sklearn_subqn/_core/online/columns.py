@@ -11,9 +11,14 @@ their turn comes, from two sums that time stamps refer to.
   of which the last n - m were the same w, it is w + r(m) / r(n) (mean_m - w), with
   r(n) = n (n + 1) (n + 2) (n + 3).
 
-Left out is that a step moves all columns a little, along their means, with the
-intercept: means of columns which few batches touch are next to nothing. And w in the
-second is taken after all of its shrinkage, not as it was meanwhile.
+A step of the whole moves all columns along their centers, and what that adds at the
+center is taken from the intercept. For columns with an entry in the batch, that goes one
+way; for those without, the other. So columns are centered only where they take part in
+every step: those whose squared mean is more than half of their mean square, which have
+entries in more than half of all rows. Others are taken as they are, with the center
+zero, and nothing is left out.
+
+The average takes w as it is after all of its shrinkage, not as it was meanwhile.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from .auto import (
     AutoState,
     Block,
     Moments,
+    centers,
     make_metric,
 )
 from .batch import LinearBatch
@@ -37,6 +43,10 @@ from .batch import LinearBatch
 # More coefficients than this, and than so many times the entries, are very many.
 _WIDE = 30_000
 _WIDE_SHARE = 16
+
+# Such columns have entries in at least this share of the rows, weighted by curvature:
+# they are at most twice as many as the entries of a row, and take part in every step.
+_FREQUENT = 0.5
 
 # Changed entries are kept apart from the others up to this share of all.
 _APART = 0.125
@@ -124,6 +134,8 @@ class ColumnState:
         Objective of the last batch before its step, up to shrinkage not made up for.
     square : float
         The sum of squares of the iterate, as in ``columns``.
+    frequent : ndarray of shape (f,)
+        Columns of X that are centered, ascending.
     """
 
     columns: Columns
@@ -133,10 +145,11 @@ class ColumnState:
     l2: float
     value: float
     square: float
+    frequent: Rows
 
     @classmethod
-    def of(cls, state: AutoState, n_coef: int, l2: float) -> ColumnState:
-        """Return a state of the untuned method in this form, without its pairs."""
+    def of(cls, state: AutoState, n_coef: int, l2: float, k: int = 1) -> ColumnState:
+        """Return a state of k scores per row in this form, without its pairs."""
         base = np.zeros((n_coef, 6))
         base[:, 0] = state.iterate[:n_coef]
         base[:, 1] = state.average.mean[:n_coef]
@@ -146,7 +159,11 @@ class ColumnState:
         last = _with_columns(state, n_coef, np.empty((4, 0)))
         square = float(base[:, 0] @ base[:, 0])
         none = np.empty(0, dtype=np.intp)
-        return cls(Columns.of(base), last, none, 0.0, l2, state.value, square)
+        frequent = none
+        if state.moments is not None and len(state.iterate) > n_coef:
+            frequent = _frequent(np.arange(n_coef), state.moments, k)
+        table = Columns.of(base)
+        return cls(table, last, none, 0.0, l2, state.value, square, frequent)
 
     @property
     def n_steps(self) -> int:
@@ -168,14 +185,20 @@ class ColumnState:
         w, mean, hx, hxx, shrinkage, n_steps = table.T
         if last.moments is not None:
             moments = Moments(last.moments.n_rows, last.moments.h, hx, hxx)
-            scale = make_metric(
-                moments, len(last.iterate) > len(self.rows), self.l2
-            ).scale
+            centered = len(last.iterate) > len(self.rows)
+            scale = make_metric(moments, centered, self.l2, _FREQUENT).scale
             w = w * np.exp((shrinkage - self.shrinkage) * scale)
         n = last.average.n
         lag = _weight(np.maximum(n_steps - (last.n_steps - n), 0.0))
         mean = w + lag / max(_weight(n), 1.0) * (mean - w)
         return _with_columns(last, len(self.rows), np.array([w, mean, hx, hxx]))
+
+
+@dataclass(frozen=True)
+class _OwnColumns(AdaptiveLBFGS):
+    """The untuned method that centers columns only where they are in every step."""
+
+    least_share = _FREQUENT
 
 
 @dataclass(frozen=True)
@@ -198,11 +221,11 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
             whole = state.whole() if isinstance(state, ColumnState) else state
             return super().step(batch, whole)
         if isinstance(state, AutoState):
-            state = ColumnState.of(state, c, l2)
-        rows, own = batch.own_columns()
+            state = ColumnState.of(state, c, l2, batch.n_scores)
+        rows, own = batch.own_columns(state.frequent)
         table = state.columns.take(rows)
         # Pairs would need all columns.
-        method = AdaptiveLBFGS(self.eta0, self.tau, 0, self.average)
+        method = _OwnColumns(self.eta0, self.tau, 0, self.average)
         new = method.step(own, state.restricted(table))
         others = max(state.square - float(table[:, 0] @ table[:, 0]), 0.0)
         shrinkage = state.shrinkage + l2 * new.length
@@ -212,6 +235,9 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         if new.moments is not None:
             changed[:, 2], changed[:, 3] = new.moments.hx, new.moments.hxx
         changed[:, 4], changed[:, 5] = shrinkage, new.n_steps
+        frequent = state.frequent
+        if new.moments is not None and batch.fit_intercept:
+            frequent = _frequent(rows, new.moments, batch.n_scores)
         return ColumnState(
             columns=state.columns.put(rows, changed),
             last=new,
@@ -220,11 +246,20 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
             l2=l2,
             value=new.value + 0.5 * l2 * others,
             square=others + float(new.iterate[:n] @ new.iterate[:n]),
+            frequent=frequent,
         )
 
     def on_all_columns(self) -> AdaptiveLBFGS:
         """Return the method that never leaves columns out."""
         return AdaptiveLBFGS(self.eta0, self.tau, self.memory, self.average)
+
+
+def _frequent(rows: Rows, moments: Moments, k: int) -> Rows:
+    """Return the columns of X that the metric centers for any of k scores.
+
+    ``rows`` are the coefficients that it may be, with their ``moments``.
+    """
+    return np.unique(rows[centers(moments, _FREQUENT) != 0.0] // k)
 
 
 def _with_columns(state: AutoState, n_old: int, table: Floats) -> AutoState:
