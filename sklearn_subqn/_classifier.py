@@ -138,20 +138,23 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
 
 def _has_probabilities(estimator: Any) -> bool:
     loss = getattr(estimator, "loss", "log_loss")
-    if not isinstance(loss, str) or loss != "log_loss":
+    known = estimator._losses_of_probabilities
+    if not isinstance(loss, str) or loss not in known:
         name = repr(loss) if isinstance(loss, str) else type(loss).__name__
-        raise AttributeError(f"Probabilities need loss='log_loss', got loss={name}.")
+        names = " or ".join(f"loss={name!r}" for name in known)
+        raise AttributeError(f"Probabilities need {names}, got loss={name}.")
     return True
 
 
 class ProbabilityMixin:
     """Probabilities of classes by the logistic loss, the only one or one of several."""
 
+    _losses_of_probabilities: tuple[str, ...] = ("log_loss",)
     _raw_scores: Callable[[Any], npt.NDArray[Any]]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes; only for the logistic loss.
+        """Return the probabilities of the classes; only for losses that tell them.
 
         Parameters
         ----------
@@ -166,7 +169,7 @@ class ProbabilityMixin:
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities; only for the logistic loss.
+        """Return the logarithms of the probabilities; only for losses that tell them.
 
         Parameters
         ----------
@@ -177,7 +180,11 @@ class ProbabilityMixin:
         log_probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return log_probabilities(self._softmax_scores(X))
+        return self._log_probabilities(self._softmax_scores(X))
+
+    def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return log probabilities from raw scores."""
+        return log_probabilities(scores)
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores of which probabilities are the softmax."""

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._callbacks import CallbackSupportMixin, ProblemTask
 from ._core.certificate import CutBundle
+from ._core.columns import own_columns
 from ._core.line_search import rounding_of, settle
 from ._core.losses import Loss
 from ._core.objective import Objective, Point
@@ -87,6 +88,10 @@ _NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
 
 # Problems that a warning names.
 _MOST_NAMED = 5
+
+# Scores of sparse rows with so many times more columns than entries look at their own
+# columns alone: those of one row in 2^20 columns take a tenth of the time.
+_NARROW = 16
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -257,11 +262,16 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         size or another. What is left out is small beside what scores are sums of, for
         any scales of features.
         """
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        if is_narrow(X):
+            columns, X = own_columns(X)
+            coef = self._coef_at(columns)
+        else:
+            coef = self.coef_
+        scores = safe_sparse_dot(X, coef.T, dense_output=True)
         scores += self.intercept_
         if scores.dtype != np.float64:
             return np.asarray(scores)
-        sizes = _largest_sums(X, self.coef_)
+        sizes = _largest_sums(X, coef)
         sizes += np.max(np.abs(self.intercept_), initial=0.0)
         # Powers of two, so that scaling is exact.
         _, exponents = np.frexp(_LAST_DIGITS * sizes)
@@ -271,6 +281,11 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
         np.round(rows, out=rows)
         rows *= units
         return np.asarray(scores)
+
+    def _coef_at(self, columns: npt.NDArray[np.intp]) -> Any:
+        """Return the coefficients of some columns, of shape (k, c), or (c,)."""
+        coef: Any = self.coef_
+        return coef[:, columns] if coef.ndim == 2 else coef[columns]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -287,6 +302,11 @@ def _unexpected(class_name: str, name: str, known: list[str]) -> str:
             "the loss instead of the sum: alpha = 1 / (C * n_samples)."
         )
     return message + did_you_mean(name, known)
+
+
+def is_narrow(X: Any) -> bool:
+    """Whether X is sparse, with entries in few of its columns."""
+    return sparse.issparse(X) and X.shape[1] > _NARROW * max(X.nnz, 1)
 
 
 def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:

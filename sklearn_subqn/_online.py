@@ -281,14 +281,14 @@ class OnlineEstimator(LinearEstimator):
             self._check_stored(last[:n_coef])
             self._set_intercept(last[n_coef:])
         else:
-            self._coef = self._coefficients(state.w)
-            self._check_stored(self._coef)
             n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
+            self._coef = self._coefficients(state.w[:n_coef])
+            self._check_stored(self._coef)
             self._set_intercept(state.w[n_coef:])
 
     def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
-        n_outputs = self._stream.n_outputs or 1
-        coef = w[: self.n_features_in_ * n_outputs].reshape(-1, n_outputs).T
+        """Return coefficients, some or all, from parameters without intercepts."""
+        coef = w.reshape(-1, self._stream.n_outputs or 1).T
         with np.errstate(over="ignore"):
             return np.array(coef, dtype=self._dtype, order="C")
 
@@ -314,9 +314,28 @@ class OnlineEstimator(LinearEstimator):
         """Weights of the features, of the type of X."""
         if not hasattr(self, "_state"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
-        if hasattr(self, "_coef"):
-            return self._coef
-        return self._coefficients(self._state.w)
+        # Those of all columns of a sparse stream are made when they are asked for, and
+        # kept until the next batch.
+        if not hasattr(self, "_coef"):
+            n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
+            self._coef = self._coefficients(self._state.w[:n_coef])
+        return self._coef
+
+    def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        state = self._state
+        if hasattr(self, "_coef") or not isinstance(state, ColumnState):
+            coef: npt.NDArray[Any] = super()._coef_at(columns)
+            return coef
+        k = self._stream.n_outputs or 1
+        rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
+        return self._coefficients(state.coefficients(rows))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: all, but for what the rest can make anew."""
+        state: dict[str, Any] = super().__getstate__()
+        if isinstance(state.get("_state"), ColumnState):
+            state.pop("_coef", None)
+        return state
 
     def _fit_epochs(
         self,

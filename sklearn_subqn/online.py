@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._callbacks import FitTask, with_callbacks
 from ._classifier import ProbabilityMixin, ScoringClassifier
 from ._core.online.losses import (
+    LARGEST_COUNT,
     Counts,
     DampedLogistic,
     DampedSoftmax,
@@ -53,6 +54,9 @@ _BINARY: dict[str, OnlineLoss] = {
 # Labels that an error message shows.
 _MOST_SHOWN = 5
 
+# Those whose scores tell probabilities.
+_PROBABILISTIC = ("log_loss", "modified_huber")
+
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
 
@@ -69,6 +73,8 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     loss : {"log_loss", "hinge", "squared_hinge", "modified_huber"}, default="log_loss"
         Loss. For more than two classes "log_loss" is multinomial (softmax); of the
         others one binary loss for each class against the rest is summed.
+        Probabilities are those of "log_loss" and, as ``(1 + clip(score, -1, 1)) / 2``,
+        for several classes over their sum, of "modified_huber" (Zhang 2004).
     alpha : float, default=1e-4
         Strength of the regularization against the *mean* loss, not negative.
     l1_ratio : float, default=0.0
@@ -180,7 +186,10 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
 
     Pickling keeps everything: a model pickled in mid-stream goes on exactly as if it
     had not been. A call that raises an error changes nothing. Apart from X itself, the
-    model needs memory for about ``2 * memory + 15`` vectors of the size of ``coef_``.
+    model needs memory for about ``2 * memory + 15`` vectors of the size of ``coef_``;
+    after sparse batches of very many columns 6, of which pickles hold the columns that
+    had entries so far: iterate, average, two moments of the feature, and how far they
+    are up to date.
 
     References
     ----------
@@ -188,7 +197,9 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     Online Convex Optimization, AISTATS. J. Yu (2009), New Quasi-Newton Optimization
     Methods for Machine Learning, PhD thesis, Australian National University: chapter
     5. R. H. Byrd, S. L. Hansen, J. Nocedal, Y. Singer (2016), A Stochastic Quasi-Newton
-    Method for Large-Scale Optimization, SIAM J. Optim. 26.
+    Method for Large-Scale Optimization, SIAM J. Optim. 26. T. Zhang (2004), Solving
+    Large Scale Linear Prediction Problems Using Stochastic Gradient Descent Algorithms,
+    ICML: probabilities of "modified_huber".
 
     Examples
     --------
@@ -202,6 +213,8 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     >>> clf.score(X * 1000.0, y) > 0.9
     True
     """
+
+    _losses_of_probabilities = _PROBABILISTIC
 
     def __init__(
         self,
@@ -352,6 +365,18 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         self._partial_fit(X, targets, weights, loss, n_outputs)
         return self
 
+    def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if self.loss == "log_loss":
+            return super()._log_probabilities(scores)
+        # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
+        p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)
+        if p.shape[1] == 1:
+            p = np.hstack([1.0 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        p = np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p))
+
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_BINARY))
         super()._check_parameters()
@@ -445,7 +470,7 @@ class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
         - "squared_error": ``(z - y)² / 2``.
         - "huber": the same up to ``|z - y| = epsilon``, linear beyond.
         - "quantile": ``max(quantile * (y - z), (quantile - 1) * (y - z))``.
-        - "poisson": ``exp(z) - y * z`` for y >= 0; predictions are ``exp(z)``.
+        - "poisson": ``exp(z) - y * z`` for y in [0, 1e20]; predictions are ``exp(z)``.
     alpha : float, default=1e-4
         Strength of the regularization against the *mean* loss, not negative.
     l1_ratio : float, default=0.0
@@ -667,6 +692,11 @@ callback, verbose
         if self.loss == "poisson" and targets.min() < 0.0:
             raise ValueError(
                 f"loss='poisson' needs y >= 0, got values down to {targets.min():g}."
+            )
+        if self.loss == "poisson" and targets.max() > LARGEST_COUNT:
+            raise ValueError(
+                f"loss='poisson' needs y <= {LARGEST_COUNT:g}, got values up to "
+                f"{targets.max():g}. Scale the targets."
             )
         return X, targets
 

@@ -240,8 +240,19 @@ def test_targets_beyond_single_precision(method, loss):
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
 def test_targets_whose_mean_overflows(method, loss):
     X, _ = noisy(0, n=200)
-    with pytest.raises(ValueError, match=r"cannot begin.*Scale the targets"):
+    with pytest.raises(ValueError, match=r"(cannot begin|up to 1e).*Scale the targets"):
         getattr(OnlineLBFGSRegressor(loss=loss), method)(X, np.full(200, 1e307))
+
+
+@pytest.mark.filterwarnings("ignore:.*reached max_iter")
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_counts_without_an_optimum(method):
+    X, y = noisy(0, n=200)
+    model = OnlineLBFGSRegressor("poisson", batch_size=20)
+    with pytest.raises(ValueError, match=r"needs y <= 1e\+20, got .* up to 1e\+300"):
+        getattr(model, method)(X, 1e300 * (y > 0.0))
+    getattr(model, method)(X, np.full(200, 1e20))
+    assert_allclose(model.predict(X), 1e20, rtol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

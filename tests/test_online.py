@@ -13,6 +13,7 @@ from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import SGDClassifier
 
 from sklearn_subqn import (
     L1LogisticOWLQN,
@@ -306,6 +307,23 @@ def test_margins_come_near_the_proven_optimum(loss):
     model = OnlineLBFGSClassifier(loss, max_iter=5, tol=1.0).fit(X, y)
     assert exact.objective_ - exact.dual_gap_ <= model.objective_
     assert model.objective_ < 1.02 * exact.objective_
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_modified_huber_are_those_of_scikit_learn(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4))
+    y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.0][: n_classes - 1])
+    model = OnlineLBFGSClassifier("modified_huber").partial_fit(X, y, np.unique(y))
+    other = SGDClassifier(loss="modified_huber", max_iter=5, tol=None).fit(X, y)
+    other.coef_, other.intercept_ = model.coef_, model.intercept_
+    # Far away no class has a share of its own.
+    X = np.vstack([X, 100.0 * X])
+    p = model.predict_proba(X)
+    assert_allclose(p, other.predict_proba(X), atol=1e-14)
+    assert np.any(p == 0.0)
+    with np.errstate(divide="ignore"):
+        assert_allclose(model.predict_log_proba(X), np.log(p))
 
 
 def test_scale_and_offset_of_features_do_not_matter():

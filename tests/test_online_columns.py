@@ -266,6 +266,32 @@ def test_streams_of_changing_batches_can_be_pickled(dtype, fit_intercept):
     assert one.score(X, y) > 0.7
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_wide_models_predict_few_rows_without_all_coefficients(n_classes):
+    X, y = texts(600, d=2**17, n_classes=n_classes)
+    model = OnlineLBFGSClassifier(batch_size=100)
+    model.partial_fit(X, y, np.arange(n_classes))
+    few = X[:3]
+    scores, plain = model.decision_function(few), model.decision_function(X)[:3]
+    assert "_coef" not in vars(model)
+    assert_allclose(scores, plain, rtol=1e-12)
+    assert_allclose(scores, np.squeeze(few @ model.coef_.T + model.intercept_))
+    assert model.coef_ is model.coef_
+    before = model.coef_.copy()
+    model.partial_fit(X[:100], y[:100])
+    assert np.any(model.coef_ != before)
+
+
+def test_pickles_hold_the_columns_that_had_entries():
+    X, y = texts(600, d=2**20, n_words=300)
+    model = OnlineLBFGSClassifier(batch_size=100).partial_fit(X, y, [0, 1])
+    assert model.coef_.nbytes == 2**23
+    pickled = pickle.dumps(model)
+    # Six numbers and an index for each.
+    assert len(pickled) < 300 * 52 + 20_000
+    assert_array_equal(pickle.loads(pickled).coef_, model.coef_)
+
+
 def test_failures_leave_wide_models_as_they_were(monkeypatch):
     X, y = texts(600)
     model = OnlineLBFGSClassifier(batch_size=100).partial_fit(X, y, [0, 1])

@@ -183,6 +183,18 @@ class Columns:
         return total
 
 
+def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
+    """Return the columns in which a CSR matrix has entries, and the matrix of them.
+
+    They are ascending, those of the columns ``others`` among them.
+    """
+    touched = X.indices if others is None else np.concatenate([X.indices, others])
+    columns, places = np.unique(touched, return_inverse=True)
+    arrays = X.data, places[: len(X.indices)].astype(np.int32), X.indptr
+    own = type(X)(arrays, shape=(X.shape[0], len(columns)))
+    return columns.astype(np.intp), own
+
+
 def _some_columns(X: Any, columns: Rows) -> Any:
     if sparse.issparse(X):
         return X[:, columns]

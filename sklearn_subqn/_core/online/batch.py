@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..columns import own_columns
 from ..lazy import cached_property
 from ..losses._base import Curvature, Floats, Rows
 from .losses import OnlineLoss
@@ -149,15 +150,9 @@ class LinearBatch:
         the intercepts in the parameters of the latter, to whose penalty the remaining
         coefficients add nothing.
         """
-        X, k = self._X, self._n_outputs or 1
-        touched = np.concatenate([X.indices, others])
-        columns, indices = np.unique(touched, return_inverse=True)
-        indices = indices[: len(X.indices)]
-        own = type(X)(
-            (X.data, indices.astype(np.int32), X.indptr.astype(np.int32)),
-            shape=(X.shape[0], len(columns)),
-        )
-        rows = (columns[:, np.newaxis].astype(np.intp) * k + np.arange(k)).ravel()
+        k = self.n_scores
+        columns, own = own_columns(self._X, others)
+        rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
         return rows, LinearBatch(
             own,
             self._targets,

@@ -11,12 +11,12 @@ their turn comes, from two sums that time stamps refer to.
   of which the last n - m were the same w, it is w + r(m) / r(n) (mean_m - w), with
   r(n) = n (n + 1) (n + 2) (n + 3).
 
-A step of the whole moves all columns along their centers, and what that adds at the
-center is taken from the intercept. For columns with an entry in the batch, that goes one
-way; for those without, the other. So columns are centered only where they take part in
-every step: those whose squared mean is more than half of their mean square, which have
-entries in more than half of all rows. Others are taken as they are, with the center
-zero, and nothing is left out.
+A step of the whole moves all columns along their centers, and the intercept makes up
+for what that adds at the center: one way for columns with an entry in the batch, the
+other for those without. So columns are centered only where they take part in every
+step: those whose squared mean is more than half of their mean square, which have
+entries in more than half of all rows. The others keep the center zero, and nothing is
+left out.
 
 The average takes w as it is after all of its shrinkage, not as it was meanwhile.
 """
@@ -47,6 +47,8 @@ _WIDE_SHARE = 16
 # Such columns have entries in at least this share of the rows, weighted by curvature:
 # they are at most twice as many as the entries of a row, and take part in every step.
 _FREQUENT = 0.5
+
+_INT32 = 2**31
 
 # Changed entries are kept apart from the others up to this share of all.
 _APART = 0.125
@@ -104,6 +106,19 @@ class Columns:
         base[self.changed] = self.values
         return base
 
+    def __getstate__(self) -> tuple[int, npt.NDArray[Any], Floats]:
+        """Return what is pickled: the rows that are not zero."""
+        base = self.whole()
+        rows = np.flatnonzero(base.any(axis=1))
+        few = np.int32 if len(base) < _INT32 else np.int64
+        return len(base), rows.astype(few), base[rows]
+
+    def __setstate__(self, state: tuple[int, npt.NDArray[Any], Floats]) -> None:
+        n, rows, values = state
+        base = np.zeros((n, values.shape[1]))
+        base[rows] = values
+        vars(self).update(vars(Columns.of(base)))
+
     def _find(self, rows: Rows) -> tuple[Rows, npt.NDArray[np.bool_]]:
         """Return where rows are, or belong, among the changed, and whether they are."""
         at = np.searchsorted(self.changed, rows)
@@ -155,7 +170,7 @@ class ColumnState:
         base[:, 1] = state.average.mean[:n_coef]
         if state.moments is not None:
             base[:, 2], base[:, 3] = state.moments.hx, state.moments.hxx
-        base[:, 5] = state.n_steps
+        base[base.any(axis=1), 5] = state.n_steps
         last = _with_columns(state, n_coef, np.empty((4, 0)))
         square = float(base[:, 0] @ base[:, 0])
         none = np.empty(0, dtype=np.intp)
@@ -179,8 +194,16 @@ class ColumnState:
         """Return the state in the form for all columns."""
         return self.restricted(self.columns.whole())
 
+    def coefficients(self, rows: Rows) -> Floats:
+        """Return those of the model in ascending rows."""
+        return self._up_to_date(self.columns.take(rows))[1]
+
     def restricted(self, table: Floats) -> AutoState:
         """Return the state of some of the columns, brought up to date."""
+        return _with_columns(self.last, len(self.rows), self._up_to_date(table))
+
+    def _up_to_date(self, table: Floats) -> Floats:
+        """Return iterate, average and sums of h x and h x² of some of the columns."""
         last = self.last
         w, mean, hx, hxx, shrinkage, n_steps = table.T
         if last.moments is not None:
@@ -191,7 +214,7 @@ class ColumnState:
         n = last.average.n
         lag = _weight(np.maximum(n_steps - (last.n_steps - n), 0.0))
         mean = w + lag / max(_weight(n), 1.0) * (mean - w)
-        return _with_columns(last, len(self.rows), np.array([w, mean, hx, hxx]))
+        return np.array([w, mean, hx, hxx])
 
 
 @dataclass(frozen=True)

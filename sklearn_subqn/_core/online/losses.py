@@ -40,6 +40,9 @@ _FAR = float(np.log(_REACH - 1.0))
 # The first counts of a stream may all be zero.
 _SMALLEST_MEAN = 1e-3
 
+# Exponentials go on linearly above exp(50): larger counts than that have no optimum.
+LARGEST_COUNT = 1e20
+
 
 class OnlineLoss(Protocol):
     """Loss of scores z of shape (b,) or (b, k), targets, and weights of shape (b,)."""
@@ -263,6 +266,7 @@ def _quantile(targets: Floats, weights: Floats, q: float) -> float:
 
 
 __all__ = [
+    "LARGEST_COUNT",
     "Counts",
     "DampedLogistic",
     "DampedSoftmax",
