@@ -16,6 +16,10 @@ Four things take the place of a tuned step size.
 - A weighted average of iterates, which is the model (Shamir and Zhang 2013). When the
   iterate predicts the next batches better than the average, again and again, then the
   average lags behind: it begins anew, and the steps grow again.
+
+Where the model predicts the next rows much worse than rows before, the stream has
+changed: all but the last iterate begins anew. The test is the cumulative sum of Page
+(1954) over blocks of rows.
 """
 
 from __future__ import annotations
@@ -54,6 +58,14 @@ _SMALL_WORK = 20_000
 _FORGET = 0.9
 _LEAD = 0.5
 _REGROWTH = 0.25
+
+# The stream has changed where the sum of standardized losses of blocks of rows, each
+# less a standard error and no more than so many, exceeds a limit: two blocks at least.
+# Means and variances are over about so many blocks, no fewer than the least; standard
+# errors are no less than this share of the mean loss.
+_SLACK, _MOST_ERRORS, _ALARM = 1.0, 6.0, 10.0
+_LEVEL_BLOCKS, _LEAST_BLOCKS = 50, 10
+_LEAST_ERROR, _USUAL_ERRORS = 0.05, 3.0
 
 # Where the average leads by more than this share of its objective, steps are too long
 # for the noise of the batches: the clock runs faster, up to so many times the batches.
@@ -225,6 +237,57 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Level:
+    """The losses of the model on rows that it has not learned from, in blocks.
+
+    Attributes
+    ----------
+    n : int
+        Number of blocks.
+    mean, variance : float
+        Of the mean losses of blocks.
+    excess : float
+        Sum of standardized losses, less the slack, since it was last zero.
+    n_rows : int
+        Number of rows of the next block so far.
+    total : float
+        Their loss.
+    """
+
+    n: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+    excess: float = 0.0
+    n_rows: int = 0
+    total: float = 0.0
+
+    @property
+    def alarms(self) -> bool:
+        """Whether the losses have risen for good."""
+        return self.excess >= _ALARM
+
+    def then(self, loss: float, n_rows: int) -> Level:
+        """Return the level after the mean loss of some more rows."""
+        rows, total = self.n_rows + n_rows, self.total + n_rows * loss
+        if rows < _BLOCK_ROWS:
+            return replace(self, n_rows=rows, total=total)
+        value = total / rows
+        change, excess = value - self.mean, 0.0
+        if self.n >= _LEAST_BLOCKS:
+            # Of the next value, by as few.
+            error = np.sqrt(self.variance * (1.0 + 1.0 / self.n))
+            error = float(max(error, _LEAST_ERROR * abs(self.mean)))
+            errors = min(max(change, 0.0) / (error or 1.0), _MOST_ERRORS)
+            excess = max(self.excess + errors - _SLACK, 0.0)
+            # Outliers change little of what is usual.
+            change = min(change, _USUAL_ERRORS * error)
+        n = min(self.n + 1, _LEVEL_BLOCKS)
+        mean = self.mean + change / n
+        variance = (1.0 - 1.0 / n) * (self.variance + change * change / n)
+        return Level(n, mean, variance, excess)
+
+
+@dataclass(frozen=True)
 class Average:
     """The average of iterates, and what it says about their steps.
 
@@ -241,6 +304,8 @@ class Average:
     lead, lead_square : float
         Running means of how much better the iterate predicted than the average, and
         of its square.
+    level : Level
+        Of the losses of the model.
     """
 
     mean: Floats
@@ -249,6 +314,7 @@ class Average:
     clock: float = 0.0
     lead: float = 0.0
     lead_square: float = 0.0
+    level: Level = Level()
 
     @property
     def share(self) -> float:
@@ -270,10 +336,11 @@ class Average:
         lead = _FORGET * self.lead + (1.0 - _FORGET) * lead
         n, n_steps, clock = self.n + 1, self.n_steps + 1, self.clock + 1.0
         if n * (1.0 - _FORGET) > 1.0 and lead > 0.0 and lead * lead > _LEAD * square:
-            return Average(iterate, 1, n_steps, _REGROWTH * clock)
+            clock *= _REGROWTH
+            return Average(iterate, 1, n_steps, clock, level=self.level)
         if -lead > _NOISE * abs(value):
             clock = max(clock, min(_BRAKE * clock, _FASTEST * n_steps))
-        new = Average(self.mean, n, n_steps, clock, lead, square)
+        new = Average(self.mean, n, n_steps, clock, lead, square, self.level)
         return replace(new, mean=self.mean + new.share * (iterate - self.mean))
 
 
@@ -299,6 +366,8 @@ class AutoState(State):
         With an L1 penalty, the average of gradients without it.
     length : float
         Of the last step, against its direction.
+    began : int
+        The number of batches before the stream last changed.
     """
 
     iterate: Floats
@@ -311,6 +380,7 @@ class AutoState(State):
     dg: Floats
     smooth_gradient: Floats | None
     length: float = 0.0
+    began: int = 0
 
     def __post_init__(self) -> None:
         # All else is finite where these are, since they are made from it.
@@ -382,7 +452,8 @@ class AdaptiveLBFGS:
         gradient[: batch.n_coef] += penalty.l2 * w[: batch.n_coef]
 
         moments = state.moments
-        measured = state.n_steps < _BLOCK or state.n_steps % _MEASURED == 0
+        since = state.n_steps - state.began
+        measured = since < _BLOCK or since % _MEASURED == 0
         if moments is None or measured:
             moments = _add_moments(batch, curvature.diagonal(), moments)
         metric = state.metric
@@ -401,7 +472,9 @@ class AdaptiveLBFGS:
         eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope)
         new = w + eta * p
 
-        average = self._averaged(batch, state.average, new, value)
+        average = self._averaged(batch, state.average, new, value, risk)
+        if average.level.alarms:
+            return self._anew(state, new, value, gradient, eta)
 
         work = max(_VECTOR_WORK * batch.n_entries, _SMALL_WORK)
         memory = min(self.memory, work // max(len(w), 1))
@@ -431,20 +504,47 @@ class AdaptiveLBFGS:
             dg=dg,
             smooth_gradient=smooth,
             length=eta,
+            began=state.began,
+        )
+
+    def _anew(
+        self,
+        state: AutoState,
+        iterate: Floats,
+        value: float,
+        gradient: Floats,
+        length: float,
+    ) -> AutoState:
+        """Return a state that keeps nothing but the iterate."""
+        n_steps = state.n_steps + 1
+        return replace(
+            self.start(iterate),
+            n_steps=n_steps,
+            value=value,
+            gradient=gradient,
+            average=Average(iterate, n_steps=n_steps),
+            length=length,
+            began=n_steps,
         )
 
     def _averaged(
-        self, batch: LinearBatch, average: Average, new: Floats, value: float
+        self,
+        batch: LinearBatch,
+        average: Average,
+        new: Floats,
+        value: float,
+        risk: float,
     ) -> Average:
         """Return the average after a step to ``new`` from where J was ``value``."""
-        if not self.average:
-            n_steps = average.n_steps + 1
-            return Average(new, 0, n_steps, average.clock + 1.0)
         mean, there = average.mean, value
         if average.n:
-            there = batch.risk(batch.scores(mean))
-            there += batch.penalty.value(mean[: batch.n_coef])
-        return average.then(new, there - value, there)
+            risk = batch.risk(batch.scores(mean))
+            there = risk + batch.penalty.value(mean[: batch.n_coef])
+        level = average.level.then(risk, batch.n_rows)
+        if not self.average:
+            n_steps = average.n_steps + 1
+            return Average(new, 0, n_steps, average.clock + 1.0, level=level)
+        return replace(average, level=level).then(new, there - value, there)
 
     def residual(self, state: AutoState, l1: float) -> Floats:
         """Return what the optimality conditions lack, as far as the last batch tells.
@@ -484,7 +584,7 @@ class AdaptiveLBFGS:
         bend = float(np.vdot(curvature.apply(dscores.copy()), dscores)) + square
         own = bend / -slope
         stiffness = own
-        if state.n_steps:
+        if state.n_steps > state.began:
             stiffness = _FORGET * state.stiffness + (1.0 - _FORGET) * own
         eta = self.eta0 / (1.0 + state.average.clock / self.tau) ** _STEP_EXPONENT
         if stiffness > 0.0:

@@ -206,6 +206,9 @@ class ColumnState:
         """Return iterate, average and sums of h x and h x² of some of the columns."""
         last = self.last
         w, mean, hx, hxx, shrinkage, n_steps = table.T
+        if last.began:
+            forgotten = n_steps <= last.began
+            hx, hxx = np.where(forgotten, 0.0, hx), np.where(forgotten, 0.0, hxx)
         if last.moments is not None:
             moments = Moments(last.moments.n_rows, last.moments.h, hx, hxx)
             centered = len(last.iterate) > len(self.rows)
@@ -255,12 +258,13 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         n = len(rows)
         changed = np.empty_like(table)
         changed[:, 0], changed[:, 1] = new.iterate[:n], new.average.mean[:n]
+        changed[:, 2:4] = 0.0
+        frequent = np.empty(0, dtype=np.intp)
         if new.moments is not None:
             changed[:, 2], changed[:, 3] = new.moments.hx, new.moments.hxx
+            if batch.fit_intercept:
+                frequent = _frequent(rows, new.moments, batch.n_scores)
         changed[:, 4], changed[:, 5] = shrinkage, new.n_steps
-        frequent = state.frequent
-        if new.moments is not None and batch.fit_intercept:
-            frequent = _frequent(rows, new.moments, batch.n_scores)
         return ColumnState(
             columns=state.columns.put(rows, changed),
             last=new,

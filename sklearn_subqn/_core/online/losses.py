@@ -34,6 +34,11 @@ _SMALLEST_SHARE = 1e-12
 # twice its distance from where the loss bends, as by a parabola above it, or this.
 _REACH, _REACH_OF_COUNTS = 6.0, 1.0
 
+# On the right side both slope and curvature vanish, at the same rate: batches of one
+# class would move the intercept by one each, forever. With this share of a row's weight
+# as the least curvature it grows as the logarithm of their number.
+_FLAT = 1e-4
+
 # That changes the curvature of one score where it is so far on its wrong side.
 _FAR = float(np.log(_REACH - 1.0))
 
@@ -66,11 +71,11 @@ class DampedLogistic(Logistic):
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return max(s_i p_i (1 - p_i), |u_i| / max(6, -2 y_i z_i))."""
+        """Return max(s_i p_i (1 - p_i), |u_i| / max(6, -2 y_i z_i), s_i / 10000)."""
         h = super().curvature(scores, targets, weights).diagonal()
         u = np.abs(self.subgradient(scores, targets, weights))
         u /= np.maximum(-2.0 * targets * scores, _REACH)
-        return DiagonalCurvature(np.maximum(h, u))
+        return DiagonalCurvature(np.maximum(np.maximum(h, u), _FLAT * weights))
 
 
 class DampedSoftmax(Softmax):
@@ -83,6 +88,7 @@ class DampedSoftmax(Softmax):
 
         m_i is how far the score of the row's own class is below the largest. Rows with
         m_i <= ln 5 are as they are: each of many classes has a small share at first.
+        Where p_i (1 - p_i) of the own class is below 1e-4, so are diagonals, at least.
         """
         p = softmax(scores)
         own = np.arange(len(scores)), targets.astype(np.intp)
@@ -92,6 +98,8 @@ class DampedSoftmax(Softmax):
         least[own] = 1.0 - p[own]
         least *= (weights / np.maximum(2.0 * m, _REACH))[:, np.newaxis]
         least[m <= _FAR] = 0.0
+        flat = p[own] * (1.0 - p[own]) < _FLAT
+        least[flat] = np.maximum(least[flat], _FLAT * weights[flat, np.newaxis])
         lacking = least - weights[:, np.newaxis] * p * (1.0 - p)
         return DampedCurvature(p, weights, np.maximum(lacking, 0.0))
 
