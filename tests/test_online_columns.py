@@ -37,7 +37,15 @@ class AsColumnwise(AdaptiveLBFGS):
 
 
 def batch_of(
-    rng, n=20, d=12, density=0.2, k=None, alpha=0.01, intercept=True, offset=0.0
+    rng,
+    n=20,
+    d=12,
+    density=0.2,
+    k=None,
+    alpha=0.01,
+    intercept=True,
+    offset=0.0,
+    l1_ratio=0.0,
 ):
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density) + 0.0
     if offset:
@@ -48,7 +56,9 @@ def batch_of(
         targets = rng.integers(k, size=n).astype(float)
     loss = DampedSoftmax() if k else DampedLogistic()
     weights = np.full(n, 1.0 / n)
-    return LinearBatch(X, targets, weights, loss, Penalty(alpha), intercept, k)
+    return LinearBatch(
+        X, targets, weights, loss, Penalty(alpha, l1_ratio), intercept, k
+    )
 
 
 def texts(n=6000, d=40_000, n_words=300, n_classes=2, seed=0, length=10):
@@ -151,6 +161,44 @@ def test_small_batches_of_wide_rows_do_about_as_well_as_larger_ones(size):
     assert scores[0] > scores[1] - 0.04
 
 
+@pytest.mark.parametrize("k", [None, 3])
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+@pytest.mark.usefixtures("always")
+def test_thresholds_of_columns_without_entries_are_made_up_for(k, l1_ratio):
+    rng = np.random.default_rng(0)
+    one, other = AsColumnwise(memory=0), ColumnwiseLBFGS()
+    w0 = np.zeros(13 * (k or 1))
+    state, by_columns = one.start(w0), other.start(w0)
+    n_zero = 0
+    for t in range(60):
+        options = {"k": k, "alpha": 0.02, "offset": 5.0, "l1_ratio": l1_ratio}
+        batch = batch_of(rng, 8, density=0.4, **options)
+        state = replace(one.step(batch, state), metric=None)
+        by_columns = other.step(batch, by_columns)
+        whole = by_columns.whole()
+        # Absent columns take the way of all steps at once, with the metric of its end.
+        assert_allclose(whole.iterate, state.iterate, atol=0.02 if t > 5 else 0.2)
+        n_zero += np.count_nonzero(whole.w == 0.0)
+        rows = np.arange(12 * (k or 1))
+        assert_array_equal(by_columns.coefficients(rows), whole.w[rows])
+    assert n_zero > 60
+
+
+def test_rare_columns_take_steps_of_batches_that_have_them():
+    # Many rare columns, of which few matter.
+    X, y = texts(6000, n_words=3000, length=30)
+    used = np.unique(X.indices)
+    exact = L1LogisticOWLQN(1e-4, tol=1e-2).fit(X[:, used], y)
+    for rows in (100, 300):
+        model = OnlineLBFGSClassifier(alpha=1e-4, l1_ratio=1.0, batch_size=rows)
+        for _ in range(3):
+            model.partial_fit(X, y, [0, 1])
+        log_p = model.predict_log_proba(X)[np.arange(6000), y]
+        objective = -log_p.mean() + 1e-4 * np.abs(model.coef_).sum()
+        assert objective < 1.5 * exact.objective_
+        assert np.count_nonzero(model.coef_) < 5 * np.count_nonzero(exact.coef_)
+
+
 @pytest.mark.usefixtures("always")
 def test_columns_make_up_for_batches_that_they_missed():
     rng = np.random.default_rng(0)
@@ -160,7 +208,7 @@ def test_columns_make_up_for_batches_that_they_missed():
         state = method.step(batch_of(rng, 6, density=0.05, alpha=0.0), state)
         whole = state.whole()
         iterates.append(whole.iterate)
-        again = ColumnState.of(whole, 12, 0.0).whole()
+        again = ColumnState.of(whole, 12, Penalty(0.0)).whole()
         assert_array_equal(again.iterate, whole.iterate)
         assert_array_equal(again.w, whole.w)
         if state.last.average.n == 1:

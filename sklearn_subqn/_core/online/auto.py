@@ -73,6 +73,8 @@ _NOISE = 0.1
 _BRAKE = 1.25
 _FASTEST = 10
 
+_TINY = 1e-300
+
 # Steps are halved until they give this share of the fall that the slope promises, up to
 # rounding of the objective.
 _DESCENT = 1e-4
@@ -89,12 +91,18 @@ class Moments:
     n_rows : float
     h : ndarray of shape (k,)
     hx, hxx : ndarray of shape (c,)
+    present : ndarray of shape (c,) or None
+        With an L1 penalty, the sum of h over rows in which x is not zero.
+    n_batches : int
+        The number of batches of these rows.
     """
 
     n_rows: float
     h: Floats
     hx: Floats
     hxx: Floats
+    present: Floats | None = None
+    n_batches: int = 1
 
 
 @dataclass(frozen=True)
@@ -162,6 +170,12 @@ class Metric:
             v[c:] += (self.center * p[:c]).reshape(-1, len(p) - c).sum(axis=0)
             v[c:] /= np.sqrt(self.free)
         return v
+
+    def times(self, factor: float) -> Metric:
+        """Return a multiple of the diagonal part."""
+        return replace(
+            self, scale=factor * self.scale, free=factor * self.free, rows=None
+        )
 
     def proximal(self, w: Floats, g: Floats, l1: float) -> Floats:
         """Return the step to the minimizer of <g, p> + l1 ||w + p||_1 + p's square / 2.
@@ -470,7 +484,10 @@ class AdaptiveLBFGS:
 
         p, slope = _direction(batch, metric, w, gradient)
         eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope)
-        new = w + eta * p
+        if penalty.l1:
+            new = w + metric.times(eta).proximal(w, gradient, penalty.l1)
+        else:
+            new = w + eta * p
 
         average = self._averaged(batch, state.average, new, value, risk)
         if average.level.alarms:
@@ -591,16 +608,10 @@ class AdaptiveLBFGS:
             eta /= stiffness
         if own > 0.0:
             eta = min(eta, 1.0 / own)
-        if penalty.l1:
-            # Beyond, the bound on the slope does not hold.
-            eta = min(eta, 1.0)
         linear = penalty.l2 * float(coef @ step)
         for _ in range(_MAX_HALVINGS):
             rise = batch.risk(scores + eta * dscores) - risk
             rise += eta * (linear + 0.5 * eta * square)
-            if penalty.l1:
-                new = np.abs(coef + eta * step).sum()
-                rise += penalty.l1 * float(new - np.abs(coef).sum())
             if rise <= _DESCENT * eta * slope + _ROUNDING * abs(risk):
                 return eta, stiffness
             eta *= 0.5
@@ -610,17 +621,7 @@ class AdaptiveLBFGS:
 def _direction(
     batch: LinearBatch, metric: Metric, w: Floats, gradient: Floats
 ) -> tuple[Floats, float]:
-    """Return the direction of a step, and the slope along it.
-
-    With an L1 penalty it leads to the minimizer of the linear model of the rest plus
-    the penalty plus half the squared diagonal metric; the slope is an upper bound for
-    steps up to one.
-    """
-    if batch.penalty.l1:
-        p = metric.proximal(w, gradient, batch.penalty.l1)
-        c = batch.n_coef
-        growth = np.abs(w[:c] + p[:c]).sum() - np.abs(w[:c]).sum()
-        return p, float(gradient @ p) + batch.penalty.l1 * float(growth)
+    """Return the direction of a step, and the slope along it, without an L1 penalty."""
     p = metric.apply(-gradient)
     slope = float(gradient @ p)
     if not slope < 0.0:
@@ -636,9 +637,20 @@ def _add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
     sums *= n
     total = n * np.atleast_1d(h.sum(axis=0))
     squares = n * batch.squared_adjoint(h)
+    present = n * batch.present_adjoint(h) if batch.penalty.l1 else None
     if old is None:
-        return Moments(n, total, sums[:c], squares)
-    return Moments(old.n_rows + n, old.h + total, old.hx + sums[:c], old.hxx + squares)
+        return Moments(n, total, sums[:c], squares, present)
+    if present is not None:
+        # Rows of a time without the penalty may all have had entries.
+        present += np.resize(old.h, c) if old.present is None else old.present
+    return Moments(
+        old.n_rows + n,
+        old.h + total,
+        old.hx + sums[:c],
+        old.hxx + squares,
+        present,
+        old.n_batches + 1,
+    )
 
 
 def centers(moments: Moments, least_share: float) -> Floats:
@@ -657,7 +669,11 @@ def centers(moments: Moments, least_share: float) -> Floats:
 def make_metric(
     moments: Moments, centered: bool, l2: float, least_share: float = 0.0
 ) -> Metric:
-    """Return the metric without pairs, of features centered as ``centers`` does."""
+    """Return the metric without pairs, of features centered as ``centers`` does.
+
+    Where ``present`` is known, features with entries in less than one row of a batch
+    have the curvature of a batch with one.
+    """
     h = np.where(moments.h > 0.0, moments.h, 1.0)
     c = len(moments.hx)
     variance = moments.hxx.copy()
@@ -668,6 +684,11 @@ def make_metric(
     # Rounding leaves little of a constant feature, which needs no second intercept.
     variance[variance <= 1e-12 * moments.hxx] = 0.0
     variance /= moments.n_rows
+    if moments.present is not None:
+        n_present = moments.present.reshape(-1, len(h)) / h
+        n_present *= moments.n_rows / moments.n_batches
+        n_present = n_present.ravel().clip(_TINY, 1.0)
+        variance /= n_present
     seen = variance > 0.0
     variance += l2
     scale = np.zeros(c)

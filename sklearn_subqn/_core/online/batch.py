@@ -143,6 +143,17 @@ class LinearBatch:
         squares: Floats = self._squares @ h
         return squares.ravel()
 
+    def present_adjoint(self, h: Floats) -> Floats:
+        """Return that of ones in the place of entries, of shape (c,), no intercepts."""
+        squares = self._squares
+        if self.is_sparse:
+            ones = np.where(squares.data > 0.0, 1.0, 0.0)
+            arrays = ones, squares.indices, squares.indptr
+            present: Floats = type(squares)(arrays, shape=squares.shape) @ h
+        else:
+            present = (squares > 0.0).astype(np.float64) @ h
+        return present.ravel()
+
     def own_columns(self, others: Rows) -> tuple[Rows, LinearBatch]:
         """Return which coefficients a sparse batch touches, and the batch for them.
 

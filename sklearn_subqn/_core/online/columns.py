@@ -38,7 +38,7 @@ from .auto import (
     centers,
     make_metric,
 )
-from .batch import LinearBatch
+from .batch import LinearBatch, Penalty
 
 # More coefficients than this, and than so many times the entries, are very many.
 _WIDE = 30_000
@@ -49,6 +49,8 @@ _WIDE_SHARE = 16
 _FREQUENT = 0.5
 
 _INT32 = 2**31
+
+_NONE = np.empty(0, dtype=np.intp)
 
 # Changed entries are kept apart from the others up to this share of all.
 _APART = 0.125
@@ -135,20 +137,22 @@ class ColumnState:
     ----------
     columns : Columns
         For each coefficient: iterate, average, sums of h x and h x², and when they
-        were last up to date: the shrinkage and the number of batches then.
+        were last up to date: the sum of the lengths of steps and the number of batches
+        then. With an L1 penalty also the sum of h where there are entries, and the
+        averaged gradient.
     last : AutoState
         That of the intercepts, of all that is not of columns, and of the columns of
         the last batch.
     rows : ndarray of shape (r,)
         The coefficients in the latter.
-    shrinkage : float
-        Sum of l2 times the lengths of steps.
-    l2 : float
+    length : float
+        Sum of the lengths of steps.
+    penalty : Penalty
         That of the last batch.
     value : float
         Objective of the last batch before its step, up to shrinkage not made up for.
-    square : float
-        The sum of squares of the iterate, as in ``columns``.
+    square, absolute : float
+        The sums of squares and absolute values of the iterate, as in ``columns``.
     frequent : ndarray of shape (f,)
         Columns of X that are centered, ascending.
     """
@@ -156,29 +160,42 @@ class ColumnState:
     columns: Columns
     last: AutoState
     rows: Rows
-    shrinkage: float
-    l2: float
+    length: float
+    penalty: Penalty
     value: float
     square: float
+    absolute: float
     frequent: Rows
 
     @classmethod
-    def of(cls, state: AutoState, n_coef: int, l2: float, k: int = 1) -> ColumnState:
+    def of(
+        cls, state: AutoState, n_coef: int, penalty: Penalty, k: int = 1
+    ) -> ColumnState:
         """Return a state of k scores per row in this form, without its pairs."""
-        base = np.zeros((n_coef, 6))
-        base[:, 0] = state.iterate[:n_coef]
+        base = np.zeros((n_coef, 8 if penalty.l1 else 6))
+        w = base[:, 0] = state.iterate[:n_coef]
         base[:, 1] = state.average.mean[:n_coef]
-        if state.moments is not None:
-            base[:, 2], base[:, 3] = state.moments.hx, state.moments.hxx
+        moments, frequent = state.moments, _NONE
+        if moments is not None:
+            base[:, 2], base[:, 3] = moments.hx, moments.hxx
+            if moments.present is not None and penalty.l1:
+                base[:, 6] = moments.present
+            if len(state.iterate) > n_coef:
+                frequent = _frequent(np.arange(n_coef), moments, k)
+        if state.smooth_gradient is not None and penalty.l1:
+            base[:, 7] = state.smooth_gradient[:n_coef]
         base[base.any(axis=1), 5] = state.n_steps
-        last = _with_columns(state, n_coef, np.empty((4, 0)))
-        square = float(base[:, 0] @ base[:, 0])
-        none = np.empty(0, dtype=np.intp)
-        frequent = none
-        if state.moments is not None and len(state.iterate) > n_coef:
-            frequent = _frequent(np.arange(n_coef), state.moments, k)
-        table = Columns.of(base)
-        return cls(table, last, none, 0.0, l2, state.value, square, frequent)
+        return cls(
+            columns=Columns.of(base),
+            last=_with_columns(state, n_coef, np.empty((7, 0)), bool(penalty.l1)),
+            rows=_NONE,
+            length=0.0,
+            penalty=penalty,
+            value=state.value,
+            square=float(w @ w),
+            absolute=float(np.abs(w).sum()),
+            frequent=frequent,
+        )
 
     @property
     def n_steps(self) -> int:
@@ -196,28 +213,54 @@ class ColumnState:
 
     def coefficients(self, rows: Rows) -> Floats:
         """Return those of the model in ascending rows."""
-        return self._up_to_date(self.columns.take(rows))[1]
+        return self._up_to_date(self.columns.take(rows))[0]
 
     def restricted(self, table: Floats) -> AutoState:
         """Return the state of some of the columns, brought up to date."""
-        return _with_columns(self.last, len(self.rows), self._up_to_date(table))
+        columns = self._up_to_date(table)
+        return _with_columns(self.last, len(self.rows), columns, bool(self.penalty.l1))
 
     def _up_to_date(self, table: Floats) -> Floats:
-        """Return iterate, average and sums of h x and h x² of some of the columns."""
-        last = self.last
-        w, mean, hx, hxx, shrinkage, n_steps = table.T
+        """Return numbers of some of the columns, in the order of ``_with_columns``."""
+        last, l1, l2 = self.last, self.penalty.l1, self.penalty.l2
+        w, mean, hx, hxx, length, n_steps = table.T[:6]
+        present = smooth = np.zeros_like(w)
+        if l1:
+            present, smooth = table.T[6:]
         if last.began:
             forgotten = n_steps <= last.began
-            hx, hxx = np.where(forgotten, 0.0, hx), np.where(forgotten, 0.0, hxx)
+            hx, hxx, present = (
+                np.where(forgotten, 0.0, sums) for sums in (hx, hxx, present)
+            )
+        scale = center = np.zeros_like(w)
         if last.moments is not None:
-            moments = Moments(last.moments.n_rows, last.moments.h, hx, hxx)
+            moments = replace(
+                last.moments, hx=hx, hxx=hxx, present=present if l1 else None
+            )
             centered = len(last.iterate) > len(self.rows)
-            scale = make_metric(moments, centered, self.l2, _FREQUENT).scale
-            w = w * np.exp((shrinkage - self.shrinkage) * scale)
+            metric = make_metric(moments, centered, l2, _FREQUENT)
+            scale, center = metric.scale, metric.center
+            way = scale * (self.length - length)
+            shrunk = np.exp(-l2 * way)
+            if l1:
+                # Solves dw/dt = -l2 w - l1 sign(w), up to zero.
+                gone = l1 * (way if l2 == 0.0 else -np.expm1(-l2 * way) / l2)
+                w = np.sign(w) * np.maximum(np.abs(w) * shrunk - gone, 0.0)
+            else:
+                w = w * shrunk
         n = last.average.n
         lag = _weight(np.maximum(n_steps - (last.n_steps - n), 0.0))
-        mean = w + lag / max(_weight(n), 1.0) * (mean - w)
-        return np.array([w, mean, hx, hxx])
+        lag = lag / max(_weight(n), 1.0)
+        mean = w + lag * (mean - w)
+        model = mean
+        if l1:
+            smooth = l2 * w + lag * (smooth - l2 * w)
+            of_free = np.zeros_like(w)
+            if last.smooth_gradient is not None and len(last.iterate) > len(self.rows):
+                of_free = np.resize(last.smooth_gradient[len(self.rows) :], len(w))
+            target = mean - scale * (smooth - center * of_free)
+            model = np.where(np.abs(target) <= l1 * scale, 0.0, mean)
+        return np.array([model, w, mean, hx, hxx, present, smooth])
 
 
 @dataclass(frozen=True)
@@ -241,38 +284,47 @@ class ColumnwiseLBFGS(AdaptiveLBFGS):
         FloatingPointError
             If the objective or its gradient is not finite.
         """
-        c, l2 = batch.n_coef, batch.penalty.l2
+        c, penalty = batch.n_coef, batch.penalty
         wide = batch.is_sparse and c > max(_WIDE, _WIDE_SHARE * batch.n_entries)
-        if not wide or batch.penalty.l1:
-            whole = state.whole() if isinstance(state, ColumnState) else state
-            return super().step(batch, whole)
+        if isinstance(state, ColumnState) and (state.penalty != penalty or not wide):
+            state = state.whole()
+        if not wide:
+            assert isinstance(state, AutoState)
+            return super().step(batch, state)
         if isinstance(state, AutoState):
-            state = ColumnState.of(state, c, l2, batch.n_scores)
+            state = ColumnState.of(state, c, penalty, batch.n_scores)
         rows, own = batch.own_columns(state.frequent)
         table = state.columns.take(rows)
         # Pairs would need all columns.
         method = _OwnColumns(self.eta0, self.tau, 0, self.average)
         new = method.step(own, state.restricted(table))
-        others = max(state.square - float(table[:, 0] @ table[:, 0]), 0.0)
-        shrinkage = state.shrinkage + l2 * new.length
+        before = table[:, 0]
+        square = max(state.square - float(before @ before), 0.0)
+        absolute = max(state.absolute - float(np.abs(before).sum()), 0.0)
+        length = state.length + new.length
         n = len(rows)
-        changed = np.empty_like(table)
-        changed[:, 0], changed[:, 1] = new.iterate[:n], new.average.mean[:n]
-        changed[:, 2:4] = 0.0
-        frequent = np.empty(0, dtype=np.intp)
+        changed = np.zeros_like(table)
+        after = changed[:, 0] = new.iterate[:n]
+        changed[:, 1] = new.average.mean[:n]
+        frequent = _NONE
         if new.moments is not None:
             changed[:, 2], changed[:, 3] = new.moments.hx, new.moments.hxx
+            if new.moments.present is not None:
+                changed[:, 6] = new.moments.present
             if batch.fit_intercept:
                 frequent = _frequent(rows, new.moments, batch.n_scores)
-        changed[:, 4], changed[:, 5] = shrinkage, new.n_steps
+        if new.smooth_gradient is not None:
+            changed[:, 7] = new.smooth_gradient[:n]
+        changed[:, 4], changed[:, 5] = length, new.n_steps
         return ColumnState(
             columns=state.columns.put(rows, changed),
             last=new,
             rows=rows,
-            shrinkage=shrinkage,
-            l2=l2,
-            value=new.value + 0.5 * l2 * others,
-            square=others + float(new.iterate[:n] @ new.iterate[:n]),
+            length=length,
+            penalty=penalty,
+            value=new.value + 0.5 * penalty.l2 * square + penalty.l1 * absolute,
+            square=square + float(after @ after),
+            absolute=absolute + float(np.abs(after).sum()),
             frequent=frequent,
         )
 
@@ -289,20 +341,30 @@ def _frequent(rows: Rows, moments: Moments, k: int) -> Rows:
     return np.unique(rows[centers(moments, _FREQUENT) != 0.0] // k)
 
 
-def _with_columns(state: AutoState, n_old: int, table: Floats) -> AutoState:
+def _with_columns(
+    state: AutoState, n_old: int, table: Floats, with_l1: bool
+) -> AutoState:
     """Return the state with other columns, in place of the first ``n_old`` numbers.
 
-    ``table`` holds their iterate, average and sums of h x and h x².
+    ``table`` holds their model, iterate, average, sums of h x, of h x², of h where
+    there are entries, and averaged gradients; the first sum and the last have no
+    meaning but with an L1 penalty.
     """
-    iterate = np.concatenate([table[0], state.iterate[n_old:]])
-    mean = np.concatenate([table[1], state.average.mean[n_old:]])
-    moments = state.moments
+    free = state.iterate[n_old:]
+    model = np.concatenate([table[0], state.w[n_old:]])
+    iterate = np.concatenate([table[1], free])
+    mean = np.concatenate([table[2], state.average.mean[n_old:]])
+    moments, smooth = state.moments, state.smooth_gradient
     if moments is not None:
-        moments = replace(moments, hx=table[2], hxx=table[3])
+        present = table[5] if with_l1 else None
+        moments = replace(moments, hx=table[3], hxx=table[4], present=present)
+    if with_l1:
+        rest = np.zeros_like(free) if smooth is None else smooth[n_old:]
+        smooth = np.concatenate([table[6], rest])
     q = len(iterate)
     return replace(
         state,
-        w=mean,
+        w=model,
         gradient=np.zeros(q),
         iterate=iterate,
         average=replace(state.average, mean=mean),
@@ -311,7 +373,7 @@ def _with_columns(state: AutoState, n_old: int, table: Floats) -> AutoState:
         block=Block(0, 0, np.zeros(q)),
         dw=np.empty((0, q)),
         dg=np.empty((0, q)),
-        smooth_gradient=None,
+        smooth_gradient=smooth if with_l1 else None,
     )
 
 
