@@ -5,13 +5,15 @@
 Logistic loss, alpha 1e-4. Every method sees the rows in the same shuffled orders. After
 each of five passes: how far the objective is above the optimum, the test accuracy
 against that of the optimum, and processor seconds. Then rows per second of
-``partial_fit`` at 256 rows a call, and accuracy on streams whose concept moves. Writes
-results/online.json, .md and .png.
+``partial_fit`` at 256 rows a call; test accuracy after one pass by the number of rows a
+call; wide models' times to predict a row, and pickles; and accuracy on streams whose
+concept moves, or which change otherwise. Writes results/online.json, .md and .png.
 """
 
 from __future__ import annotations
 
 import itertools
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,14 +23,23 @@ import common
 import datasets
 import numpy as np
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    PassiveAggressiveClassifier,
+    SGDClassifier,
+)
+from sklearn.preprocessing import StandardScaler, normalize
 
-from sklearn_subqn import OnlineLBFGSClassifier
+from sklearn_subqn import L1LogisticOWLQN, OnlineLBFGSClassifier
 
 NAME = "online"
 ALPHA = 1e-4
 PASSES = 5
 BATCH = 256
+ROWS = (1, 3, 10, 30, 60, 256)
+# Of single rows and of three, as many as take about as long as all in larger calls.
+MOST_CALLS = {1: 6000, 3: 3000}
+PARTS = ("passes", "throughput", "rows", "wide", "drift", "changes")
 DATA = ("a9a", "rcv1_ccat", "covtype", "covtype_raw", "mnist")
 
 # Units of the ten quantities in covtype, which its distributed file scales to [0, 1].
@@ -280,6 +291,237 @@ def measure_drift(results: common.Results) -> None:
             print(kind, method, np.mean(right), flush=True)
 
 
+def texts(n: int, d: int, seed: int, words: int = 200_000) -> tuple[Any, Any]:
+    """Return rows of 40 words by Zipf's law, hashed to d columns, of norm one."""
+    rng = np.random.default_rng(seed)
+    p = np.arange(1, words + 1) ** -1.05
+    drawn = rng.choice(words, size=(n, 40), p=p / p.sum())
+    places = rng.integers(d, size=words).astype(np.int32)
+    coef = rng.standard_normal(words) * rng.lognormal(size=words)
+    score = coef[drawn].sum(axis=1) / np.sqrt(10.0)
+    y = np.where(score + 0.5 * rng.logistic(size=n) > np.median(score), 1.0, -1.0)
+    pointers = np.arange(0, 40 * n + 1, 40, dtype=np.int32)
+    X = sparse.csr_matrix((np.ones(40 * n), places[drawn].ravel(), pointers), (n, d))
+    X.sum_duplicates()
+    return normalize(X), y
+
+
+def measure_rows(results: common.Results, args: Any) -> None:
+    X, y = texts(25_000, 2**20, 0)
+    streams = {"2^20 hashed columns": (X[:20_000], y[:20_000], X[20_000:], y[20_000:])}
+    if "rcv1_ccat" in args.data:
+        streams["rcv1_ccat"] = load("rcv1_ccat", args)
+    for name, (X, y, T, t) in streams.items():
+        for loss, size in itertools.product(("log_loss", "hinge"), ROWS):
+            for Model in (OnlineLBFGSClassifier, SGDClassifier):
+                model = Model(loss=loss, random_state=0)
+                n = size * MOST_CALLS.get(size, len(y))
+                seconds = learn(model, X[:n], y[:n], size)
+                method = f"{Model.__name__}({loss})"
+                results.add(
+                    f"rows | {name} | {method} | {size}",
+                    kind="rows",
+                    data=name,
+                    method=method,
+                    size=size,
+                    n_rows=min(n, len(y)),
+                    accuracy=float(model.score(T, t)),
+                    seconds=seconds,
+                )
+                print(name, method, size, model.score(T, t), seconds, flush=True)
+
+
+def measure_wide(results: common.Results) -> None:
+    """Measure predictions of one row, and pickles, at 2^20 columns."""
+    X, y = texts(20_000, 2**20, 0)
+    for n_classes in (2, 5):
+        labels = np.random.default_rng(0).integers(n_classes, size=len(y))
+        models = {
+            Model.__name__: Model(loss="log_loss", random_state=0)
+            for Model in (OnlineLBFGSClassifier, SGDClassifier)
+        }
+        for model in models.values():
+            for start in range(0, len(y), 100):
+                rows = slice(start, start + 100)
+                model.partial_fit(X[rows], labels[rows], np.arange(n_classes))
+        # In turns.
+        seconds: dict[str, list[float]] = {name: [] for name in models}
+        for _ in range(20):
+            for name, model in models.items():
+                begin = time.process_time()
+                for _ in range(20):
+                    model.predict(X[:1])
+                seconds[name].append((time.process_time() - begin) / 20)
+        for name, model in models.items():
+            results.add(
+                f"wide | {n_classes} | {name}",
+                kind="wide",
+                classes=n_classes,
+                method=name,
+                seconds=float(np.median(seconds[name])),
+                pickle_bytes=len(pickle.dumps(model)),
+                touched=len(np.unique(X.indices)),
+            )
+            size = len(pickle.dumps(model)) / 1e6
+            print(n_classes, name, np.median(seconds[name]), size, "MB", flush=True)
+
+
+class Standardized:
+    """SGDClassifier after StandardScaler, both by ``partial_fit``."""
+
+    def __init__(self, center: bool = True, **options: Any) -> None:
+        self.scaler = StandardScaler(with_mean=center)
+        self.model = SGDClassifier(**options)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any) -> None:
+        self.scaler.partial_fit(X)
+        self.model.partial_fit(self.scaler.transform(X), y, classes)
+
+    def predict(self, X: Any) -> Any:
+        return self.model.predict(self.scaler.transform(X))
+
+
+def changing(kind: str, seed: int, d: int = 20) -> tuple[Any, Any, int]:
+    """Return rows, labels, and the row at which a stream changes."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.standard_normal((2, d))
+    n, change = {"prefix": (30_000, 20_000), "late": (20_000, 18_000)}.get(
+        kind, (20_000, 10_000)
+    )
+    X = rng.standard_normal((3 * n if kind == "prefix" else n, d))
+    scores = X @ first
+    if kind == "late":
+        scores[change:] = X[change:] @ second
+    y = np.where(scores + rng.logistic(size=len(X)) > 0.0, 1.0, -1.0)
+    if kind == "prefix":
+        rows = np.append(np.flatnonzero(y < 0.0)[:change], np.arange(2 * n, 3 * n))
+        X, y = X[rows][:n], y[rows][:n]
+    if kind == "scale up":
+        X[change:, : d // 2] *= 100.0
+    if kind == "scale down":
+        X[change:, : d // 2] /= 100.0
+    return X, y, change
+
+
+def measure_changes(results: common.Results) -> None:
+    sgd = {"loss": "log_loss", "random_state": 0}
+    l1 = {"penalty": "l1", "alpha": 1e-5}
+    methods: dict[str, Callable[[bool], Any]] = {
+        "OnlineLBFGSClassifier()": lambda text: OnlineLBFGSClassifier(
+            **({"alpha": 1e-5, "l1_ratio": 1.0} if text else {})
+        ),
+        "SGDClassifier(log_loss)": lambda text: SGDClassifier(
+            **sgd, **(l1 if text else {})
+        ),
+        "PassiveAggressiveClassifier()": lambda text: PassiveAggressiveClassifier(
+            random_state=0
+        ),
+        "StandardScaler, SGDClassifier": lambda text: Standardized(
+            not text, **sgd, **(l1 if text else {})
+        ),
+    }
+    kinds = ["prefix", "scale up", "scale down", "late", "text, L1"]
+    for kind, seed, size in itertools.product(kinds, (0, 1), (10, 100)):
+        text = kind == "text, L1"
+        if text:
+            X, y = texts(20_000, 50_000, seed, words=50_000)
+            change, best = 10_000, None
+            if size == 100:
+                best = L1LogisticOWLQN(1e-5, tol=1e-3).fit(X, y)
+        else:
+            X, y, change = changing(kind, seed)
+        for method, make in methods.items():
+            model, right = make(text), []
+            for start in range(0, len(y), size):
+                rows = slice(start, start + size)
+                if start >= change:
+                    right.append(float(np.mean(model.predict(X[rows]) == y[rows])))
+                model.partial_fit(X[rows], y[rows], classes=[-1.0, 1.0])
+            row: dict[str, Any] = {}
+            if text and size == 100 and "Scaler" not in method:
+                margins = y * model.decision_function(X)
+                value = np.logaddexp(0.0, -margins).mean()
+                value += 1e-5 * np.abs(model.coef_).sum()
+                row["excess"] = float(value / best.objective_ - 1.0)
+                row["nonzeros"] = int(np.count_nonzero(model.coef_))
+                row["best_nonzeros"] = int(np.count_nonzero(best.coef_))
+            results.add(
+                f"changes | {kind} | {seed} | {size} | {method}",
+                kind="changes",
+                stream=kind,
+                seed=seed,
+                size=size,
+                method=method,
+                accuracy=float(np.mean(right)),
+                **row,
+            )
+            print(kind, seed, size, method, np.mean(right), row, flush=True)
+
+
+def render_rows(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the tables of rows a call, of wide models, and of streams that change."""
+    lines, parts = [], []
+    found = {
+        (row["data"], row["method"], row["size"]): row
+        for row in rows
+        if row["kind"] == "rows"
+    }
+    for name, method in dict.fromkeys(key[:2] for key in found):
+        accuracy = [found[name, method, size]["accuracy"] for size in ROWS]
+        lines.append([name, method, *(f"{value:.4f}" for value in accuracy)])
+    parts.append(
+        "Test accuracy after one pass by the number of rows a call (6000 calls of one "
+        "row, 3000 of three), all with default alpha:\n\n"
+        + common.markdown_table(["data", "method", *map(str, ROWS)], lines)
+    )
+    lines = [
+        [
+            str(row["classes"]),
+            row["method"],
+            f"{1e3 * row['seconds']:.2f}",
+            f"{row['pickle_bytes'] / 1e6:.1f}",
+        ]
+        for row in rows
+        if row["kind"] == "wide"
+    ]
+    touched = next((row["touched"] for row in rows if row["kind"] == "wide"), 0)
+    parts.append(
+        f"Models of 2^20 columns, {touched:,} of which had entries. Our pickles have "
+        "six numbers for each coefficient of these, which is what going on takes: "
+        "iterate, average, two moments, two stamps:\n\n"
+        + common.markdown_table(
+            ["classes", "method", "ms to predict a row", "pickle, MB"], lines
+        )
+    )
+    lines, changes = [], [row for row in rows if row["kind"] == "changes"]
+    for stream_kind, size in dict.fromkeys((r["stream"], r["size"]) for r in changes):
+        for method in dict.fromkeys(row["method"] for row in changes):
+            own = [
+                row
+                for row in changes
+                if (row["stream"], row["size"], row["method"])
+                == (stream_kind, size, method)
+            ]
+            cells = [f"{100.0 * row['accuracy']:.1f}" for row in own]
+            sparse_cells = [
+                f"{100.0 * row['excess']:.0f}; {row['nonzeros']} for "
+                f"{row['best_nonzeros']}"
+                for row in own
+                if "excess" in row
+            ]
+            cells.append(", ".join(sparse_cells))
+            lines.append([stream_kind, str(size), method, *cells])
+    header = ["stream", "rows a call", "method", "accuracy from there on, %: first"]
+    header += ["second instance", "J above optimum, %; nonzeros"]
+    parts.append(
+        "Streams that change: 20,000 rows of one class, then 10,000 of both; half of "
+        "the features times or over 100 after 10,000 of 20,000 rows; another concept "
+        "after 18,000 of 20,000. Last 20,000 texts with an L1 penalty, accuracy of "
+        "the second half:\n\n" + common.markdown_table(header, lines)
+    )
+    return parts
+
+
 def render(results: dict[str, Any]) -> str:
     """Return Markdown tables."""
     rows = results["rows"]
@@ -345,6 +587,7 @@ def render(results: dict[str, Any]) -> str:
         "changes at batch 200, or turns full circle:\n\n"
         + common.markdown_table(header, lines)
     )
+    parts += render_rows(rows)
     return "\n\n".join(parts)
 
 
@@ -396,12 +639,24 @@ def plot(results: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    args = common.parser("Online learning without tuning.", DATA).parse_args()
-    results = common.Results(NAME, fresh=True)
+    parser = common.parser("Online learning without tuning.", DATA)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    args = parser.parse_args()
+    # Peers that are not installed keep their figures.
+    results = common.Results(NAME)
     warnings.simplefilter("ignore")
-    measure_throughput(results, args)
-    measure_drift(results)
-    measure_passes(results, args)
+    if "throughput" in args.parts:
+        measure_throughput(results, args)
+    if "rows" in args.parts:
+        measure_rows(results, args)
+    if "wide" in args.parts:
+        measure_wide(results)
+    if "drift" in args.parts:
+        measure_drift(results)
+    if "changes" in args.parts:
+        measure_changes(results)
+    if "passes" in args.parts:
+        measure_passes(results, args)
     print(common.write_markdown(NAME, render))
     try:
         plot(common.read_results(NAME))

@@ -532,6 +532,22 @@ def test_streams_that_change_are_learned_anew(kind, seed, size):
     assert model._state.began > 0
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_average_follows_a_late_change_as_soon_as_the_iterate(seed):
+    X, y, change = drifting("concept", seed)
+    right = {}
+    for average in (True, False):
+        model, hits = OnlineLBFGSClassifier(average=average), []
+        for start in range(0, len(y), 200):
+            rows = slice(start, start + 200)
+            # Batches that nobody can know of, and be warned by, aside.
+            if start >= change + 400:
+                hits.append(model.score(X[rows], y[rows]))
+            model.partial_fit(X[rows], y[rows], classes=[False, True])
+        right[average] = np.mean(hits)
+    assert right[True] > right[False] - 0.02
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_prefix_of_one_class_moves_the_intercept_by_its_logarithm(n_classes):
     X = np.random.default_rng(0).standard_normal((5000, 3))
