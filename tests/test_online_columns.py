@@ -290,11 +290,12 @@ def test_fit_and_warm_starts_of_wide_data():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_streams_of_changing_batches_can_be_pickled(dtype, fit_intercept):
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
+def test_streams_of_changing_batches_can_be_pickled(dtype, fit_intercept, l1_ratio):
     X, y = texts(2500)
     X = X.astype(dtype)
-    one = OnlineLBFGSClassifier(fit_intercept=fit_intercept)
-    other = OnlineLBFGSClassifier(fit_intercept=fit_intercept)
+    one = OnlineLBFGSClassifier(fit_intercept=fit_intercept, l1_ratio=l1_ratio)
+    other = OnlineLBFGSClassifier(fit_intercept=fit_intercept, l1_ratio=l1_ratio)
     forms = set()
     for start in range(0, 2500, 50):
         rows = slice(start, start + 50)
@@ -338,6 +339,25 @@ def test_pickles_hold_the_columns_that_had_entries():
     # Six numbers and an index for each.
     assert len(pickled) < 300 * 52 + 20_000
     assert_array_equal(pickle.loads(pickled).coef_, model.coef_)
+
+
+def test_wide_streams_that_change_are_learned_anew():
+    X, y = texts(8000, length=30)
+    y = np.where(np.arange(8000) < 5000, y, 1 - y)
+    model = OnlineLBFGSClassifier(batch_size=50).partial_fit(X, y, [0, 1])
+    other = OnlineLBFGSClassifier(batch_size=50).partial_fit(X[:5000], y[:5000], [0, 1])
+    other = pickle.loads(pickle.dumps(other)).partial_fit(X[5000:], y[5000:])
+    assert isinstance(model._state, ColumnState)
+    assert model._state.last.began > 100
+    assert_array_equal(model.coef_, other.coef_)
+    fresh = OnlineLBFGSClassifier(batch_size=50)
+    fresh.partial_fit(X[5000:], y[5000:], [0, 1])
+    assert model.score(X[5000:], y[5000:]) > fresh.score(X[5000:], y[5000:]) - 0.02
+    # Another penalty in mid-stream.
+    n_nonzero = np.count_nonzero(model.coef_)
+    model.set_params(alpha=1e-3, l1_ratio=1.0).partial_fit(X[5000:], y[5000:])
+    assert np.count_nonzero(model.coef_) < 0.9 * n_nonzero
+    assert model.score(X[5000:], y[5000:]) > 0.7
 
 
 def test_failures_leave_wide_models_as_they_were(monkeypatch):
