@@ -190,8 +190,8 @@ class ScoringRegressor(RegressorMixin):
         return float(np.mean(scores))
 
 
-class LinearEstimator(CallbackSupportMixin, BaseEstimator):
-    """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """Base of all estimators."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse parameters of other names with a word on what to give instead."""
@@ -201,6 +201,10 @@ class LinearEstimator(CallbackSupportMixin, BaseEstimator):
                 if name not in known:
                     raise TypeError(_unexpected(cls.__name__, name, list(known)))
         return super().__new__(cls)
+
+
+class LinearEstimator(Estimator):
+    """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
 
     def _check_X(
         self,

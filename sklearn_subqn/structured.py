@@ -11,15 +11,14 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from ._callbacks import FitTask, with_callbacks
 from ._core.design import Design
 from ._core.oracle import Answers, OracleHinge, OracleObjective
 from ._core.regularizers import L2, ElasticNet, Regularizer
 from ._core.solvers import STRUCTURED_SOLVERS, History, Options, Start
-from ._estimator import Floats, Progress, n_threads, solve
+from ._estimator import Estimator, Floats, Progress, n_threads, solve
 from ._validation import (
     check_callback,
     check_flag,
@@ -43,7 +42,7 @@ _LARGEST = 1e140
 _PARTS = 4
 
 
-class StructuredSVM(CallbackSupportMixin, BaseEstimator):
+class StructuredSVM(Estimator):
     """Support vector machine for structures of one's own, with a proven gap.
 
     Structures y, such as sequences, matchings, segmentations or trees, are predicted

@@ -467,7 +467,7 @@ def test_models_are_not_minimized_beyond_rounding(monkeypatch):
     X, y = 1e-3 * np.random.default_rng(0).normal(size=(5, 120)), np.arange(5) % 4
     model = L1LogisticOWLQN(l1_ratio=0.1)
     model.set_params(alpha=1e-3 * model.alpha_max(X, y)).fit(X, y)
-    assert model.dual_gap_ <= 1e-13 * model.objective_
+    assert model.dual_gap_ <= 2e-13 * model.objective_
     assert len(n_solved) <= 5 * model.n_iter_
 
 

@@ -238,11 +238,18 @@ class Objective:
         By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
         of Xᵀu, in units of ``column_sizes``.
         """
-        # Rows without weight have no dual, so that any divisor will do.
-        weights = self.design.row_weights(self.weights)
-        weights = weights if rows is None else weights[rows]
-        shares = (dual.T / np.maximum(weights, np.finfo(float).tiny)).T
+        inverse = self._inverse_weights
+        shares = (dual.T * (inverse if rows is None else inverse[rows])).T
         return float(np.sqrt(np.vdot(dual, shares)))
+
+    @property
+    def _inverse_weights(self) -> Floats:
+        if "weights" not in self._sizes:
+            # Rows without weight have no dual, so that any divisor will do.
+            weights = self.design.row_weights(self.weights)
+            self._sizes["weights"] = 1.0 / np.maximum(weights, np.finfo(float).tiny)
+        inverse: Floats = self._sizes["weights"]
+        return inverse
 
     def unlevel(self, dual: Floats) -> float:
         """Return the share by which u has to change for its columns to sum to zero.
@@ -339,13 +346,18 @@ class Objective:
         It is the better one of u itself and of u scaled down as the conjugate of the
         regularizer asks for. Parameters are those of ``cut``.
         """
-        cut = self.cut(dual, normal, unlevel=unlevel, error=error, norm=norm)
-        bound = self.dual_value(cut)
+        # The L1 norm has a conjugate, zero, of small enough normals only.
+        is_norm = isinstance(self.regularizer, ElasticNet) and (
+            self.regularizer.l1_ratio == 1.0
+        )
+        offset = 0.0 if is_norm else None
+        cut = self.cut(dual, normal, offset, unlevel=unlevel, error=error, norm=norm)
+        bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):
             return bound
         v, radius = self._conjugate_point(cut)
         scale = self.regularizer.scaling(np.abs(v) + radius)
-        if 0.0 < scale < 1.0:
+        if 0.0 < scale < 1.0 or is_norm:
             cut = self.cut(
                 scale * dual,
                 scale * cut.normal,
