@@ -710,7 +710,9 @@ def _products_of_rows(X: Any) -> Floats:
 def _squared(rows: Any) -> Any:
     if not sparse.issparse(rows):
         return rows * rows
-    # SciPy's product of two matrices compares their indices, which takes longer.
+    if not rows.has_canonical_format:
+        return rows.multiply(rows)
+    # The product of two matrices compares their indices, which takes longer.
     squares = rows.data * rows.data, rows.indices, rows.indptr
     return type(rows)(squares, shape=rows.shape)
 
