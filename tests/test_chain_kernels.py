@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from _chains import enumerations, random_scores, starts_of
+from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_subqn._core.kernels import chain, chain_ascent, chain_pairs
-from tests._chains import enumerations, random_scores, starts_of
-from tests._problems import EXPLORE
 
 seeds = st.integers(0, 2**32 - 1)
 scales = st.sampled_from([0.0, 1.0, 30.0, 400.0, 1e4])

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from _chains import enumerations, random_problem, starts_of
+from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -14,8 +16,6 @@ from sklearn_subqn._core.chain_design import (
     tokens_of,
 )
 from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss, Softmax
-from tests._chains import enumerations, random_problem, starts_of
-from tests._problems import EXPLORE
 
 seeds = st.integers(0, 2**32 - 1)
 losses = pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])

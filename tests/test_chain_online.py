@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from _chains import fitted, random_problem
 
 from sklearn_subqn._core.chain_design import tokens_of
 from sklearn_subqn._core.losses import ChainLogLoss
@@ -11,7 +12,6 @@ from sklearn_subqn._core.online.chains import ChainBatch, LazyMethod
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD
-from tests._chains import fitted, random_problem
 
 METHODS = [SGD(0.5, 100.0), SMD(0.5, 0.1, 0.9), OLBFGS(1.0, 100.0, 5, damping=0.1)]
 methods = pytest.mark.parametrize("method", METHODS, ids=["sgd", "smd", "olbfgs"])

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from _chains import fitted, random_problem
 from scipy.optimize import minimize
 
 from sklearn_subqn._core import chain_sweeps
 from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import CHAIN_SOLVERS
-from tests._chains import fitted, random_problem
 
 SMOOTH = ["auto", "dual-ascent", "lbfgs", "ls-bmrm"]
 

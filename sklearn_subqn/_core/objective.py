@@ -350,7 +350,7 @@ class Objective:
         is_norm = isinstance(self.regularizer, ElasticNet) and (
             self.regularizer.l1_ratio == 1.0
         )
-        offset = 0.0 if is_norm else None
+        offset = self._risk_at_zero if is_norm else None
         cut = self.cut(dual, normal, offset, unlevel=unlevel, error=error, norm=norm)
         bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):
@@ -367,6 +367,13 @@ class Objective:
             )
             bound = max(bound, self.dual_value(cut))
         return bound
+
+    @property
+    def _risk_at_zero(self) -> float:
+        """That of one of the losses on the same data, a scale of bounds."""
+        if "risk" not in self._sizes:
+            self._sizes["risk"] = self.origin().risk
+        return float(self._sizes["risk"])
 
     def _half_square(self, cut: Cut) -> float:
         """Return the largest ||a||² / (2 alpha²) of penalized entries, or more."""
