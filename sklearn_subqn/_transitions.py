@@ -22,15 +22,14 @@ class TransitionRules(NamedTuple):
     ----------
     allowed : ndarray of bool of shape (k, k)
         [i, j] whether label j may follow label i.
-    first, last : ndarray of bool of shape (k,)
-        Whether a sequence may begin, or end, with a label.
+    ends : ndarray of bool of shape (2, k)
+        Whether a sequence may begin, and end, with a label.
     name : str
         The parameter as it was given, for messages.
     """
 
     allowed: Mask
-    first: Mask
-    last: Mask
+    ends: Mask
     name: str
 
     @classmethod
@@ -43,10 +42,10 @@ class TransitionRules(NamedTuple):
             If they are not acceptable, or of other labels.
         """
         k = len(classes)
-        everything = np.ones(k, dtype=bool)
+        everything = np.ones((2, k), dtype=bool)
         name = f"transition_constraints={constraints!r}"
         if constraints is None:
-            return cls(np.ones((k, k), dtype=bool), everything, everything, name)
+            return cls(np.ones((k, k), dtype=bool), everything, name)
         if isinstance(constraints, str):
             if constraints not in _SCHEMES:
                 raise ValueError(
@@ -65,7 +64,7 @@ class TransitionRules(NamedTuple):
                     f"{(k, k)} for the labels {classes.tolist()}, got {array.shape}."
                 )
             name = "transition_constraints"
-            return cls(array, everything, everything, name)
+            return cls(array, everything, name)
         if isinstance(constraints, bytes) or not isinstance(constraints, Iterable):
             raise TypeError(
                 "transition_constraints must be a string, a list of pairs of labels, a "
@@ -82,12 +81,7 @@ class TransitionRules(NamedTuple):
             # Pairs with labels that do not occur forbid nothing.
             if pair[0] in codes and pair[1] in codes:
                 allowed[codes[pair[0]], codes[pair[1]]] = False
-        return cls(allowed, everything, everything, name)
-
-    @property
-    def bounds_ends(self) -> bool:
-        """Whether some labels cannot be the first or the last one."""
-        return not (self.first.all() and self.last.all())
+        return cls(allowed, everything, name)
 
     def check(
         self,
@@ -106,13 +100,13 @@ class TransitionRules(NamedTuple):
         numbers : ndarray of shape (n,)
             By which sequences are known to the user.
         """
-        if self.allowed.all() and not self.bounds_ends:
+        if self.allowed.all() and self.ends.all():
             return
         bad = np.zeros(len(labels), dtype=bool)
         bad[1:] = ~self.allowed[labels[:-1], labels[1:]]
         firsts, lasts = starts[:-1], starts[1:] - 1
-        bad[firsts] = ~self.first[labels[firsts]]
-        at_end = ~self.last[labels[lasts]]
+        bad[firsts] = ~self.ends[0, labels[firsts]]
+        at_end = ~self.ends[1, labels[lasts]]
         if not bad.any() and not at_end.any():
             return
         token = int(bad.argmax()) if bad.any() else int(lasts[at_end.argmax()])
@@ -129,8 +123,8 @@ class TransitionRules(NamedTuple):
         raise ValueError(f"Sequence {numbers[i]} {what}, which {self.name} forbids.")
 
 
-def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask, Mask]:
-    """Return what a scheme of chunks allows: transitions, first and last labels.
+def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask]:
+    """Return what a scheme of chunks allows: transitions, and labels at the ends.
 
     Labels are "O", or a prefix, "-" and the type of the chunk.
     """
@@ -154,6 +148,6 @@ def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask, Mask]:
                 allowed[i, j] = before in opens and kind_before == kind
             else:
                 allowed[i, j] = before == "O" or before in ends
-    first = np.array([prefix not in inner for prefix, _ in parts])
-    last = np.array([prefix == "O" or prefix in ends for prefix, _ in parts])
-    return allowed, first, last
+    first = [prefix not in inner for prefix, _ in parts]
+    last = [prefix == "O" or prefix in ends for prefix, _ in parts]
+    return allowed, np.array([first, last])

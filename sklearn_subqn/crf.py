@@ -198,12 +198,14 @@ class LinearChainCRF(LinearEstimator):
         fewer places of the training data, which count by ``sample_weight``.
     transition_constraints : {"BIO", "BIOES"}, list of pairs, array or None, \
             default=None
-        Which labels may follow which, in training and prediction. What a scheme says
-        about first and last labels of sequences holds in prediction.
+        Which labels may follow which, in training and prediction. Schemes also say
+        which labels a sequence may begin and end with.
 
-        - "BIO": labels are "O", "B-X" and "I-X"; only "B-X" and "I-X" go before "I-X".
+        - "BIO": labels are "O", "B-X" and "I-X"; only "B-X" and "I-X" go before "I-X",
+          with which no sequence begins.
         - "BIOES": as well "E-X", the last of a chunk, and "S-X", one token. "B-X" and
-          "I-X" go before "I-X" and "E-X", and nothing else.
+          "I-X" go before "I-X" and "E-X", and nothing else; no sequence begins with the
+          latter or ends with the former.
         - pairs of labels of which the second must not follow the first;
         - boolean array of shape (n_classes, n_classes): whether the second may follow
           the first, in the order of ``classes_``.
@@ -748,9 +750,10 @@ class LinearChainCRF(LinearEstimator):
     def _loss_of(self, starts: Index) -> ChainLoss:
         """Return the loss of sequences that start there."""
         rules = getattr(self, "_rules", None)
-        allowed = None if rules is None else rules.allowed
         loss = ChainHinge if self.loss == "hinge" else ChainLogLoss
-        return loss(starts, allowed)
+        return (
+            loss(starts) if rules is None else loss(starts, rules.allowed, rules.ends)
+        )
 
     # Reading
 
@@ -1061,7 +1064,7 @@ class LinearChainCRF(LinearEstimator):
         )
         rules = self._rules
         w = self._w.astype(np.float64, copy=False)
-        return Lattice(design, w, rules.allowed, rules.first, rules.last)
+        return Lattice(design, w, rules.allowed, rules.ends)
 
     def _started_from(self, previous: dict[str, Any]) -> Floats:
         """Return the weights of a previous model for the pairs of this one.

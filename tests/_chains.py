@@ -13,7 +13,7 @@ from sklearn_subqn._core.chain_design import (
     observed_pairs,
     observed_transitions,
 )
-from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
+from sklearn_subqn._core.losses import ChainLogLoss
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2, ElasticNet
 from sklearn_subqn._core.solvers import CHAIN_SOLVERS, Options, Start, run
@@ -23,14 +23,18 @@ def starts_of(lengths):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
 
 
-def random_scores(rng, k, lengths, *, scale=1.0, forbidden=0.0):
-    """Emissions, transitions, and starts; staying is always allowed."""
+def random_scores(rng, k, lengths, *, scale=1.0, forbidden=0.0, ends=0.0):
+    """Emissions, transitions, and starts; label 0 and staying are always allowed."""
     starts = starts_of(lengths)
     emissions = scale * rng.normal(size=(starts[-1], k))
     transitions = scale * rng.normal(size=(k, k))
     mask = rng.random((k, k)) < forbidden
     np.fill_diagonal(mask, False)
     transitions[mask] = -np.inf
+    for tokens in (starts[:-1], starts[1:] - 1):
+        out = rng.random(k) < ends
+        out[0] = False
+        emissions[np.ix_(tokens, out)] = -np.inf
     return emissions, transitions, starts
 
 
@@ -65,9 +69,21 @@ def enumerations(emissions, transitions, starts):
     return [Enumeration(emissions[a:b], transitions) for a, b in pairwise(starts)]
 
 
+def random_labeling(rng, length, allowed, first, last):
+    """Return a labeling that obeys the constraints, each label at random."""
+    # Which labels allow the rest of the sequence.
+    possible = [last]
+    for _ in range(length - 1):
+        possible.insert(0, (allowed & possible[0]).any(axis=1))
+    labels = [rng.choice(np.flatnonzero(first & possible[0]))]
+    for those in possible[1:]:
+        labels.append(rng.choice(np.flatnonzero(allowed[labels[-1]] & those)))
+    return labels
+
+
 def random_problem(
     rng, *, loss=ChainLogLoss, alpha=None, l1_ratio=0.0, weighted=True, forbidden=0.0,
-    n=None, k=None, longest=6, d=8, binary=None,
+    ends=0.0, n=None, k=None, longest=6, d=8, binary=None,
 ):  # fmt: skip
     """A small objective whose labels obey the constraints."""
     n = int(rng.integers(1, 12)) if n is None else n
@@ -76,11 +92,12 @@ def random_problem(
     n_tokens = int(starts[-1])
     allowed = rng.random((k, k)) >= forbidden
     np.fill_diagonal(allowed, True)
+    # Staying is allowed everywhere, and a label at both ends.
+    at_ends = rng.random((2, k)) >= ends
+    at_ends[:, rng.integers(k)] = True
     labels = np.empty(n_tokens, dtype=np.intp)
     for a, b in pairwise(starts):
-        labels[a] = rng.integers(k)
-        for t in range(a + 1, b):
-            labels[t] = rng.choice(np.flatnonzero(allowed[labels[t - 1]]))
+        labels[a:b] = random_labeling(rng, b - a, allowed, *at_ends)
     X = sparse.random_array((n_tokens, d), density=0.4, rng=rng, format="csr")
     X = X.toarray()
     X[:, 0] += labels == 0
@@ -102,7 +119,7 @@ def random_problem(
     return Objective(
         design,
         labels,
-        loss(starts, allowed),
+        loss(starts, allowed, at_ends),
         regularizer,
         alpha,
         weights / weights.sum(),
@@ -118,7 +135,3 @@ def fitted(objective, solver="auto", *, tol=1e-6, max_iter=300, w=None):
     start = Start(np.zeros(objective.n_params) if w is None else w)
     solver = spec.start(objective, start, Options(tol=tol))
     return run(solver, tol=tol, max_iter=max_iter, bundle=bundle)
-
-
-def hinge(starts, allowed):
-    return ChainHinge(starts, allowed)

@@ -17,7 +17,8 @@ shares = st.sampled_from([0.0, 0.3, 0.8])
 def problem(seed, scale, forbidden):
     rng = np.random.default_rng(seed)
     k, lengths = int(rng.integers(1, 4)), rng.integers(1, 5, size=3)
-    return random_scores(rng, k, lengths, scale=scale, forbidden=forbidden)
+    options = {"scale": scale, "forbidden": forbidden, "ends": rng.choice([0.0, 0.5])}
+    return random_scores(rng, k, lengths, **options)
 
 
 @EXPLORE
@@ -85,7 +86,9 @@ def test_of_equal_labelings_the_lowest_from_the_end_is_best():
 def test_margin_is_that_of_all_labelings(seed, scale, forbidden, cost):
     args = problem(seed, scale, forbidden)
     emissions, starts = args[0], args[2]
-    right = np.repeat(emissions.argmin(axis=1)[starts[:-1]], np.diff(starts))
+    both = emissions[starts[:-1]] + emissions[starts[1:] - 1]
+    both[np.isinf(both)] = np.inf
+    right = np.repeat(both.argmin(axis=1), np.diff(starts))
     worst, losses = np.empty(len(right), dtype=np.intp), np.empty(3)
     weights = np.array([1.0, 0.0, 2.0])
     chain.max_margin(*args, right, weights, cost, worst, losses)

@@ -1,5 +1,7 @@
 """Losses of chains behind the door: against enumeration, differences, other losses."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from _chains import enumerations, random_problem, starts_of
@@ -30,10 +32,15 @@ def at_random(objective, rng, scale=1.0):
 @given(seed=seeds)
 def test_values_are_those_of_all_labelings(kind, seed):
     rng = np.random.default_rng(seed)
-    o = random_problem(rng, loss=kind, forbidden=0.3, longest=4)
+    o = random_problem(rng, loss=kind, forbidden=0.3, ends=0.3, longest=4)
     point = at_random(o, rng)
-    emissions, transitions = o.loss.split(point.scores)
-    starts, value = o.loss.starts, 0.0
+    k, starts, value = o.design.n_labels, o.loss.starts, 0.0
+    emissions, transitions = point.scores[:-k].copy(), point.scores[-k:].copy()
+    if o.loss.allowed is not None:
+        transitions[~o.loss.allowed] = -np.inf
+    if o.loss.ends is not None:
+        for a, b in pairwise(starts):
+            emissions[a, ~o.loss.ends[0]] = emissions[b - 1, ~o.loss.ends[1]] = -np.inf
     for i, own in enumerate(enumerations(emissions, transitions, starts)):
         y = o.targets[starts[i] : starts[i + 1]]
         wrong = own.labelings != y
@@ -51,7 +58,7 @@ def test_values_are_those_of_all_labelings(kind, seed):
 @given(seed=seeds)
 def test_subgradients_are_slopes_and_below(kind, seed):
     rng = np.random.default_rng(seed)
-    o = random_problem(rng, loss=kind, forbidden=0.3)
+    o = random_problem(rng, loss=kind, forbidden=0.3, ends=0.3)
     point, other = at_random(o, rng), at_random(o, rng)
     change = other.w - point.w
     step = 1e-6
@@ -71,7 +78,7 @@ def test_subgradients_are_slopes_and_below(kind, seed):
 @given(seeds)
 def test_second_derivatives_are_differences_of_gradients(seed):
     rng = np.random.default_rng(seed)
-    o = random_problem(rng, forbidden=0.3)
+    o = random_problem(rng, forbidden=0.3, ends=0.3)
     point, p, step = at_random(o, rng), rng.normal(size=o.n_params), 1e-5
     dscores = o.design.forward(p)
     curvature = o.loss.curvature(point.scores, o.targets, o.weights)
@@ -89,7 +96,7 @@ def test_second_derivatives_are_differences_of_gradients(seed):
 @given(seed=seeds)
 def test_weights_are_repetitions(kind, seed):
     rng = np.random.default_rng(seed)
-    o = random_problem(rng, loss=kind)
+    o = random_problem(rng, loss=kind, ends=0.3)
     times = np.rint(o.weights / o.weights[o.weights > 0.0].min() * 6).astype(int)
     chosen = np.repeat(np.arange(len(times)), times)
     tokens, starts = tokens_of(o.loss.starts, chosen)
@@ -123,11 +130,32 @@ def test_chains_of_one_token_are_softmax_regression():
     assert not dual[n:].any()
 
 
+def test_a_loss_of_one_labeling_is_zero():
+    ends = np.eye(3, dtype=bool)[[1, 1]]
+    loss = ChainLogLoss(starts_of([1] * 50), None, ends)
+    scores = np.random.default_rng(0).normal(size=(53, 3))
+    targets, weights = np.ones(50, dtype=np.intp), np.ones(50)
+    value, dual = loss.evaluate(scores, targets, weights)
+    assert value == 0.0
+    assert not dual.any()
+    # With sums over several tokens, up to rounding, but never less.
+    loss = ChainLogLoss(starts_of([5] * 10), np.eye(3, dtype=bool), ends)
+    value, dual = loss.evaluate(scores, targets, weights[:10])
+    assert 0.0 <= value < 1e-12
+    np.testing.assert_allclose(dual, 0.0, atol=1e-12)
+
+
 def test_forbidden_labels_are_refused():
     allowed = np.array([[True, False], [True, True]])
     loss = ChainLogLoss(starts_of([2]), allowed)
     with pytest.raises(ValueError, match="or its own is not"):
         loss.value(np.zeros((4, 2)), np.array([0, 1]), np.ones(1))
+    for end in range(2):
+        ends = np.ones((2, 2), dtype=bool)
+        ends[end, end] = False
+        loss = ChainLogLoss(starts_of([2]), None, ends)
+        with pytest.raises(ValueError, match="or its own is not"):
+            loss.value(np.zeros((4, 2)), np.array([0, 1]), np.ones(1))
 
 
 @EXPLORE

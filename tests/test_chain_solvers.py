@@ -32,7 +32,7 @@ def reference(objective):
 @pytest.mark.parametrize("seed", range(3))
 def test_optimum_is_that_of_scipy(solver, seed):
     rng = np.random.default_rng(seed)
-    o = random_problem(rng, alpha=0.01, forbidden=0.2, n=8)
+    o = random_problem(rng, alpha=0.01, forbidden=0.2, ends=0.3, n=8)
     result = fitted(o, solver)
     assert result.status == "converged"
     best = reference(o)
@@ -42,7 +42,7 @@ def test_optimum_is_that_of_scipy(solver, seed):
 
 def test_hinges_agree():
     rng = np.random.default_rng(1)
-    o = random_problem(rng, loss=ChainHinge, alpha=0.1, forbidden=0.2, n=8)
+    o = random_problem(rng, loss=ChainHinge, alpha=0.1, forbidden=0.2, ends=0.3, n=8)
     best = fitted(o, "ls-bmrm", tol=1e-8, max_iter=3000)
     assert best.status == "converged"
     for solver, tol in (("auto", 1e-6), ("dual-ascent", 0.1)):
@@ -58,7 +58,10 @@ def check_bounds(seed):
     l1_ratio = float(rng.choice([0.0, 0.0, 0.5, 1.0]))
     kind = ChainHinge if not l1_ratio and rng.random() < 0.3 else ChainLogLoss
     forbidden = float(rng.choice([0.0, 0.5]))
-    o = random_problem(rng, loss=kind, l1_ratio=l1_ratio, forbidden=forbidden)
+    ends = float(rng.choice([0.0, 0.5]))
+    o = random_problem(
+        rng, loss=kind, l1_ratio=l1_ratio, forbidden=forbidden, ends=ends
+    )
     names = [
         name
         for name, spec in CHAIN_SOLVERS.items()
@@ -83,9 +86,10 @@ def test_bounds_hold_on_more_problems(block):
         check_bounds(seed)
 
 
-def test_bound_holds_with_extreme_scores():
+@pytest.mark.parametrize("ends", [0.0, 0.6])
+def test_bound_holds_with_extreme_scores(ends):
     rng = np.random.default_rng(0)
-    o = random_problem(rng, alpha=1e-9, n=6, binary=False)
+    o = random_problem(rng, alpha=1e-9, n=6, binary=False, ends=ends)
     o.design.X.data *= 1e3
     result = fitted(o, "dual-ascent", tol=1e-9, max_iter=50)
     assert np.isfinite(result.point.value)
@@ -96,7 +100,7 @@ def test_bound_holds_with_extreme_scores():
 @pytest.mark.parametrize("packed", [False, True])
 def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
     rng = np.random.default_rng(5)
-    o = random_problem(rng, loss=kind, alpha=0.02, n=9, forbidden=0.3)
+    o = random_problem(rng, loss=kind, alpha=0.02, n=9, forbidden=0.3, ends=0.3)
     if packed:
         o.design.stride, o.design._places = 0, None
     design = o.design
@@ -114,6 +118,35 @@ def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
         assert value >= last - 1e-14
         last = value
     assert value <= o.at(w).value
+
+
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+def test_dual_begins_at_zero_and_stays_within_the_ends(kind):
+    """The first bound is the infimum, zero; no marginal is of a forbidden label."""
+    rng = np.random.default_rng(7)
+    o = random_problem(rng, loss=kind, alpha=0.01, n=9, k=4, ends=0.6)
+    assert not o.loss.ends.all()
+    sweeps = chain_sweeps.chain_sweeps(
+        o.design, o.loss.chains(o.targets), o.weights, o.alpha
+    )
+    dual, costs = sweeps.dual()
+    assert not dual.any()
+    assert not costs.any()
+    firsts, lasts = o.loss.starts[:-1], o.loss.starts[1:] - 1
+
+    def outside():
+        nodes = sweeps.nodes
+        return nodes[firsts][:, ~o.loss.ends[0]], nodes[lasts][:, ~o.loss.ends[1]]
+
+    for scores in (None, o.at(5.0 * rng.normal(size=o.n_params)).scores):
+        if scores is not None:
+            sweeps.begin(scores)
+            assert not any(part.any() for part in outside())
+            sweeps.reset()
+        for _ in range(3):
+            sweeps.run(np.flatnonzero(o.weights))
+            assert not any(part.any() for part in outside())
+            assert np.isfinite(sweeps._w).all()
 
 
 def test_ascent_begins_at_earlier_parameters():

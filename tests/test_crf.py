@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -108,6 +109,56 @@ def test_objective_and_bound_are_those_of_an_enumeration(loss):
     assert 0.0 <= crf.dual_gap_ <= 1e-3 * crf.objective_
     better = LinearChainCRF(alpha, loss=loss, tol=1e-6).fit(X, y, s)
     assert crf.objective_ - crf.dual_gap_ <= better.objective_ * (1 + 1e-12)
+
+
+SCHEMES = {
+    "BIO": ["O", "B-x", "I-x", "B-y", "I-y"],
+    "BIOES": ["O", "B-x", "I-x", "E-x", "S-x"],
+}
+
+
+def makes_chunks(scheme, labels):
+    """Whether labels are those of chunks, from the first token to the last one."""
+    text = "".join(f"{label[0]}{label[-1]}" for label in labels)
+    chunk = {"BIO": "B{0}(I{0})*", "BIOES": "S{0}|B{0}(I{0})*E{0}"}[scheme]
+    chunks = "|".join(chunk.format(kind) for kind in "xy")
+    return re.fullmatch(f"(OO|{chunks})*", text) is not None
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_training_is_that_of_the_labelings_of_a_scheme(scheme, loss):
+    """Also at the ends, and what is predicted has the probabilities of training."""
+    X, y = problem(n=400, labels=SCHEMES[scheme], longest=4)
+    kept = [i for i, labels in enumerate(y) if makes_chunks(scheme, labels)]
+    X, y = [X[i] for i in kept], [y[i] for i in kept]
+    assert len(X) > 30
+    alpha = 1e-2
+    crf = LinearChainCRF(
+        alpha,
+        loss=loss,
+        transition_constraints=scheme,
+        all_possible_transitions=True,
+        tol=1e-6 if loss == "log_loss" else 1e-2,
+    ).fit(X, y)
+    risk = 0.0
+    for x, labels in zip(X, y, strict=True):
+        found = all_labelings(crf, x, lambda some: makes_chunks(scheme, some))
+        scores = np.array([score for score, _ in found])
+        own = next(score for score, labeling in found if labeling == labels)
+        if loss == "hinge":
+            wrong = [np.count_nonzero(np.array(some) != labels) for _, some in found]
+            risk += np.max(scores + wrong) - own
+        else:
+            risk += np.logaddexp.reduce(scores) - own
+    squares = sum(w * w for w in weights(crf).values())
+    objective = alpha / 2 * squares + risk / len(X)
+    assert crf.objective_ == pytest.approx(objective, rel=1e-9)
+    for solver in ("lbfgs", "ls-bmrm") if loss == "log_loss" else ("ls-bmrm",):
+        other = clone(crf).set_params(solver=solver).fit(X, y)
+        for one, two in ((crf, other), (other, crf)):
+            lower = one.objective_ - one.dual_gap_
+            assert lower <= two.objective_ * (1 + 1e-12)
 
 
 def test_weights_are_repetitions():

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from .chain_design import ChainDesign
 from .kernels import chain
-from .losses._base import Floats, Mask
+from .losses._base import Floats, Mask, chain_scores
 
 
 class Lattice:
@@ -21,24 +21,16 @@ class Lattice:
         Parameters.
     allowed : ndarray of bool of shape (k, k)
         Which transitions are possible: [i, j] from label i to j.
-    first, last : ndarray of bool of shape (k,)
-        Which labels sequences may begin and end with.
+    ends : ndarray of bool of shape (2, k)
+        Which labels sequences may begin, and end, with.
     """
 
     def __init__(
-        self, design: ChainDesign, w: Floats, allowed: Mask, first: Mask, last: Mask
+        self, design: ChainDesign, w: Floats, allowed: Mask, ends: Mask
     ) -> None:
-        scores = design.forward(w)
-        n_tokens = design.n_tokens
-        emissions, transitions = scores[:n_tokens], scores[n_tokens:]
-        transitions[~allowed] = -np.inf
-        for tokens, possible in (
-            (design.starts[:-1], first),
-            (design.starts[1:] - 1, last),
-        ):
-            if not possible.all():
-                emissions[np.ix_(tokens, ~possible)] = -np.inf
-        self._scores = emissions, transitions, design.starts
+        starts = design.starts
+        emissions, transitions = chain_scores(design.forward(w), starts, allowed, ends)
+        self._scores = emissions, transitions, starts
         self._n, self._shape = design.n_rows, emissions.shape
 
     def best(self) -> npt.NDArray[np.intp]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .chain_design import ChainDesign
 from .kernels import chain, chain_ascent
-from .losses._base import Chains, Floats, Rows
+from .losses._base import Chains, Floats, Rows, chain_scores
 
 # Marginals of so many bytes at most are kept; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
@@ -53,12 +53,11 @@ class ChainSweeps(ABC):
         self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
     ) -> None:
         X, k, n = design.X, design.n_labels, design.n_rows
-        allowed = chains.allowed
         self._design = design
+        self._chains = chains
         self._weights = weights
         self._steps = weights / strength
         self._targets = chains.targets
-        self._forbidden = None if allowed is None else ~allowed
         last = np.zeros(design.n_features, dtype=np.intc)
         local = np.empty(len(X.indices), dtype=np.intc)
         own = np.empty(len(X.indices), dtype=np.intc)
@@ -68,7 +67,11 @@ class ChainSweeps(ABC):
         mask = np.zeros(design.n_features * design.stride, dtype=np.uint8)
         if design.stride:
             mask[design.pairs.places(design.stride)] = 1
-        free = design.transitions if allowed is None else design.transitions & allowed
+        free, ends = design.transitions, np.zeros((2, k))
+        if chains.allowed is not None:
+            free = free & chains.allowed
+        if chains.ends is not None:
+            ends[~chains.ends] = -np.inf
         self._arrays = (
             design.data.astype(np.float64, copy=False),
             local,
@@ -80,6 +83,7 @@ class ChainSweeps(ABC):
             mask,
             design.stride,
             free.astype(np.uint8),
+            ends,
         )
         self.nodes = np.empty((design.n_tokens, k))
         self.reset()
@@ -106,7 +110,9 @@ class ChainSweeps(ABC):
     def recenter(self, w: Floats) -> None:
         """Go on from parameters of shape (q,) computed anew from the dual."""
         self._w = self._design.pad(w).copy()
-        self._transitions = self._masked(self._design.transition_scores(w))
+        self._transitions = self._design.transition_scores(w)
+        if self._chains.allowed is not None:
+            self._transitions[~self._chains.allowed] = -np.inf
 
     def dual(self) -> ChainDual:
         """Return the dual point."""
@@ -132,10 +138,9 @@ class ChainSweeps(ABC):
     def _costs(self) -> Floats:
         """Return h(mu) of each sequence."""
 
-    def _masked(self, transitions: Floats) -> Floats:
-        if self._forbidden is not None:
-            transitions[self._forbidden] = -np.inf
-        return transitions
+    def _split(self, scores: Floats) -> tuple[Floats, Floats]:
+        chains = self._chains
+        return chain_scores(scores, self._design.starts, chains.allowed, chains.ends)
 
 
 class EntropySweeps(ChainSweeps):
@@ -182,11 +187,9 @@ class EntropySweeps(ChainSweeps):
         self.entropies[:] = 0.0
 
     def begin(self, scores: Floats) -> None:
-        k, starts = scores.shape[1], self._design.starts
+        starts = self._design.starts
         log_z = np.empty(len(starts) - 1)
-        transitions = self._masked(scores[-k:].copy())
-        args = scores[:-k], transitions, starts, log_z, self.nodes, self.edges
-        chain.marginals(*args)
+        chain.marginals(*self._split(scores), starts, log_z, self.nodes, self.edges)
         chain.entropies(self.nodes, self.edges, starts, self.entropies)
 
     def _pair_sums(self, s: Floats) -> Floats:
@@ -239,13 +242,11 @@ class VertexSweeps(ChainSweeps):
         self._count(self._targets)
 
     def begin(self, scores: Floats) -> None:
-        k, starts = scores.shape[1], self._design.starts
+        starts = self._design.starts
         labels = np.empty(len(self.nodes), dtype=np.intp)
         losses = np.empty(len(starts) - 1)
-        transitions = self._masked(scores[-k:].copy())
         chain.max_margin(
-            scores[:-k],
-            transitions,
+            *self._split(scores),
             starts,
             self._targets,
             np.ones(len(losses)),

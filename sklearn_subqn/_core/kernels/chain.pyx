@@ -3,7 +3,7 @@
 Sequences are concatenated: ``starts`` of shape (n + 1,) has the first token of each and
 one more for the end of the last; it may cut a block out of longer arrays, so that
 threads share the sequences between them. Emissions have shape (T, k), transitions
-shape (k, k), minus infinity where a transition is forbidden.
+shape (k, k), minus infinity where a label or a transition is forbidden.
 """
 
 from .lattice cimport (
@@ -150,7 +150,9 @@ def log_loss(
             if log_z == -INFINITY or own == -INFINITY:
                 failed = i
                 break
-            total += weight * (log_z - own)
+            # The right labeling is one of them, but for rounding; not a number stays.
+            if not log_z <= own:
+                total += weight * (log_z - own)
             if nodes is None:
                 continue
             backward(

@@ -14,6 +14,8 @@ of sequence i, and ``local`` of shape (nnz,) has their places among them, in the
 of the stored entries of X, whose values ``data`` are empty where all are one.
 Parameters are padded or packed as in ``chain_pairs``, followed by nothing; ``mask``
 tells which of the padded ones exist, ``free`` of shape (k, k) which transitions.
+``ends`` of shape (2, k) is added to the scores of first and last tokens: zero, or minus
+infinity where a sequence cannot begin, or end, with a label.
 """
 
 from .lattice cimport (
@@ -242,6 +244,7 @@ def sweep(
     const unsigned char[::1] mask,
     Py_ssize_t stride,
     const unsigned char[:, ::1] free,
+    const double[:, ::1] ends,
     const double[::1] steps,
     const Py_ssize_t[::1] order,
     double[:, ::1] nodes,
@@ -287,7 +290,7 @@ def sweep(
     cdef Features features
     cdef Parameters params
     _check(
-        local, indptr, starts, own, own_ptr, ptr, labels, mask, steps, order,
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, ends, steps, order,
         nodes, w, stride,
     )
     if edges.shape[0] != nodes.shape[0] or edges.shape[1] != k or edges.shape[2] != k:
@@ -333,6 +336,9 @@ def sweep(
                     entries + a if entries != NULL else NULL, &local[0] + a,
                     indptr[start + t + 1] - a, width, features.params, z + t * k,
                 )
+            for j in range(k):
+                z[j] += ends[0, j]
+                z[(length - 1) * k + j] += ends[1, j]
             forward(&lattice, z, length)
             # The marginals at w, and the way to them.
             backward(
@@ -343,7 +349,9 @@ def sweep(
             for t in range(length):
                 for j in range(k):
                     dnodes[t * width + j] = p_nodes[t * k + j] - nodes[start + t, j]
-                    product += dnodes[t * width + j] * z[t * k + j]
+                    # What is forbidden has no marginals.
+                    if dnodes[t * width + j] != 0.0:
+                        product += dnodes[t * width + j] * z[t * k + j]
             memset(moved, 0, k * k * sizeof(double))
             for t in range(1, length):
                 for j in range(k * k):
@@ -352,7 +360,6 @@ def sweep(
                     )
                     moved[j] += dedges[(t - 1) * k * k + j]
             for j in range(k * k):
-                # Forbidden transitions have no marginals.
                 if moved[j] != 0.0:
                     product += moved[j] * T[j]
             memset(
@@ -434,6 +441,7 @@ def sweep_vertices(
     const unsigned char[::1] mask,
     Py_ssize_t stride,
     const unsigned char[:, ::1] free,
+    const double[:, ::1] ends,
     const Py_ssize_t[::1] targets,
     double cost,
     const double[::1] steps,
@@ -465,7 +473,7 @@ def sweep_vertices(
     cdef Features features
     cdef Parameters params
     _check(
-        local, indptr, starts, own, own_ptr, ptr, labels, mask, steps, order,
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, ends, steps, order,
         nodes, w, stride,
     )
     if targets.shape[0] != nodes.shape[0]:
@@ -512,6 +520,9 @@ def sweep_vertices(
                     entries + a if entries != NULL else NULL, &local[0] + a,
                     indptr[start + t + 1] - a, width, features.params, z + t * k,
                 )
+            for j in range(k):
+                z[j] += ends[0, j]
+                z[(length - 1) * k + j] += ends[1, j]
             best_labels(
                 T, k, z, length, &targets[start], cost, best, origins, worst
             )
@@ -527,7 +538,8 @@ def sweep_vertices(
                 if t > 0:
                     moved[worst[t - 1] * k + worst[t]] += 1.0
                 for j in range(k):
-                    gap += dnodes[t * width + j] * z[t * k + j]
+                    if dnodes[t * width + j] != 0.0:
+                        gap += dnodes[t * width + j] * z[t * k + j]
                 gap -= cost * dnodes[t * width + targets[start + t]]
             for j in range(k * k):
                 if moved[j] != 0.0:
@@ -574,6 +586,7 @@ cdef int _check(
     const int[::1] ptr,
     const unsigned short[::1] labels,
     const unsigned char[::1] mask,
+    const double[:, ::1] ends,
     const double[::1] steps,
     const Py_ssize_t[::1] order,
     const double[:, ::1] nodes,
@@ -590,6 +603,8 @@ cdef int _check(
         raise ValueError("arrays of tokens differ in length.")
     if indptr[n_tokens] != local.shape[0]:
         raise ValueError("tokens and their features differ in number.")
+    if ends.shape[0] != 2 or ends.shape[1] != k:
+        raise ValueError("labels and what sequences may begin and end with differ.")
     if stride and (stride < k or stride % 4 or w.shape[0] < d * stride):
         raise ValueError(f"parameters of {k} labels are not padded to {stride}.")
     if stride and mask.shape[0] != d * stride:

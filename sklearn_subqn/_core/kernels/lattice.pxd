@@ -1,7 +1,7 @@
 """Sums over the labelings of a chain: what the kernels of chains share.
 
 A sequence of L tokens has emissions z of shape (L, k) and transitions T of shape (k, k),
-minus infinity where a transition is forbidden. A labeling y scores
+minus infinity where a label or a transition is forbidden. A labeling y scores
 sum_t z[t, y_t] + sum_{t > 0} T[y_{t-1}, y_t].
 
 Sums are made with exponentials, scaled token by token (Rabiner 1989), where no sum can
@@ -129,9 +129,10 @@ cdef inline bint _needs_logs(
     if lattice.steps == 1:
         return False
     for t in range(length):
-        low = high = z[t * k]
-        for j in range(1, k):
-            low = z[t * k + j] if z[t * k + j] < low else low
+        # What is forbidden cannot be lost.
+        low, high = INFINITY, -INFINITY
+        for j in range(k):
+            low = z[t * k + j] if -INFINITY < z[t * k + j] < low else low
             high = z[t * k + j] if z[t * k + j] > high else high
         widest = high - low if high - low > widest else widest
     return steps * (lattice.spread + widest) > SAFE_EXPONENT

@@ -221,13 +221,34 @@ class Chains(NamedTuple):
     """loss_i(z) = max over mixtures b of labelings of <b, z> - z(targets_i) - h(b).
 
     Of sequences, with h minus the entropy of the chain that has the marginals of b or,
-    unless ``cost`` is None, minus the mean cost of wrong labels. Forbidden transitions
-    are not ``allowed``, where that is given.
+    unless ``cost`` is None, minus the mean cost of wrong labels. Transitions that are
+    not ``allowed`` are forbidden, and first and last labels that are not in ``ends``,
+    where these are given.
     """
 
     targets: npt.NDArray[np.intp]
     allowed: Mask | None
+    ends: Mask | None
     cost: float | None
+
+
+def chain_scores(
+    scores: Floats, starts: Rows, allowed: Mask | None, ends: Mask | None
+) -> tuple[Floats, Floats]:
+    """Return emissions of shape (T, k) and transitions, (k, k), of scores of chains.
+
+    Minus infinity are those of transitions that are not allowed, and of first and last
+    tokens with labels that are not in ``ends``.
+    """
+    k = scores.shape[1]
+    emissions, transitions = scores[:-k], scores[-k:]
+    if allowed is not None:
+        transitions = np.where(allowed, transitions, -np.inf)
+    if ends is not None:
+        emissions = emissions.copy()
+        for tokens, possible in zip((starts[:-1], starts[1:] - 1), ends, strict=True):
+            emissions[np.ix_(tokens, ~possible)] = -np.inf
+    return emissions, transitions
 
 
 #: The forms of a loss whose dual variables rows have apart.

@@ -18,7 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import chain
-from ._base import Chains, Curvature, Derivatives, Floats, Loss, Mask, Rows
+from ._base import (
+    Chains,
+    Curvature,
+    Derivatives,
+    Floats,
+    Loss,
+    Mask,
+    Rows,
+    chain_scores,
+)
 
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
@@ -37,6 +46,8 @@ class ChainLoss(Loss):
     allowed : ndarray of bool of shape (k, k), optional
         Which transitions are possible: [i, j] from label i to j. Default all. The
         scores of the others are not read.
+    ends : ndarray of bool of shape (2, k), optional
+        Which labels sequences may begin, and end, with. Default all.
 
     Notes
     -----
@@ -47,20 +58,19 @@ class ChainLoss(Loss):
     has_lines = False
     tells_conjugate = False
 
-    def __init__(self, starts: Rows, allowed: Mask | None = None) -> None:
+    def __init__(
+        self, starts: Rows, allowed: Mask | None = None, ends: Mask | None = None
+    ) -> None:
         self.starts = starts
         self.allowed = None if allowed is None or np.all(allowed) else allowed
+        self.ends = None if ends is None or np.all(ends) else ends
 
     def split(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return emissions of shape (T, k) and transitions of shape (k, k).
 
-        Forbidden transitions are minus infinity.
+        What is forbidden is minus infinity.
         """
-        k = scores.shape[1]
-        emissions, transitions = scores[:-k], scores[-k:]
-        if self.allowed is not None:
-            transitions = np.where(self.allowed, transitions, -np.inf)
-        return emissions, transitions
+        return chain_scores(scores, self.starts, self.allowed, self.ends)
 
     def conjugate(self, dual: Floats, targets: Targets, weights: Floats) -> float:
         """Return R*(0) = 0; other duals need the scores they belong to."""
@@ -76,9 +86,8 @@ class ChainLoss(Loss):
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return by how much the value and products with a dual may be off."""
-        emissions, _ = self.split(scores)
         k = scores.shape[1]
-        largest = np.abs(emissions).max(axis=1)
+        largest = np.abs(scores[:-k]).max(axis=1)
         largest += float(np.abs(scores[-k:]).max()) + 4.0
         return _ROUNDING * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
 
@@ -94,10 +103,10 @@ class ChainLogLoss(ChainLoss):
     analytic = True
 
     def of_sequences(self, starts: Rows) -> ChainLogLoss:
-        return ChainLogLoss(starts, self.allowed)
+        return ChainLogLoss(starts, self.allowed, self.ends)
 
     def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, None)
+        return Chains(targets, self.allowed, self.ends, None)
 
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         emissions, transitions = self.split(scores)
@@ -185,7 +194,7 @@ class ChainHinge(ChainLoss):
 
     Parameters
     ----------
-    starts, allowed
+    starts, allowed, ends
         As of all losses of chains.
     cost : float
         What a wrong label costs.
@@ -199,16 +208,20 @@ class ChainHinge(ChainLoss):
     smooth = False
 
     def __init__(
-        self, starts: Rows, allowed: Mask | None = None, cost: float = 1.0
+        self,
+        starts: Rows,
+        allowed: Mask | None = None,
+        ends: Mask | None = None,
+        cost: float = 1.0,
     ) -> None:
-        super().__init__(starts, allowed)
+        super().__init__(starts, allowed, ends)
         self.cost = cost
 
     def of_sequences(self, starts: Rows) -> ChainHinge:
-        return ChainHinge(starts, self.allowed, self.cost)
+        return ChainHinge(starts, self.allowed, self.ends, self.cost)
 
     def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, self.cost)
+        return Chains(targets, self.allowed, self.ends, self.cost)
 
     def worst(
         self, scores: Floats, targets: Targets, weights: Floats
