@@ -464,6 +464,8 @@ class LinearChainCRF(LinearEstimator):
         The model is one of all sequences so far, of this method's calls and of the last
         ``fit``. They may have attributes that are new. Dual ascent on the sequences of
         the call needs no step size; large batches learn more than small ones.
+        ``min_freq`` counts within each call: a pair gets its weight from the first call
+        that has it often enough.
 
         Parameters
         ----------
