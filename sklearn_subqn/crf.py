@@ -180,10 +180,10 @@ class LinearChainCRF(LinearEstimator):
     solver : str, default="auto"
         Optimization method.
 
-        - "auto": with L2 dual coordinate ascent over the sequences, and "lbfgs" where
-          that would take too much memory or becomes slow; with L1 "owlqn", or with the
-          hinge "ls-bmrm".
-        - "dual-ascent": dual coordinate ascent over the sequences, L2 only.
+        - "auto": dual coordinate ascent over the sequences, and where that would take
+          too much memory or becomes slow "lbfgs", with L1 "owlqn", or with the hinge
+          "ls-bmrm".
+        - "dual-ascent": dual coordinate ascent over the sequences.
         - "lbfgs": the limited-memory quasi-Newton method, log loss with L2 only.
         - "owlqn": OWL-QN, its variant for L1, log loss only.
         - "ls-bmrm": bundle method with line searches.

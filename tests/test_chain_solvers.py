@@ -167,9 +167,52 @@ def test_without_room_for_marginals_others_take_over(monkeypatch):
     assert set(result.history.phase) == {"bfgs"}
 
 
-def test_l1_penalty_has_zeros_and_a_bound():
+@pytest.mark.parametrize("l1_ratio", [0.3, 0.9])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+def test_steps_with_l1_ascend_the_dual(kind, packed, l1_ratio):
+    """Parameters are soft thresholds, of which the kernel makes its scores."""
+    rng = np.random.default_rng(5)
+    o = random_problem(
+        rng, loss=kind, alpha=0.02, n=9, forbidden=0.3, ends=0.3, l1_ratio=l1_ratio
+    )
+    if packed:
+        o.design.stride, o.design._places = 0, None
+    l1, l2 = o.penalties
+    sweeps = chain_sweeps.chain_sweeps(
+        o.design, o.loss.chains(o.targets), o.weights, l2, l1 / l2
+    )
+    order, last = np.flatnonzero(o.weights), -np.inf
+    for _ in range(10):
+        sweeps.run(order)
+        dual, costs = sweeps.dual()
+        v = o.design.adjoint(dual) / -o.alpha
+        raw = o.design.pad(v * o.alpha / l2)
+        np.testing.assert_allclose(sweeps._w, raw, atol=1e-12)
+        value = -o.alpha * o.regularizer.conjugate(v) - o.weights @ costs
+        assert value >= last - 1e-14
+        last = value
+    assert value <= o.at(o.regularizer.conjugate_gradient(v)).value
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_ascent_with_l1_reaches_what_owlqn_does(l1_ratio):
+    rng = np.random.default_rng(3)
+    o = random_problem(
+        rng, alpha=0.01, n=30, d=12, l1_ratio=l1_ratio, forbidden=0.2, ends=0.3
+    )
+    best = fitted(o, "owlqn", tol=0.0, max_iter=2000).point.value
+    for solver in ("dual-ascent", "auto"):
+        result = fitted(o, solver, tol=1e-4, max_iter=500)
+        assert result.status == "converged"
+        assert result.lower_bound <= best
+        assert best * (1 - 1e-12) <= result.point.value <= best * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "owlqn"])
+def test_l1_penalty_has_zeros_and_a_bound(solver):
     o = random_problem(np.random.default_rng(2), alpha=0.02, n=10, l1_ratio=1.0)
-    result = fitted(o, "owlqn", tol=1e-3)
+    result = fitted(o, solver, tol=1e-3)
     assert isinstance(o.regularizer, ElasticNet)
     assert result.status == "converged"
     assert np.count_nonzero(result.point.w == 0.0) > 0.2 * o.n_params

@@ -480,7 +480,7 @@ def _raise(progress):
         ({"alpha": "1"}, TypeError),
         ({"l1_ratio": 1.5}, ValueError),
         ({"solver": "lbfgs", "loss": "hinge"}, ValueError),
-        ({"solver": "dual-ascent", "l1_ratio": 0.5}, ValueError),
+        ({"solver": "lbfgs", "l1_ratio": 0.5}, ValueError),
         ({"loss": "perceptron"}, ValueError),
         ({"solver": "sgd"}, ValueError),
         ({"all_possible_states": 1}, TypeError),

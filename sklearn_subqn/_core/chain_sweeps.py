@@ -32,7 +32,7 @@ class ChainDual(NamedTuple):
 
 
 class ChainSweeps(ABC):
-    """The dual of an L2-regularized loss of chains, and ascent on it.
+    """The dual of a regularized loss of chains, and ascent on it.
 
     Parameters
     ----------
@@ -41,7 +41,10 @@ class ChainSweeps(ABC):
         The loss.
     weights : ndarray of shape (n,)
     strength : float
-        alpha, and that of a proximal term.
+        Of the quadratic part of the penalty, and of a proximal term.
+    threshold : float
+        The strength of L1 in units of ``strength``. Models are soft thresholds of the
+        parameters that the dual stands for.
 
     Attributes
     ----------
@@ -50,7 +53,12 @@ class ChainSweeps(ABC):
     """
 
     def __init__(
-        self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
+        self,
+        design: ChainDesign,
+        chains: Chains,
+        weights: Floats,
+        strength: float,
+        threshold: float = 0.0,
     ) -> None:
         X, k, n = design.X, design.n_labels, design.n_rows
         self._design = design
@@ -84,6 +92,7 @@ class ChainSweeps(ABC):
             design.stride,
             free.astype(np.uint8),
             ends,
+            threshold,
         )
         self.nodes = np.empty((design.n_tokens, k))
         self.reset()
@@ -108,7 +117,7 @@ class ChainSweeps(ABC):
         """Go to the marginals at scores of shape (T + k, k)."""
 
     def recenter(self, w: Floats) -> None:
-        """Go on from parameters of shape (q,) computed anew from the dual."""
+        """Go on from parameters computed anew from the dual, before any threshold."""
         self._w = self._design.pad(w).copy()
         self._transitions = self._design.transition_scores(w)
         if self._chains.allowed is not None:
@@ -155,13 +164,18 @@ class EntropySweeps(ChainSweeps):
     """
 
     def __init__(
-        self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
+        self,
+        design: ChainDesign,
+        chains: Chains,
+        weights: Floats,
+        strength: float,
+        threshold: float = 0.0,
     ) -> None:
         k = design.n_labels
         self.edges = np.zeros((design.n_tokens, k, k))
         self.entropies = np.zeros(design.n_rows)
         self.n_trials = 0
-        super().__init__(design, chains, weights, strength)
+        super().__init__(design, chains, weights, strength, threshold)
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
@@ -211,13 +225,18 @@ class VertexSweeps(ChainSweeps):
     """
 
     def __init__(
-        self, design: ChainDesign, chains: Chains, weights: Floats, strength: float
+        self,
+        design: ChainDesign,
+        chains: Chains,
+        weights: Floats,
+        strength: float,
+        threshold: float = 0.0,
     ) -> None:
         assert chains.cost is not None
         k = design.n_labels
         self._cost = chains.cost
         self.pairs = np.zeros((design.n_rows, k, k))
-        super().__init__(design, chains, weights, strength)
+        super().__init__(design, chains, weights, strength, threshold)
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
@@ -287,10 +306,14 @@ def marginals_fit(design: ChainDesign, chains: Chains) -> bool:
 
 
 def chain_sweeps(
-    design: ChainDesign, chains: Chains, weights: Floats, strength: float
+    design: ChainDesign,
+    chains: Chains,
+    weights: Floats,
+    strength: float,
+    threshold: float = 0.0,
 ) -> ChainSweeps:
     """Return the sweeps of a loss of chains."""
-    return _kind(chains)(design, chains, weights, strength)
+    return _kind(chains)(design, chains, weights, strength, threshold)
 
 
 def _inner(starts: Rows) -> Rows:

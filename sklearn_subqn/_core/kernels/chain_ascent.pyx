@@ -16,6 +16,9 @@ Parameters are padded or packed as in ``chain_pairs``, followed by nothing; ``ma
 tells which of the padded ones exist, ``free`` of shape (k, k) which transitions.
 ``ends`` of shape (2, k) is added to the scores of first and last tokens: zero, or minus
 infinity where a sequence cannot begin, or end, with a label.
+
+With an L1 penalty the model is what remains of w behind a threshold. The dual then has
+another quadratic term, which is nowhere larger than that above.
 """
 
 from .lattice cimport (
@@ -56,6 +59,13 @@ cdef struct Parameters:
     const unsigned short* labels
     const unsigned char* mask
     double* w
+    double threshold
+
+
+cdef inline double _soft(double x, double threshold) noexcept nogil:
+    if x > threshold:
+        return x - threshold
+    return x + threshold if x < -threshold else 0.0
 
 
 def localize(
@@ -93,7 +103,7 @@ def localize(
 
 
 cdef inline void _gather(Features* features, const Parameters* p) noexcept nogil:
-    cdef Py_ssize_t u, q, width = p.width
+    cdef Py_ssize_t u, width = p.width
     cdef const int* own = features.own
     if p.stride:
         for u in range(features.size):
@@ -104,7 +114,18 @@ cdef inline void _gather(Features* features, const Parameters* p) noexcept nogil
                 features.params + u * width, p.w + width * own[u],
                 width * sizeof(double),
             )
-        return
+    else:
+        _gather_packed(features, p)
+    if p.threshold > 0.0:
+        for u in range(features.size * width):
+            features.params[u] = _soft(features.params[u], p.threshold)
+
+
+cdef inline void _gather_packed(
+    Features* features, const Parameters* p
+) noexcept nogil:
+    cdef Py_ssize_t u, q, width = p.width
+    cdef const int* own = features.own
     memset(features.params, 0, features.size * width * sizeof(double))
     for u in range(features.size):
         for q in range(p.ptr[own[u]], p.ptr[own[u] + 1]):
@@ -245,6 +266,7 @@ def sweep(
     Py_ssize_t stride,
     const unsigned char[:, ::1] free,
     const double[:, ::1] ends,
+    double threshold,
     const double[::1] steps,
     const Py_ssize_t[::1] order,
     double[:, ::1] nodes,
@@ -286,6 +308,7 @@ def sweep(
     cdef double* dedges
     cdef double* moved
     cdef double* T = &transitions[0, 0]
+    cdef double* model_T
     cdef Lattice lattice
     cdef Features features
     cdef Parameters params
@@ -305,7 +328,8 @@ def sweep(
     params.labels = &labels[0] if labels.shape[0] else NULL
     params.mask = &mask[0] if mask.shape[0] else NULL
     params.w = &w[0] if w.shape[0] else NULL
-    size = longest * (3 * k + 2 * width + 2 * k * k) + 2 * most * width + k * k
+    params.threshold = threshold
+    size = longest * (3 * k + 2 * width + 2 * k * k) + 2 * most * width + 2 * k * k
     room = <double*> allocate(size * sizeof(double))
     z = room
     p_nodes = z + longest * k + width
@@ -314,11 +338,14 @@ def sweep(
     dedges = dnodes + longest * width
     new_edges = dedges + (longest - 1) * k * k
     moved = new_edges + (longest - 1) * k * k
-    features.params = moved + k * k
+    model_T = moved + k * k
+    features.params = model_T + k * k
     features.gradient = features.params + most * width
     open_lattice(&lattice, k, longest)
-    set_pattern(&lattice, T)
-    set_transitions(&lattice, T)
+    for j in range(k * k):
+        model_T[j] = _soft(T[j], threshold)
+    set_pattern(&lattice, model_T)
+    set_transitions(&lattice, model_T)
     memset(dnodes, 0, longest * width * sizeof(double))
     with nogil:
         for o in range(order.shape[0]):
@@ -361,7 +388,7 @@ def sweep(
                     moved[j] += dedges[(t - 1) * k * k + j]
             for j in range(k * k):
                 if moved[j] != 0.0:
-                    product += moved[j] * T[j]
+                    product += moved[j] * model_T[j]
             memset(
                 features.gradient, 0, features.size * width * sizeof(double)
             )
@@ -423,7 +450,8 @@ def sweep(
             _move(&features, &params, step)
             for j in range(k * k):
                 T[j] -= step * moved[j]
-            set_transitions(&lattice, T)
+                model_T[j] = _soft(T[j], threshold)
+            set_transitions(&lattice, model_T)
         close_lattice(&lattice)
         release(room)
     return n_trials
@@ -442,6 +470,7 @@ def sweep_vertices(
     Py_ssize_t stride,
     const unsigned char[:, ::1] free,
     const double[:, ::1] ends,
+    double threshold,
     const Py_ssize_t[::1] targets,
     double cost,
     const double[::1] steps,
@@ -470,6 +499,7 @@ def sweep_vertices(
     cdef Py_ssize_t* worst
     cdef int* origins
     cdef double* T = &transitions[0, 0]
+    cdef double* model_T
     cdef Features features
     cdef Parameters params
     _check(
@@ -490,20 +520,24 @@ def sweep_vertices(
     params.labels = &labels[0] if labels.shape[0] else NULL
     params.mask = &mask[0] if mask.shape[0] else NULL
     params.w = &w[0] if w.shape[0] else NULL
+    params.threshold = threshold
     room = <double*> allocate(
-        (longest * (k + width) + width + k * k + 2 * k + 2 * most * width)
+        (longest * (k + width) + width + 2 * k * k + 2 * k + 2 * most * width)
         * sizeof(double)
         + longest * (sizeof(Py_ssize_t) + k * sizeof(int))
     )
     z = room
     dnodes = z + longest * k + width
     moved = dnodes + longest * width
-    best = moved + k * k
+    model_T = moved + k * k
+    best = model_T + k * k
     features.params = best + 2 * k
     features.gradient = features.params + most * width
     worst = <Py_ssize_t*> (features.gradient + most * width)
     origins = <int*> (worst + longest)
     memset(dnodes, 0, longest * width * sizeof(double))
+    for j in range(k * k):
+        model_T[j] = _soft(T[j], threshold)
     with nogil:
         for o in range(order.shape[0]):
             i = order[o]
@@ -524,7 +558,7 @@ def sweep_vertices(
                 z[j] += ends[0, j]
                 z[(length - 1) * k + j] += ends[1, j]
             best_labels(
-                T, k, z, length, &targets[start], cost, best, origins, worst
+                model_T, k, z, length, &targets[start], cost, best, origins, worst
             )
             # The slope at the start of the line, with the costs of wrong labels.
             gap = 0.0
@@ -543,7 +577,7 @@ def sweep_vertices(
                 gap -= cost * dnodes[t * width + targets[start + t]]
             for j in range(k * k):
                 if moved[j] != 0.0:
-                    gap += moved[j] * T[j]
+                    gap += moved[j] * model_T[j]
             if gap <= 0.0:
                 continue
             memset(features.gradient, 0, features.size * width * sizeof(double))
@@ -574,6 +608,7 @@ def sweep_vertices(
                 for b in range(k):
                     if free[a, b]:
                         T[a * k + b] -= step * moved[a * k + b]
+                        model_T[a * k + b] = _soft(T[a * k + b], threshold)
         release(room)
 
 

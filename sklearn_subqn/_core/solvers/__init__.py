@@ -329,11 +329,7 @@ CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
 
 
 def _chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    if isinstance(objective.regularizer, L2):
-        return chain_auto(objective, start, options.memory, options.seed)
-    if objective.loss.smooth:
-        return _owlqn(objective, start, options)
-    return _ls_bmrm(objective, start, options)
+    return chain_auto(objective, start, options.memory, options.seed)
 
 
 def _chain_ascent(objective: Objective, start: Start, options: Options) -> Solver:
@@ -347,7 +343,9 @@ def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver
 #: Solvers of losses of chains: "auto" takes any of them and any penalty.
 CHAIN_SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(_chain_auto, proves=True, l2_only=False, first_order=True),
-    "dual-ascent": SolverSpec(_chain_ascent, proves=True, first_order=True),
+    "dual-ascent": SolverSpec(
+        _chain_ascent, proves=True, l2_only=False, first_order=True
+    ),
     "lbfgs": SolverSpec(_chain_lbfgs, smooth=True, first_order=True),
     "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, first_order=True),
     "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
