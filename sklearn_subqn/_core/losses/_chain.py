@@ -12,7 +12,8 @@ the transitions; the weights are those of the n sequences.
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -91,9 +92,11 @@ class ChainLoss(Loss):
         largest += float(np.abs(scores[-k:]).max()) + 4.0
         return _ROUNDING * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
 
-    def of_sequences(self, starts: Rows) -> ChainLoss:
+    def of_sequences(self, starts: Rows) -> Self:
         """Return the same loss for other sequences."""
-        raise NotImplementedError
+        other = copy(self)
+        other.starts = starts
+        return other
 
 
 class ChainLogLoss(ChainLoss):
@@ -101,9 +104,6 @@ class ChainLogLoss(ChainLoss):
 
     smooth = True
     analytic = True
-
-    def of_sequences(self, starts: Rows) -> ChainLogLoss:
-        return ChainLogLoss(starts, self.allowed, self.ends)
 
     def chains(self, targets: Targets) -> Chains:
         return Chains(targets, self.allowed, self.ends, None)
@@ -216,9 +216,6 @@ class ChainHinge(ChainLoss):
     ) -> None:
         super().__init__(starts, allowed, ends)
         self.cost = cost
-
-    def of_sequences(self, starts: Rows) -> ChainHinge:
-        return ChainHinge(starts, self.allowed, self.ends, self.cost)
 
     def chains(self, targets: Targets) -> Chains:
         return Chains(targets, self.allowed, self.ends, self.cost)
