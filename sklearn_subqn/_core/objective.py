@@ -323,7 +323,9 @@ class Objective:
         if not cut.is_level(self.regularizer.n_penalized):
             return -np.inf
         if isinstance(self.regularizer, L2):
-            return self._less(cut.offset, self._half_square(cut))
+            half_square = self._half_square(cut)
+            if half_square is not None:
+                return self._less(cut.offset, half_square)
         v, radius = self._conjugate_point(cut)
         bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
         scale = self.regularizer.scaling(np.abs(v) + radius)
@@ -375,13 +377,19 @@ class Objective:
             self._sizes["risk"] = self.origin().risk
         return float(self._sizes["risk"])
 
-    def _half_square(self, cut: Cut) -> float:
-        """Return the largest ||a||² / (2 alpha²) of penalized entries, or more."""
+    def _half_square(self, cut: Cut) -> float | None:
+        """Return the largest ||a||² / (2 alpha²) of penalized entries, or more.
+
+        By the length of their errors, or None where that is no small matter: columns of
+        different scale may have less.
+        """
         normal = cut.normal[: self.regularizer.n_penalized]
         length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))
-        if cut.error:
-            length += cut.error * self.row_size
-        return 0.5 * (length / self.alpha) ** 2
+        error = cut.error * self.row_size if cut.error else 0.0
+        value = abs(cut.offset) + 0.5 * length * length / self.alpha
+        if error * (length + error) > _LITTLE * value * self.alpha:
+            return None
+        return 0.5 * ((length + error) / self.alpha) ** 2
 
     def _conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
         """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
