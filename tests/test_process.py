@@ -1,6 +1,7 @@
 """What a fit shares with the rest of its process: locks, threads of BLAS, forks."""
 
 import dis
+import gc
 import os
 import subprocess
 import sys
@@ -61,7 +62,8 @@ print("all children fitted")
 
 def run(code):
     """Return what a program prints that runs in a process of its own."""
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
+    # With -P it takes the installed package, not the sources of a checkout.
+    command = [sys.executable, "-P", "-W", "ignore::DeprecationWarning", "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert not result.returncode, result.stderr + result.stdout
     return result.stdout.strip()
@@ -154,6 +156,8 @@ def two_blas_threads():
 def interrupted(place):
     """Run something isolated with an interrupt; return the number of places."""
     tracer, before = _InterruptAt(place), sys.gettrace()
+    # Callbacks of the garbage collector have places of their own.
+    gc.disable()
     sys.settrace(tracer)
     try:
         _nothing()
@@ -161,6 +165,7 @@ def interrupted(place):
         pass
     finally:
         sys.settrace(before)
+        gc.enable()
     return tracer.n_places
 
 
