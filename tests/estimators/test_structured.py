@@ -30,7 +30,7 @@ from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier, StructuredS
 from sklearn_subqn._core.oracle import CandidateHinge
 from sklearn_subqn._core.solvers import STRUCTURED_SOLVERS
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 # Objectives here are about one.
 ROUNDING = 1e-12
