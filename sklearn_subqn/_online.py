@@ -28,10 +28,9 @@ from ._core.online import (
 from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
 from ._core.online.columns import ColumnState, ColumnwiseLBFGS
-from ._core.online.losses import (
-    OnlineLoss,
-)
+from ._core.online.losses import OnlineLoss
 from ._estimator import LinearEstimator, Progress, forget
+from ._process import ignoring_errors
 from ._validation import (
     as_sample_weights,
     check_callback,
@@ -205,8 +204,7 @@ class OnlineEstimator(LinearEstimator):
             weights = weights * (self._n_rows / (n * self._weight))
         batch = self._batch(X, targets, weights, loss)
         try:
-            with np.errstate(all="ignore"):
-                self._state = self._stream.method.step(batch, self._state)
+            self._state = _step(self._stream.method, batch, self._state)
         except FloatingPointError as error:
             raise ValueError(
                 f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
@@ -574,3 +572,9 @@ def check_sizes(name: str, weights: Floats) -> None:
             f"{1.0 / _SMALLEST_WEIGHT:g}, so that weights of batches can be added; got "
             f"weights from {sizes.min():g} to {sizes.max():g}."
         )
+
+
+@ignoring_errors
+def _step(method: Method[State], batch: LinearBatch, state: State) -> State:
+    """Return the state after a step, which raises where it is not finite."""
+    return method.step(batch, state)

@@ -115,23 +115,43 @@ def isolated(function: _Function) -> _Function:
     """
 
     @functools.wraps(function)
-    def isolating(*args: Any, **kwargs: Any) -> Any:
-        run, errors = object(), np.geterr()
+    def with_one_thread(*args: Any, **kwargs: Any) -> Any:
+        run = object()
         try:
             _ONE_BLAS_THREAD.begin(run)
-            np.seterr(over="raise", invalid="raise", divide="raise")
             result = function(*args, **kwargs)
         finally:
             # Twice, since an interrupt may end the first one anywhere.
             try:
-                _restore(run, errors)
+                _ONE_BLAS_THREAD.end(run)
             finally:
-                _restore(run, errors)
+                _ONE_BLAS_THREAD.end(run)
         return result
 
-    return isolating  # type: ignore[return-value]
+    return _with_errors(with_one_thread, over="raise", invalid="raise", divide="raise")
 
 
-def _restore(run: object, errors: Any) -> None:
-    np.seterr(**errors)
-    _ONE_BLAS_THREAD.end(run)
+def ignoring_errors(function: _Function) -> _Function:
+    """Make a function run without warnings of NumPy about overflows and the like.
+
+    They are as before at its end, be that a KeyboardInterrupt at any place, where
+    ``numpy.errstate`` may leave its own.
+    """
+    return _with_errors(function, all="ignore")
+
+
+def _with_errors(function: Any, **settings: Any) -> Any:
+    @functools.wraps(function)
+    def with_errors(*args: Any, **kwargs: Any) -> Any:
+        before = np.geterr()
+        try:
+            np.seterr(**settings)
+            result = function(*args, **kwargs)
+        finally:
+            try:
+                np.seterr(**before)
+            finally:
+                np.seterr(**before)
+        return result
+
+    return with_errors

@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from sklearn_subqn._core.lazy import cached_property
-from sklearn_subqn._process import OneBlasThread, isolated
+from sklearn_subqn._process import OneBlasThread, ignoring_errors, isolated
 
 _FIT = """
 import os, threading, time
@@ -110,7 +110,6 @@ def test_cached_properties_are_computed_once_and_may_be_set():
     assert _Slow.answer.__doc__ == "Of life."
 
 
-@isolated
 def _nothing():
     pass
 
@@ -133,7 +132,7 @@ class _InterruptAt:
         self._last = {}
 
     def __call__(self, frame, event, _):
-        if frame.f_code is _nothing.__wrapped__.__code__:
+        if frame.f_code is _nothing.__code__:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -153,14 +152,14 @@ def two_blas_threads():
         yield
 
 
-def interrupted(place):
-    """Run something isolated with an interrupt; return the number of places."""
+def interrupted(function, place):
+    """Run a function with an interrupt; return the number of places."""
     tracer, before = _InterruptAt(place), sys.gettrace()
     # Callbacks of the garbage collector have places of their own.
     gc.disable()
     sys.settrace(tracer)
     try:
-        _nothing()
+        function()
     except KeyboardInterrupt:
         pass
     finally:
@@ -175,11 +174,13 @@ def test_an_interrupt_anywhere_leaves_threads_of_blas_and_errors_as_they_were():
     n_threads, errors = isolated(_state)()
     assert set(n_threads) <= {1}
     assert errors["over"] == "raise"
-    n_places = interrupted(None)
-    assert n_places > 20
-    for place in range(1, n_places + 1):
-        assert interrupted(place) == place
-        assert _state() == before
+    assert ignoring_errors(_state)()[1]["over"] == "ignore"
+    for function, least in ((isolated(_nothing), 20), (ignoring_errors(_nothing), 8)):
+        n_places = interrupted(function, None)
+        assert n_places > least
+        for place in range(1, n_places + 1):
+            assert interrupted(function, place) == place
+            assert _state() == before
 
 
 class _OpenMP(threading.local):

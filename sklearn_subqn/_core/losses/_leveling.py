@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernels import flows
 from ._base import Floats, Loss, Rows
-
-# Rows are handled in blocks of about this many numbers.
-_BLOCK = 1 << 18
 
 # Sums that are this share of the absolute values of their terms are rounding.
 _LEVEL = 4.0 * float(np.finfo(float).eps)
@@ -38,7 +36,7 @@ class FlowLoss(Loss):
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the rows' sums."""
-        sums = dual.sum(axis=1)
+        sums = dual @ np.ones(dual.shape[1])
         positive = np.maximum(weights, np.finfo(float).tiny)
         return float(np.sqrt(np.sum(sums * (sums / positive))))
 
@@ -52,9 +50,9 @@ class FlowLoss(Loss):
         """
         if not sums.any():
             return 0.0
-        laplacian = _laplacian_of(dual)
+        laplacian, _, excess = _survey(dual)
         # Rows sum to zero once their negative entries are changed as rounding asks for.
-        sums = sums - _rounding_of_rows(dual)
+        sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
         if np.any(left > _SOLVED * np.abs(sums).max() + _LEVEL * laplacian.diagonal()):
@@ -77,9 +75,7 @@ def leveled(dual: Floats) -> Floats:
     x of a k x k linear system, and a common factor makes all these factors at most one.
     Nothing is left of u where x is too large.
     """
-    sums = dual.sum(axis=0, dtype=np.longdouble).astype(float)
-    n, k = dual.shape
-    laplacian = _laplacian_of(dual)
+    laplacian, sums, _ = _survey(dual)
     if np.all(np.abs(sums) <= _LEVEL * laplacian.diagonal()):
         return dual
     x = _potentials(laplacian, sums)
@@ -87,36 +83,16 @@ def leveled(dual: Floats) -> Floats:
     if not spread < 0.5:
         return np.zeros_like(dual)
     level = np.empty_like(dual)
-    for rows in _row_blocks(n, k):
-        p, q, total = _sides(dual[rows])
-        mean_p, mean_q = (p @ x)[:, np.newaxis], (q @ x)[:, np.newaxis]
-        p *= 1.0 + mean_q / total - x
-        q *= 1.0 - mean_p / total + x
-        level[rows] = p
-        level[rows] -= q
-    level *= 1.0 - spread
+    flows.weaken(dual, x, 1.0 - spread, level)
     return level
 
 
-def _laplacian_of(dual: Floats) -> Floats:
-    n, k = dual.shape
-    laplacian = np.zeros((k, k))
-    for rows in _row_blocks(n, k):
-        laplacian += _laplacian(*_sides(dual[rows]))
-    return laplacian
-
-
-def _rounding_of_rows(dual: Floats) -> Floats:
-    """Return the column sums of what is to be taken from negative entries."""
-    columns = np.zeros(dual.shape[1])
-    for rows in _row_blocks(*dual.shape):
-        u = dual[rows]
-        excess = u.sum(axis=1, dtype=np.longdouble).astype(float)
-        negative = np.minimum(u, 0.0)
-        total = negative.sum(axis=1)
-        total[total == 0.0] = 1.0
-        columns += (excess / total) @ negative
-    return columns
+def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return Laplacian and column sums of all flows, and what rows are off."""
+    k = dual.shape[1]
+    laplacian, sums, excess = np.zeros((k, k)), np.zeros(k), np.zeros(k)
+    flows.survey(dual, laplacian, sums, excess)
+    return laplacian, sums, excess
 
 
 def _potentials(laplacian: Floats, sums: Floats) -> Floats:
@@ -190,11 +166,6 @@ def _flowing(dual: Floats, weights: Floats) -> Rows:
     """Return the rows that have more than a trickle on both sides."""
     least = _TRICKLE * weights
     return np.flatnonzero((dual.max(axis=1) > least) & (-dual.min(axis=1) > least))
-
-
-def _row_blocks(n: int, k: int) -> list[slice]:
-    size = max(1, _BLOCK // k)
-    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def _sides(u: Floats) -> tuple[Floats, Floats, Floats]:
