@@ -11,17 +11,13 @@ iterations, 6000 as in the source.
 LinearSVC on data of two classes: the quickest of its tolerances and limits of
 iterations whose objective is within each gap of the best known one.
 
-Processor seconds and passes of ls-BMRM and BMRM beside ``svmocas`` and ``svmocas -m 0``
-of libocas-tools. OCAS's processor seconds are those of its process by the share without
-reading files. Its products with X are counted by a library loaded before its own
-(``ocas_products.c``, compiled when the script runs): those of all rows as one, those of
-the rows in error, of which a cut is the sum, by their share of the rows.
+Processor seconds of ls-BMRM and BMRM beside ``svmocas`` and ``svmocas -m 0`` of
+libocas-tools, whose seconds are those of its process without reading files.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import resource
 import shutil
@@ -216,13 +212,8 @@ def linear_svc(objective: Objective, best: float, args: Any) -> Any:
     return found
 
 
-def ocas(
-    objective: Objective, path: Path, plain: bool, limit: float, counter: Path | None
-) -> Any:
-    """Run svmocas to a relative gap of 1e-3; return its row of figures.
-
-    With ``counter``, the library that counts, also its products.
-    """
+def ocas(objective: Objective, path: Path, plain: bool, limit: float) -> Any:
+    """Run svmocas to a relative gap of 1e-3; return its row of figures."""
     C = 1.0 / (len(objective.targets) * objective.alpha)
     command = ["svmocas", "-c", repr(C), "-b", "0", "-r", "1e-3", "-t", f"{limit:g}"]
     command += ["-m", "0"] if plain else []
@@ -232,7 +223,6 @@ def ocas(
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "LD_PRELOAD": str(counter)} if counter else None,
     ).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
@@ -242,31 +232,12 @@ def ocas(
     }
     lines = re.findall(r"^\s*(\d+): tim=.*1-Q_D/Q_P=([\d.e+-]+)", output, re.MULTILINE)
     n_iter, gap = lines[-1]
-    counts = re.search(r"^products (\d+) rows ([\d.]+)", output, re.MULTILINE)
-    products = (
-        {"products": int(counts[1]), "cut_products": float(counts[2])} if counts else {}
-    )
     return {
-        **products,
         "n_iter": int(n_iter),
         "gap": float(gap),
         "seconds": spent * times["ocas"] / times["total"],
         "qp_share": times["qp_solver"] / times["ocas"],
     }
-
-
-def compiled_counter(folder: Path) -> Path | None:
-    """Return the library that counts OCAS's products, if there is a C compiler."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        return None
-    library = folder / "ocas_products.so"
-    source = str(common.HERE / "ocas_products.c")
-    subprocess.run(
-        [compiler, "-O2", "-shared", "-fPIC", source, "-o", str(library), "-ldl"],
-        check=True,
-    )
-    return library
 
 
 def measure(name: str, args: Any, results: common.Results) -> None:
@@ -299,7 +270,6 @@ def beside_ocas(name: str, args: Any, results: common.Results) -> None:
     best = optimum(objective, args)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "data")
-        counter = compiled_counter(Path(folder))
         y = objective.targets.astype(int)
         dump_svmlight_file(objective.design._X, y, str(path), zero_based=False)
         for plain in (False, True):
@@ -307,14 +277,10 @@ def beside_ocas(name: str, args: Any, results: common.Results) -> None:
             peer: Any = {}
             mine = ours(objective, solver, None, best, args)
             for _ in range(1 if plain else args.repeats):
-                again = ocas(objective, path, plain, args.peer_limit, None)
+                again = ocas(objective, path, plain, args.peer_limit)
                 peer = min(peer or again, again, key=lambda row: row["seconds"])
                 again = ours(objective, solver, None, best, args)
                 mine = min(mine, again, key=lambda row: row["seconds"])
-            if counter:
-                counted = ocas(objective, path, plain, args.peer_limit, counter)
-                peer["products"] = counted["products"] + counted["cut_products"]
-                peer["counted_n_iter"] = counted["n_iter"]
             method = "BMRM" if plain else "ls-BMRM"
             row = {"data": name, "alpha": PROVEN[name], "method": method}
             results.add(f"{name} | ocas | {method}", **row, ours=mine, ocas=peer)
@@ -324,8 +290,7 @@ def beside_ocas(name: str, args: Any, results: common.Results) -> None:
 def render(results: dict[str, Any]) -> str:
     rows = results["rows"]
     parts = [
-        "To a proven relative gap of 1e-3, beside `svmocas` (`-m 0` for BMRM). "
-        "Products with X are counted in both, those with some rows by their share:",
+        "To a proven relative gap of 1e-3, beside `svmocas` (`-m 0` for BMRM):",
         _beside_table([row for row in rows if "ours" in row]),
         "Iterations to proven relative gaps, and to an objective within 1 % of the "
         "optimum (figure 8 of the source); none where the run ended before, by a limit "
@@ -340,8 +305,8 @@ def render(results: dict[str, Any]) -> str:
 
 
 def _beside_table(rows: list[Any]) -> str:
-    header = ["data", "alpha", "method", "iterations, ours", "OCAS", "products, ours"]
-    header += ["OCAS", "seconds, ours", "OCAS", "ratio", "QP's share, ours", "OCAS"]
+    header = ["data", "alpha", "method", "iterations, ours", "OCAS", "passes, ours"]
+    header += ["seconds, ours", "OCAS", "ratio", "QP's share, ours", "OCAS"]
     table = [
         [
             row["data"],
@@ -350,7 +315,6 @@ def _beside_table(rows: list[Any]) -> str:
             str(row["ours"]["n_iter"]) + _unfinished(row["ours"]),
             str(row["ocas"]["n_iter"]) + _unfinished(row["ocas"]),
             f"{row['ours']['passes']:.0f}",
-            f"{row['ocas']['products']:.0f}" if "products" in row["ocas"] else "–",
             f"{row['ours']['seconds']:.2f}",
             f"{row['ocas']['seconds']:.2f}",
             f"{row['ours']['seconds'] / row['ocas']['seconds']:.2f}",
@@ -506,7 +470,7 @@ def main() -> None:
             if "ocas" in args.parts and name in PROVEN and shutil.which("svmocas"):
                 beside_ocas(name, args, results)
     content = common.read_results(NAME)
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
     if content:
         plot(content)
 

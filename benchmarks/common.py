@@ -351,12 +351,11 @@ def read_results(name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def write_markdown(name: str, render: Callable[[dict[str, Any]], str]) -> str:
-    """Write results/<name>.md from the JSON file beside it; return its text."""
+def show(name: str, render: Callable[[dict[str, Any]], str]) -> None:
+    """Print the tables made of results/<name>.json."""
     results = read_results(name)
-    text = render(results) if results else ""
-    (RESULTS / f"{name}.md").write_text(text)
-    return text
+    if results:
+        print(render(results))
 
 
 def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:

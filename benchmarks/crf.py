@@ -558,7 +558,7 @@ def main() -> None:
                 peers(results, name, task, data)
             if "figures" in args.parts and name in FIGURES:
                 figures(results, name, task, data, args.passes)
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
     found = common.read_results(NAME)
     if found and importlib.util.find_spec("matplotlib"):
         draw(found)

@@ -468,12 +468,12 @@ def main() -> None:
                     and row["closest_peer"][0] > AGREEMENT_AT_LAST
                 ):
                     agree(results, data, row, args.agree)
-                    common.write_markdown(NAME, render)
+                    common.show(NAME, render)
             continue
         if several == "classes":
             for alpha in args.alphas or MULTINOMIAL[kind]:
                 measure(results, data, alpha, args.limit, "given", args.peers)
-                common.write_markdown(NAME, render)
+                common.show(NAME, render)
             continue
         alphas = dict.fromkeys(args.alphas or (), "given")
         if not args.alphas:
@@ -482,7 +482,7 @@ def main() -> None:
                 alphas[TABLE[name]] = "Yu 2009, Table 4.2"
         for alpha, label in alphas.items():
             measure(results, data, alpha, args.limit, label, args.peers)
-            common.write_markdown(NAME, render)
+            common.show(NAME, render)
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ def main() -> None:
         plot(rows, args.alpha, optimum)
     except ImportError:
         print("matplotlib is missing: no figure")
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
 
 
 if __name__ == "__main__":

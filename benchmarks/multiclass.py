@@ -197,7 +197,7 @@ def main() -> None:
     with threadpool_limits(1):
         for name in args.data:
             measure(name, args, results)
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ each of five passes: how far the objective is above the optimum, the test accura
 against that of the optimum, and processor seconds. Then rows per second of
 ``partial_fit`` at 256 rows a call; test accuracy after one pass by the number of rows a
 call; wide models' times to predict a row, and pickles; and accuracy on streams whose
-concept moves, or which change otherwise. Writes results/online.json, .md and .png.
+concept moves, or which change otherwise. Writes results/online.json and .png.
 """
 
 from __future__ import annotations
@@ -657,7 +657,7 @@ def main() -> None:
         measure_changes(results)
     if "passes" in args.parts:
         measure_passes(results, args)
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
     try:
         plot(common.read_results(NAME))
     except ImportError:

@@ -6,7 +6,7 @@ Data points until the deterministic objective J (5.19) is small, against the siz
 batches: J <= 1e-15 on the realizable quadratic (5.20), J <= 1e-5 on the one with noise
 (5.26), 5 parameters and the Jacobian (5.29), ten replications with the same data for
 every method, up to 2^22 data points or 2^17 steps. Writes
-results/online_quadratics.json, .md and .png. No data needed.
+results/online_quadratics.json and .png. No data needed.
 """
 
 from __future__ import annotations
@@ -283,7 +283,7 @@ def main() -> None:
                     curve=curve,
                 )
                 print(f"{key(name, label, b)}: {cell(points)}", flush=True)
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
     try:
         plot(common.read_results(NAME))
     except ImportError:

@@ -4,7 +4,7 @@
 
 Squared hinge on uniform features, n = 4, 10 and 40: the objective against the number of
 feature vectors processed (figures 1, 2 and 4) and the histogram of figure 3. Writes
-results/online_res.json, .md and .png. No data needed.
+results/online_res.json and .png. No data needed.
 
 The source leaves open the starting point w_0 and B_0 = beta I, so that several are
 measured, and states the loss as max(0, 1 - y w.x)². Its figures are only possible with
@@ -379,7 +379,7 @@ def main() -> None:
         measure_regularization(results, args.runs)
         measure_curves(results, args.runs)
         measure_histogram(results, args.realizations)
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
     try:
         plot(common.read_results(NAME))
     except ImportError:

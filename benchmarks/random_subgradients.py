@@ -100,7 +100,7 @@ def main() -> None:
             )
     if results is None:
         return
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
     _draw(common.read_results(NAME)["rows"])
 
 

@@ -376,7 +376,7 @@ def main() -> None:
             rank(args, results)
         if "roc" in args.parts:
             roc(args, results)
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
 
 
 if __name__ == "__main__":

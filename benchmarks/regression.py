@@ -416,7 +416,7 @@ def main() -> None:
             sparse(args, results)
         if "losses" in args.parts:
             peers(args, results)
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ import argparse
 import bundle
 import common
 import crf
-import joint_scaling
-import kernels
 import l1_logistic
 import leukemia
 import multiclass
@@ -35,12 +33,10 @@ TITLES = {
     svm_wide: "More features than rows",
     svm_memory: "Memory and growth with the input",
     ranking: "Rankings, and areas under ROC curves",
-    kernels: "What compiled kernels are worth",
     bundle: "Bundle methods",
     regression: "Regression",
     multiclass: "Joint multiclass hinge: seconds of one thread to relative gaps",
     multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
-    joint_scaling: "Joint losses: growth of the line search, memory of a large fit",
     l1_logistic: "L1-regularized logistic regression",
     random_subgradients: "Random subgradients in OWL-QN (Yu 2009, section 4.1.4)",
     leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",

@@ -21,7 +21,6 @@ SCRIPTS = [
     ["bundle.py", "--fresh"],
     ["l1_logistic.py", "--fresh"],
     ["random_subgradients.py"],
-    ["kernels.py"],
     ["multiclass.py"],
     ["multilabel.py"],
     ["leukemia.py"],
@@ -31,7 +30,6 @@ SCRIPTS = [
 # These generate what they need.
 WITHOUT_DATA = [
     ["regression.py", "--fresh"],
-    ["joint_scaling.py"],
     ["online_quadratics.py", "--fresh"],
     ["online_res.py"],
 ]

@@ -270,7 +270,7 @@ def main() -> None:
         memory_part(args, results)
     if "scaling" in args.parts:
         scaling_part(args, results)
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
 
 
 if __name__ == "__main__":

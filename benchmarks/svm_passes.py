@@ -137,7 +137,7 @@ def main() -> None:
                 )
                 cells = map(_cell, row["objective"], row["certified"])
                 print(f"{problem.key} | {solver}:", "  ".join(cells), flush=True)
-    common.write_markdown(NAME, render)
+    common.show(NAME, render)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def main() -> None:
                 linear_svc=[seconds for seconds, _ in peer],
                 n_reached=sum(reached for _, reached in peer),
             )
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
 
 
 def render(results: dict[str, Any]) -> str:

@@ -439,7 +439,7 @@ def main() -> None:
                     print(f"  {solver:30s} {_cell(cells)}")
                 print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
     if not args.search_only:
-        common.write_markdown(NAME, render)
+        common.show(NAME, render)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def main() -> None:
             for loss in LOSSES:
                 for alpha in ALPHAS:
                     measure(results, name, X, y, loss, alpha, args.repeats)
-    print(common.write_markdown(NAME, render))
+    common.show(NAME, render)
 
 
 def measure(
