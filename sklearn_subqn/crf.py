@@ -175,8 +175,14 @@ class LinearChainCRF(LinearEstimator):
         in [0, 1].
     loss : {"log_loss", "hinge"}, default="log_loss"
         The negative logarithm of the probability of a sequence's labels, or the
-        structured hinge: the most by which another labeling's score and number of wrong
-        labels exceed the score of the right one.
+        structured hinge: the most by which other labelings violate their margins, see
+        ``rescaling``.
+    rescaling : {"margin", "slack"}, default="margin"
+        What the number of wrong labels D of a labeling is in the hinge. "margin": ``max
+        D + score - score of the right labels``, a margin that grows with D. "slack":
+        ``max D * (1 + score - score of the right labels)``, which asks for a margin of
+        one and charges violations by D; the time it takes grows with the square of the
+        length of a sequence.
     solver : str, default="auto"
         Optimization method.
 
@@ -284,7 +290,8 @@ class LinearChainCRF(LinearEstimator):
     (2009), New Quasi-Newton Optimization Methods for Machine Learning, PhD thesis,
     Australian National University: chapter 6. C.-H. Teo, S.V.N. Vishwanathan, A. Smola,
     Q. Le (2010), Bundle Methods for Regularized Risk Minimization, JMLR 11: section
-    A.2.
+    A.2. I. Tsochantaridis, T. Joachims, T. Hofmann, Y. Altun (2005), Large Margin
+    Methods for Structured and Interdependent Output Variables, JMLR 6.
 
     Examples
     --------
@@ -308,6 +315,7 @@ class LinearChainCRF(LinearEstimator):
         *,
         l1_ratio: float = 0.0,
         loss: str = "log_loss",
+        rescaling: str = "margin",
         solver: str = "auto",
         all_possible_states: bool = False,
         all_possible_transitions: bool = False,
@@ -325,6 +333,7 @@ class LinearChainCRF(LinearEstimator):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.loss = loss
+        self.rescaling = rescaling
         self.solver = solver
         self.all_possible_states = all_possible_states
         self.all_possible_transitions = all_possible_transitions
@@ -721,6 +730,11 @@ class LinearChainCRF(LinearEstimator):
         if self.l1_ratio > 1.0:
             raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
         check_option("loss", self.loss, _LOSSES)
+        check_option("rescaling", self.rescaling, ["margin", "slack"])
+        if self.rescaling == "slack" and self.loss != "hinge":
+            raise ValueError(
+                f"rescaling='slack' needs loss='hinge', got loss={self.loss!r}."
+            )
         check_option("solver", self.solver, list(CHAIN_SOLVERS))
         check_flag("all_possible_states", self.all_possible_states)
         check_flag("all_possible_transitions", self.all_possible_transitions)
@@ -752,10 +766,10 @@ class LinearChainCRF(LinearEstimator):
     def _loss_of(self, starts: Index) -> ChainLoss:
         """Return the loss of sequences that start there."""
         rules = getattr(self, "_rules", None)
-        loss = ChainHinge if self.loss == "hinge" else ChainLogLoss
-        return (
-            loss(starts) if rules is None else loss(starts, rules.allowed, rules.ends)
-        )
+        allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)
+        if self.loss == "hinge":
+            return ChainHinge(starts, allowed, ends, self.rescaling)
+        return ChainLogLoss(starts, allowed, ends)
 
     # Reading
 

@@ -51,8 +51,8 @@ class StructuredSVM(Estimator):
     ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i`` with ``loss_i = max_y
     loss(y_i, y) + <w, joint_feature(x_i, y) - joint_feature(x_i, y_i)>``
 
-    (margin rescaling), sample weights s, and the maximum over all structures that x_i
-    may have, and reports how far the result is from the optimum at most.
+    sample weights s, and the maximum over all structures that x_i may have, and reports
+    how far the result is from the optimum at most.
 
     Parameters
     ----------
@@ -62,14 +62,19 @@ class StructuredSVM(Estimator):
         dict from indices to values, which needs ``n_joint_features``.
     loss_augmented_argmax : callable
         ``loss_augmented_argmax(x, y, w)`` returns the structure ``y_hat`` with the
-        largest ``loss(y, y_hat) + <w, joint_feature(x, y_hat)>``. With ``y=None``, as
-        for predictions, the loss is left out. w is a read-only array of shape (d,).
-        The maximum has to be exact, as the proofs rest on it. Structures that break
-        hard constraints are simply not considered; true ones have to obey these.
+        largest ``loss(y, y_hat) + <w, joint_feature(x, y_hat)>``, or as ``rescaling``
+        says. With ``y=None``, as for predictions, the loss is left out. w is a
+        read-only array of shape (d,). The maximum has to be exact, as the proofs rest
+        on it. Structures that break hard constraints are simply not considered; true
+        ones have to obey these.
     loss : callable or None, default=None
         ``loss(y, y_hat)`` returns what ``y_hat`` costs in place of the true structure
         y, zero for the latter itself and never negative. ``None`` means one unless
         they are equal.
+    rescaling : {"margin", "slack"}, default="margin"
+        With "slack" the loss is a factor: ``loss_i = max_y loss(y_i, y) * (1 + <w,
+        joint_feature(x_i, y) - joint_feature(x_i, y_i)>)``. ``loss_augmented_argmax``
+        has to find that maximum.
     alpha : float, default=1e-3
         Strength of the penalty against the *mean* loss, positive. ``C = 1 / (n *
         alpha)`` for n samples, where other packages sum the losses.
@@ -173,6 +178,7 @@ class StructuredSVM(Estimator):
         loss_augmented_argmax: Callable[[Any, Any, Floats], Any],
         loss: Callable[[Any, Any], float] | None = None,
         *,
+        rescaling: str = "margin",
         alpha: float = 1e-3,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
@@ -189,6 +195,7 @@ class StructuredSVM(Estimator):
         self.joint_feature = joint_feature
         self.loss_augmented_argmax = loss_augmented_argmax
         self.loss = loss
+        self.rescaling = rescaling
         self.alpha = alpha
         self.penalty = penalty
         self.l1_ratio = l1_ratio
@@ -345,6 +352,7 @@ class StructuredSVM(Estimator):
                     f"{name} must be callable, got {value!r} of type "
                     f"{type(value).__name__}."
                 )
+        check_option("rescaling", self.rescaling, ["margin", "slack"])
         check_number("alpha", self.alpha, low=0.0, low_included=False)
         check_option("penalty", self.penalty, _PENALTIES)
         if self.penalty == "elasticnet":
@@ -434,6 +442,7 @@ class _Oracle:
             "loss_augmented_argmax": estimator.loss_augmented_argmax,
             "loss": estimator.loss or _zero_one,
         }
+        self._slack = estimator.rescaling == "slack"
         self._n_jobs = estimator.n_jobs
         self._samples = [(int(i), samples[i], structures[i]) for i in used]
         self._last: Answers | None = None
@@ -450,11 +459,16 @@ class _Oracle:
         w = _read_only(w)
         found = self._of_samples(self._find, w)
         features = self._matrix(found)
-        normals = Design(features - self._truths, fit_intercept=False)
-        answers = Answers(normals, np.array([each.cost for each in found]))
-        heights = answers.heights(w)
+        costs = np.array([each.cost for each in found])
+        normals = features - self._truths
         # The sums of what heights are sums of, of which rounding is a share.
-        sizes = (abs(features) + abs(self._truths)) @ abs(w) + answers.costs
+        sizes = (abs(features) + abs(self._truths)) @ abs(w)
+        if self._slack:
+            normals = sparse.diags_array(costs) @ normals
+            sizes = sizes * costs
+        sizes = sizes + costs
+        answers = Answers(Design(normals, fit_intercept=False), costs)
+        heights = answers.heights(w)
         self._check(heights, np.zeros(len(heights)), sizes, "the true structure")
         if self._last is not None:
             before = self._last.heights(w)

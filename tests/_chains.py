@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -13,10 +14,12 @@ from sklearn_subqn._core.chain_design import (
     observed_pairs,
     observed_transitions,
 )
-from sklearn_subqn._core.losses import ChainLogLoss
+from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2, ElasticNet
 from sklearn_subqn._core.solvers import CHAIN_SOLVERS, Options, Start, run
+
+SlackHinge = partial(ChainHinge, rescaling="slack")
 
 
 def starts_of(lengths):

@@ -216,12 +216,17 @@ class EntropySweeps(ChainSweeps):
 
 
 class VertexSweeps(ChainSweeps):
-    """Of the hinge, where h is minus the mean cost of wrong labels.
+    """Of the hinge, where h is minus the mean number of wrong labels.
+
+    With slack rescaling the labelings y of a mixture have their number D of wrong
+    labels as a factor: in place of marginals there are means of truth + D (y - truth).
 
     Attributes
     ----------
     pairs : ndarray of shape (n, k, k)
         Sums of the marginals of pairs.
+    costs : ndarray of shape (n,)
+        Mean numbers of wrong labels.
     """
 
     def __init__(
@@ -232,10 +237,10 @@ class VertexSweeps(ChainSweeps):
         strength: float,
         threshold: float = 0.0,
     ) -> None:
-        assert chains.cost is not None
         k = design.n_labels
-        self._cost = chains.cost
+        self._slack = chains.rescaling == "slack"
         self.pairs = np.zeros((design.n_rows, k, k))
+        self.costs = np.zeros(design.n_rows)
         super().__init__(design, chains, weights, strength, threshold)
 
     @staticmethod
@@ -247,43 +252,50 @@ class VertexSweeps(ChainSweeps):
         chain_ascent.sweep_vertices(
             *self._arrays,
             self._targets,
-            self._cost,
+            self._slack,
             self._steps,
             order,
             self.nodes,
             self.pairs,
+            self.costs,
             self._w,
             self._transitions,
         )
 
     def reset(self) -> None:
         super().reset()
-        self._count(self._targets)
+        self._go_to(self._targets)
 
     def begin(self, scores: Floats) -> None:
         starts = self._design.starts
         labels = np.empty(len(self.nodes), dtype=np.intp)
         losses = np.empty(len(starts) - 1)
-        chain.max_margin(
+        chain.most_violated_margins(
             *self._split(scores),
             starts,
             self._targets,
             np.ones(len(losses)),
-            self._cost,
+            self._slack,
             labels,
             losses,
         )
-        self.nodes[:] = 0.0
-        self.nodes[np.arange(len(labels)), labels] = 1.0
-        self._count(labels)
+        self._go_to(labels)
 
-    def _count(self, labels: npt.NDArray[np.intp]) -> None:
+    def _go_to(self, labels: npt.NDArray[np.intp]) -> None:
+        """Go to the marginals of a labeling."""
         starts, k = self._design.starts, self._design.n_labels
         second = _inner(starts)
-        sequences = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[second]
+        sequences = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        wrong = labels != self._targets
+        self.costs[:] = np.bincount(sequences, wrong, len(self.costs))
+        rates = self.costs if self._slack else np.ones_like(self.costs)
+        self.nodes[:] = 0.0
         self.pairs[:] = 0.0
-        places = (sequences * k + labels[second - 1]) * k + labels[second]
-        np.add.at(self.pairs.reshape(-1), places, 1.0)
+        for some, shares in ((labels, rates), (self._targets, 1.0 - rates)):
+            s = shares[sequences]
+            self.nodes[np.arange(len(some)), some] += s
+            places = (sequences[second] * k + some[second - 1]) * k + some[second]
+            np.add.at(self.pairs.reshape(-1), places, s[second])
 
     def _pair_sums(self, s: Floats) -> Floats:
         k = self._design.n_labels
@@ -292,12 +304,11 @@ class VertexSweeps(ChainSweeps):
         return sums
 
     def _costs(self) -> Floats:
-        right = self.nodes[np.arange(len(self.nodes)), self._targets]
-        return self._cost * np.add.reduceat(right - 1.0, self._design.starts[:-1])
+        return -self.costs
 
 
 def _kind(chains: Chains) -> type[ChainSweeps]:
-    return EntropySweeps if chains.cost is None else VertexSweeps
+    return EntropySweeps if chains.rescaling is None else VertexSweeps
 
 
 def marginals_fit(design: ChainDesign, chains: Chains) -> bool:

@@ -83,31 +83,33 @@ def test_rare_pairs_are_those_of_crfsuite():
         assert set(crf.transition_features_) == set(theirs.transition_features_)
 
 
-@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
-def test_objective_and_bound_are_those_of_an_enumeration(loss):
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"loss": "hinge"}, {"loss": "hinge", "rescaling": "slack"}],
+    ids=["log_loss", "margin", "slack"],
+)
+def test_objective_and_bound_are_those_of_an_enumeration(options):
     X, y = problem(n=8, longest=4)
     s = np.arange(1.0, 9.0)
     alpha = 1e-2
-    crf = LinearChainCRF(alpha, loss=loss, tol=1e-3).fit(X, y, s)
+    crf = LinearChainCRF(alpha, **options, tol=1e-3).fit(X, y, s)
     risk = 0.0
     for x, labels, weight in zip(X, y, s, strict=True):
         found = all_labelings(crf, x)
         own = next(score for score, labeling in found if labeling == labels)
-        if loss == "log_loss":
-            value = np.logaddexp.reduce([score for score, _ in found]) - own
+        scores = np.array([score for score, _ in found])
+        wrong = np.array([np.not_equal(some, labels).sum() for _, some in found])
+        if not options:
+            value = np.logaddexp.reduce(scores) - own
+        elif "rescaling" in options:
+            value = np.max(wrong * (1.0 + scores - own))
         else:
-            value = (
-                max(
-                    score + sum(a != b for a, b in zip(labeling, labels, strict=True))
-                    for score, labeling in found
-                )
-                - own
-            )
+            value = np.max(wrong + scores - own)
         risk += weight * value / s.sum()
     squares = sum(w * w for w in weights(crf).values())
     assert crf.objective_ == pytest.approx(alpha / 2 * squares + risk, rel=1e-9)
     assert 0.0 <= crf.dual_gap_ <= 1e-3 * crf.objective_
-    better = LinearChainCRF(alpha, loss=loss, tol=1e-6).fit(X, y, s)
+    better = LinearChainCRF(alpha, **options, tol=1e-6).fit(X, y, s)
     assert crf.objective_ - crf.dual_gap_ <= better.objective_ * (1 + 1e-12)
 
 
@@ -386,6 +388,14 @@ def test_hinge_has_no_probabilities():
         assert best == ranked[0][0]
         found = [score for _, score in ranked]
         assert_allclose(found, [score for score, _ in labelings[:3]], atol=1e-10)
+
+
+def test_rescaling_is_of_the_hinge():
+    X, y = problem()
+    with pytest.raises(ValueError, match="rescaling='slack' needs loss='hinge'"):
+        LinearChainCRF(rescaling="slack").fit(X, y)
+    with pytest.raises(ValueError, match="'margin', 'slack'"):
+        LinearChainCRF(loss="hinge", rescaling="both").fit(X, y)
 
 
 def test_long_sequences_and_single_tokens():

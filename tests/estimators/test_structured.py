@@ -251,6 +251,37 @@ def test_sequences_are_those_of_a_hinge_of_chains(as_csr):
     assert np.linalg.norm(svm.coef_ - w) <= reach < 0.1 * np.linalg.norm(w)
 
 
+def test_rescaled_slacks_are_those_of_chains():
+    rng = np.random.default_rng(0)
+    chains = Chains(3)
+    y = [rng.integers(3, size=n) for n in rng.integers(1, 5, size=12)]
+    X = [rng.normal(size=(len(labels), 4)) + np.eye(3, 4)[labels] for labels in y]
+
+    def argmax(x, labels, w):
+        found = list(chains.all_labels(len(x)))
+        heights = np.array([chains.joint_feature(x, some) @ w for some in found])
+        if labels is not None:
+            wrong = np.array([chains.loss(labels, some) for some in found])
+            heights = wrong * (1.0 + heights - chains.joint_feature(x, labels) @ w)
+        return found[heights.argmax()]
+
+    options = {"alpha": 1e-2, "tol": 1e-3, "rescaling": "slack"}
+    crf = LinearChainCRF(
+        loss="hinge", all_possible_states=True, all_possible_transitions=True, **options
+    ).fit(X, y)
+    as_csr = [sparse.csr_matrix(x) for x in X]
+    for samples in (X, as_csr):
+        svm = StructuredSVM(
+            chains.joint_feature,
+            argmax if samples is X else lambda x, *args: argmax(x.toarray(), *args),
+            chains.loss,
+            **options,
+        ).fit(samples, y)
+        for one, other in ((svm, crf), (crf, svm)):
+            assert one.objective_ - one.dual_gap_ <= other.objective_ * (1 + ROUNDING)
+            assert one.objective_ <= other.objective_ * (1 + 1e-3)
+
+
 @pytest.mark.slow
 def test_base_np_is_proven():
     X, y = base_np(2000)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from _chains import enumerations, random_problem, starts_of
+from _chains import SlackHinge, enumerations, random_problem, starts_of
 from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ from sklearn_subqn._core.chain_design import (
 from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss, Softmax
 
 seeds = st.integers(0, 2**32 - 1)
-losses = pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+losses = pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])
 
 
 def at_random(objective, rng, scale=1.0):
@@ -49,6 +49,8 @@ def test_values_are_those_of_all_labelings(kind, seed):
             value += o.weights[i] * (own.log_z - score)
         else:
             gains = own.scores + wrong.sum(axis=1) - score
+            if kind is SlackHinge:
+                gains = wrong.sum(axis=1) * (1.0 + own.scores - score)
             value += o.weights[i] * gains.max()
     np.testing.assert_allclose(point.risk, value, atol=1e-11)
 

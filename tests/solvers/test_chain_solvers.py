@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _chains import fitted, random_problem
+from _chains import SlackHinge, fitted, random_problem
 from scipy.optimize import minimize
 
 from sklearn_subqn._core import chain_sweeps
@@ -40,9 +40,10 @@ def test_optimum_is_that_of_scipy(solver, seed):
     np.testing.assert_allclose(result.point.value, best, rtol=2e-6)
 
 
-def test_hinges_agree():
+@pytest.mark.parametrize("kind", [ChainHinge, SlackHinge])
+def test_hinges_agree(kind):
     rng = np.random.default_rng(1)
-    o = random_problem(rng, loss=ChainHinge, alpha=0.1, forbidden=0.2, ends=0.3, n=8)
+    o = random_problem(rng, loss=kind, alpha=0.1, forbidden=0.2, ends=0.3, n=8)
     best = fitted(o, "ls-bmrm", tol=1e-8, max_iter=3000)
     assert best.status == "converged"
     for solver, tol in (("auto", 1e-6), ("dual-ascent", 0.1)):
@@ -57,6 +58,8 @@ def check_bounds(seed):
     rng = np.random.default_rng(seed)
     l1_ratio = float(rng.choice([0.0, 0.0, 0.5, 1.0]))
     kind = ChainHinge if not l1_ratio and rng.random() < 0.3 else ChainLogLoss
+    if kind is ChainHinge and seed % 2:
+        kind = SlackHinge
     forbidden = float(rng.choice([0.0, 0.5]))
     ends = float(rng.choice([0.0, 0.5]))
     o = random_problem(
@@ -96,7 +99,7 @@ def test_bound_holds_with_extreme_scores(ends):
     assert result.lower_bound <= reference(o)
 
 
-@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])
 @pytest.mark.parametrize("packed", [False, True])
 def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
     rng = np.random.default_rng(5)
@@ -120,7 +123,7 @@ def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
     assert value <= o.at(w).value
 
 
-@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])
 def test_dual_begins_at_zero_and_stays_within_the_ends(kind):
     """The first bound is the infimum, zero; no marginal is of a forbidden label."""
     rng = np.random.default_rng(7)
@@ -169,7 +172,7 @@ def test_without_room_for_marginals_others_take_over(monkeypatch):
 
 @pytest.mark.parametrize("l1_ratio", [0.3, 0.9])
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])
 def test_steps_with_l1_ascend_the_dual(kind, packed, l1_ratio):
     """Parameters are soft thresholds, of which the kernel makes its scores."""
     rng = np.random.default_rng(5)

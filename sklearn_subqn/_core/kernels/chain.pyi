@@ -24,13 +24,13 @@ def log_loss(
     nodes: _Floats | None,
     pairs: _Floats | None,
 ) -> float: ...
-def max_margin(
+def most_violated_margins(
     emissions: _Floats,
     transitions: _Floats,
     starts: _Ints,
     labels: _Ints,
     weights: _Floats,
-    cost: float,
+    slack: bool,
     worst: _Ints,
     losses: _Floats,
 ) -> None: ...

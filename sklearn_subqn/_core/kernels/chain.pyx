@@ -8,11 +8,16 @@ shape (k, k), minus infinity where a label or a transition is forbidden.
 
 from .lattice cimport (
     Lattice,
+    Violations,
     backward,
     best_labels,
     close_lattice,
+    close_violations,
     forward,
+    labels_score,
+    most_violated,
     open_lattice,
+    open_violations,
     set_pattern,
     set_transitions,
 )
@@ -144,9 +149,7 @@ def log_loss(
                             nodes[t, j] = 0.0
                 continue
             log_z = forward(&lattice, &emissions[start, 0], length)
-            own = emissions[start, labels[start]]
-            for t in range(start + 1, start + length):
-                own += emissions[t, labels[t]] + T[labels[t - 1] * k + labels[t]]
+            own = labels_score(T, k, &emissions[start, 0], length, &labels[start])
             if log_z == -INFINITY or own == -INFINITY:
                 failed = i
                 break
@@ -170,63 +173,59 @@ def log_loss(
     return total
 
 
-def max_margin(
+def most_violated_margins(
     const double[:, ::1] emissions,
     const double[:, ::1] transitions,
     const Py_ssize_t[::1] starts,
     const Py_ssize_t[::1] labels,
     const double[::1] weights,
-    double cost,
+    bint slack,
     Py_ssize_t[::1] worst,
     double[::1] losses,
 ):
-    """Write each sequence's labeling of largest score + cost * number of wrong labels.
+    """Write each sequence's labeling that violates its margin most.
+
+    Of D wrong labels it has the largest D + score - score of the right labels, or with
+    ``slack`` the largest D (1 + score - score of the right labels).
 
     Parameters
     ----------
     labels : ndarray of shape (T,)
         The right ones, of which sequences with weight are allowed.
     weights : ndarray of shape (n,)
-    cost : float
+    slack : bool
     worst : ndarray of shape (T,)
         Receives that labeling, the right one for sequences without weight.
     losses : ndarray of shape (n,)
-        Receives by how much it exceeds the score of the right one.
+        Receives the maxima.
     """
     cdef Py_ssize_t n = weights.shape[0], k = emissions.shape[1], longest
-    cdef Py_ssize_t i, t, start, length, failed = -1
-    cdef double own, most
-    cdef double* best
-    cdef int* origins
+    cdef Py_ssize_t i, start, length, failed = -1
+    cdef Violations room
+    cdef const double* z
     cdef const double* T
     _check_labels(labels, emissions.shape[0], k)
     if worst.shape[0] != labels.shape[0] or losses.shape[0] != n:
         raise ValueError("arrays of sequences differ in length.")
     longest = _check(emissions, transitions, starts, n)
-    best = <double*> allocate(2 * k * sizeof(double) + longest * k * sizeof(int))
-    origins = <int*> (best + 2 * k)
+    open_violations(&room, k, longest, slack)
     T = &transitions[0, 0]
     with nogil:
         for i in range(n):
             start = starts[i]
             length = starts[i + 1] - start
+            z = &emissions[start, 0]
             losses[i] = 0.0
             if weights[i] == 0.0:
                 worst[start : start + length] = labels[start : start + length]
                 continue
-            most = best_labels(
-                T, k, &emissions[start, 0], length, &labels[start], cost, best, origins,
-                &worst[start],
-            )
-            own = emissions[start, labels[start]]
-            for t in range(start + 1, start + length):
-                own += emissions[t, labels[t]] + T[labels[t - 1] * k + labels[t]]
-            if own == -INFINITY:
+            if labels_score(T, k, z, length, &labels[start]) == -INFINITY:
                 failed = i
                 break
-            # The right labeling is one of them, but for rounding.
-            losses[i] = most - own if most > own else 0.0
-        free(best)
+            losses[i] = most_violated(
+                &room, T, k, z, length, &labels[start], &worst[start]
+            )
+        close_violations(&room)
     _check_allowed(failed)
 
 
@@ -247,24 +246,22 @@ def viterbi(
         If a sequence has no allowed labeling.
     """
     cdef Py_ssize_t n = scores.shape[0], k = emissions.shape[1], i, failed = -1, longest
-    cdef double* best
-    cdef int* origins
+    cdef Violations room
     if labels.shape[0] != emissions.shape[0]:
         raise ValueError("arrays of tokens differ in length.")
     longest = _check(emissions, transitions, starts, n)
-    best = <double*> allocate(2 * k * sizeof(double) + longest * k * sizeof(int))
-    origins = <int*> (best + 2 * k)
+    open_violations(&room, k, longest, False)
     with nogil:
         for i in range(n):
             scores[i] = best_labels(
                 &transitions[0, 0], k, &emissions[starts[i], 0],
-                starts[i + 1] - starts[i], NULL, 0.0, best, origins,
+                starts[i + 1] - starts[i], NULL, room.best, room.origins,
                 &labels[starts[i]],
             )
             if scores[i] == -INFINITY:
                 failed = i
                 break
-        free(best)
+        close_violations(&room)
     _check_allowed(failed)
 
 
@@ -534,6 +531,8 @@ cdef Py_ssize_t _check(
     cdef Py_ssize_t k = emissions.shape[1]
     if k == 0 or transitions.shape[0] != k or transitions.shape[1] != k:
         raise ValueError("emissions and transitions differ in the number of labels.")
+    if k > 65536:
+        raise ValueError(f"{k} labels are too many.")
     return _check_starts(starts, n, emissions.shape[0])
 
 

@@ -52,11 +52,12 @@ def sweep_vertices(
     ends: _Floats,
     threshold: float,
     targets: _Ints,
-    cost: float,
+    slack: bool,
     steps: _Floats,
     order: _Ints,
     nodes: _Floats,
     pairs: _Floats,
+    costs: _Floats,
     w: _Floats,
     transitions: _Floats,
 ) -> None: ...

@@ -23,11 +23,14 @@ another quadratic term, which is nowhere larger than that above.
 
 from .lattice cimport (
     Lattice,
+    Violations,
     backward,
-    best_labels,
     close_lattice,
+    close_violations,
     forward,
+    most_violated,
     open_lattice,
+    open_violations,
     set_pattern,
     set_transitions,
 )
@@ -472,32 +475,43 @@ def sweep_vertices(
     const double[:, ::1] ends,
     double threshold,
     const Py_ssize_t[::1] targets,
-    double cost,
+    bint slack,
     const double[::1] steps,
     const Py_ssize_t[::1] order,
     double[:, ::1] nodes,
     double[:, :, ::1] pairs,
+    double[::1] costs,
     double[::1] w,
     double[:, ::1] transitions,
 ):
     """Do the same for the hinge, whose best marginals are those of one labeling.
 
     Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013).
-    ``pairs`` of shape (n, k, k) has the sums of the marginals of pairs. A wrong label
-    costs ``cost``.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (T,)
+        The right labels.
+    slack : bool
+        Whether slacks are rescaled. In place of marginals mu, for labelings with
+        D wrong labels there is truth + D (mu - truth) then.
+    pairs : ndarray of shape (n, k, k)
+        Sums of the marginals of pairs, changed in place.
+    costs : ndarray of shape (n,)
+        Mean numbers of wrong labels, changed in place.
     """
     cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, a, b
-    cdef Py_ssize_t start, length
-    cdef double c, gap, step
+    cdef Py_ssize_t start, length, n_wrong
+    cdef double c, gap, step, rate
     cdef const double* entries = &data[0] if data.shape[0] else NULL
     cdef double* room
     cdef double* z
     cdef double* dnodes
     cdef double* moved
-    cdef double* best
     cdef double* row
     cdef Py_ssize_t* worst
-    cdef int* origins
+    cdef const Py_ssize_t* own_labels
+    cdef Violations violations
     cdef double* T = &transitions[0, 0]
     cdef double* model_T
     cdef Features features
@@ -510,6 +524,8 @@ def sweep_vertices(
         raise ValueError("arrays of tokens differ in length.")
     if pairs.shape[0] != steps.shape[0] or pairs.shape[1] != k or pairs.shape[2] != k:
         raise ValueError("sequences and their marginals of pairs differ in shape.")
+    if costs.shape[0] != steps.shape[0]:
+        raise ValueError("sequences and their costs differ in number.")
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
@@ -522,19 +538,22 @@ def sweep_vertices(
     params.w = &w[0] if w.shape[0] else NULL
     params.threshold = threshold
     room = <double*> allocate(
-        (longest * (k + width) + width + 2 * k * k + 2 * k + 2 * most * width)
+        (longest * (k + width) + width + 2 * k * k + 2 * most * width)
         * sizeof(double)
-        + longest * (sizeof(Py_ssize_t) + k * sizeof(int))
+        + longest * sizeof(Py_ssize_t)
     )
     z = room
     dnodes = z + longest * k + width
     moved = dnodes + longest * width
     model_T = moved + k * k
-    best = model_T + k * k
-    features.params = best + 2 * k
+    features.params = model_T + k * k
     features.gradient = features.params + most * width
     worst = <Py_ssize_t*> (features.gradient + most * width)
-    origins = <int*> (worst + longest)
+    try:
+        open_violations(&violations, k, longest, slack)
+    except MemoryError:
+        release(room)
+        raise
     memset(dnodes, 0, longest * width * sizeof(double))
     for j in range(k * k):
         model_T[j] = _soft(T[j], threshold)
@@ -557,24 +576,28 @@ def sweep_vertices(
             for j in range(k):
                 z[j] += ends[0, j]
                 z[(length - 1) * k + j] += ends[1, j]
-            best_labels(
-                model_T, k, z, length, &targets[start], cost, best, origins, worst
-            )
+            own_labels = &targets[start]
+            most_violated(&violations, model_T, k, z, length, own_labels, worst)
+            n_wrong = 0
+            for t in range(length):
+                n_wrong += worst[t] != own_labels[t]
+            rate = n_wrong if slack else 1.0
             # The slope at the start of the line, with the costs of wrong labels.
-            gap = 0.0
+            gap = n_wrong - costs[i]
             row = &pairs[i, 0, 0]
             for j in range(k * k):
                 moved[j] = -row[j]
             for t in range(length):
                 for j in range(k):
                     dnodes[t * width + j] = -nodes[start + t, j]
-                dnodes[t * width + worst[t]] += 1.0
+                dnodes[t * width + worst[t]] += rate
+                dnodes[t * width + own_labels[t]] += 1.0 - rate
                 if t > 0:
-                    moved[worst[t - 1] * k + worst[t]] += 1.0
+                    moved[worst[t - 1] * k + worst[t]] += rate
+                    moved[own_labels[t - 1] * k + own_labels[t]] += 1.0 - rate
                 for j in range(k):
                     if dnodes[t * width + j] != 0.0:
                         gap += dnodes[t * width + j] * z[t * k + j]
-                gap -= cost * dnodes[t * width + targets[start + t]]
             for j in range(k * k):
                 if moved[j] != 0.0:
                     gap += moved[j] * model_T[j]
@@ -598,8 +621,7 @@ def sweep_vertices(
             for t in range(length):
                 for j in range(k):
                     nodes[start + t, j] += step * dnodes[t * width + j]
-                    if nodes[start + t, j] < 0.0:
-                        nodes[start + t, j] = 0.0
+            costs[i] += step * (n_wrong - costs[i])
             for j in range(k * k):
                 row[j] += step * moved[j]
             step *= steps[i]
@@ -609,6 +631,7 @@ def sweep_vertices(
                     if free[a, b]:
                         T[a * k + b] -= step * moved[a * k + b]
                         model_T[a * k + b] = _soft(T[a * k + b], threshold)
+        close_violations(&violations)
         release(room)
 
 

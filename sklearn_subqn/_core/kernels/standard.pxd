@@ -7,6 +7,7 @@ build everything anew, by a Cython that is gone as well.
 
 cdef extern from "math.h" nogil:
     const double INFINITY
+    double ceil(double x)
     double exp(double x)
     double fabs(double x)
     double log(double x)

@@ -221,15 +221,16 @@ class Chains(NamedTuple):
     """loss_i(z) = max over mixtures b of labelings of <b, z> - z(targets_i) - h(b).
 
     Of sequences, with h minus the entropy of the chain that has the marginals of b or,
-    unless ``cost`` is None, minus the mean cost of wrong labels. Transitions that are
-    not ``allowed`` are forbidden, and first and last labels that are not in ``ends``,
-    where these are given.
+    unless ``rescaling`` is None, minus the mean number of wrong labels. The latter is
+    also a factor on each labeling's z where ``rescaling`` is "slack". Transitions that
+    are not ``allowed`` are forbidden, and first and last labels that are not in
+    ``ends``, where these are given.
     """
 
     targets: npt.NDArray[np.intp]
     allowed: Mask | None
     ends: Mask | None
-    cost: float | None
+    rescaling: str | None
 
 
 def chain_scores(

@@ -190,19 +190,27 @@ class ChainCurvature(Curvature):
 
 
 class ChainHinge(ChainLoss):
-    """Structured hinge with Hamming cost (Teo et al. 2010, eq. 24 with Gamma = 1).
+    """Structured hinge with Hamming cost (Teo et al. 2010, eq. 24).
+
+    The loss of a sequence is the maximum over labelings y, with D wrong labels, of D +
+    score(y) - score(truth) with margin rescaling, where Gamma = 1 (Taskar et al. 2004),
+    or D (1 + score(y) - score(truth)) with slack rescaling, where Gamma = D
+    (Tsochantaridis et al. 2005).
 
     Parameters
     ----------
     starts, allowed, ends
         As of all losses of chains.
-    cost : float
-        What a wrong label costs.
+    rescaling : {"margin", "slack"}
 
     Notes
     -----
+    With slack rescaling the best labelings with each number of wrong labels are found,
+    by dynamic programming in O(length² k²) at most.
+
     Where several labelings attain the maximum, the subgradient is that of the lowest
-    one from the last token backwards.
+    one from the last token backwards, with slack rescaling of those with the fewest
+    wrong labels.
     """
 
     smooth = False
@@ -212,28 +220,31 @@ class ChainHinge(ChainLoss):
         starts: Rows,
         allowed: Mask | None = None,
         ends: Mask | None = None,
-        cost: float = 1.0,
+        rescaling: str = "margin",
     ) -> None:
         super().__init__(starts, allowed, ends)
-        self.cost = cost
+        self.rescaling = rescaling
 
     def chains(self, targets: Targets) -> Chains:
-        return Chains(targets, self.allowed, self.ends, self.cost)
+        return Chains(targets, self.allowed, self.ends, self.rescaling)
+
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        if self.rescaling == "slack":
+            weights = weights * np.diff(self.starts)
+        return super().rounding(scores, weights)
 
     def worst(
         self, scores: Floats, targets: Targets, weights: Floats
     ) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Return the labelings of most cost and score, (T,), and the losses, (n,)."""
-        emissions, transitions = self.split(scores)
+        """Return the labelings of the maxima, (T,), and the losses, (n,)."""
         labels = np.empty(len(targets), dtype=np.intp)
         losses = np.empty(len(weights))
-        chain.max_margin(
-            emissions,
-            transitions,
+        chain.most_violated_margins(
+            *self.split(scores),
             self.starts,
             targets,
             weights,
-            self.cost,
+            self.rescaling == "slack",
             labels,
             losses,
         )
@@ -251,13 +262,16 @@ class ChainHinge(ChainLoss):
         labels, losses = self.worst(scores, targets, weights)
         k = scores.shape[1]
         dual = np.zeros_like(scores)
-        lengths = np.diff(self.starts)
-        rows = np.flatnonzero(labels != targets)
-        s = np.repeat(weights, lengths)[rows]
+        wrong = labels != targets
+        rates = weights
+        if self.rescaling == "slack":
+            rates = weights * np.add.reduceat(wrong, self.starts[:-1], dtype=np.intp)
+        rows = np.flatnonzero(wrong)
+        s = np.repeat(rates, np.diff(self.starts))[rows]
         dual[rows, labels[rows]] = s
         dual[rows, targets[rows]] = -s
-        dual[-k:] = pair_counts(labels, self.starts, weights, k)
-        dual[-k:] -= pair_counts(targets, self.starts, weights, k)
+        dual[-k:] = pair_counts(labels, self.starts, rates, k)
+        dual[-k:] -= pair_counts(targets, self.starts, rates, k)
         return float(weights @ losses), dual
 
 
