@@ -308,6 +308,7 @@ class LinearChainCRF(LinearEstimator):
 
     classes_: npt.NDArray[Any]
     n_features_in_: int
+    _sums: Floats | None
 
     def __init__(
         self,
@@ -451,6 +452,7 @@ class LinearChainCRF(LinearEstimator):
         problem.end()
         self._w = solution.w
         self._seen = seen
+        self._sums = None
         self.objective_ = solution.objective
         self.dual_gap_ = solution.dual_gap
         self.n_iter_ = max(1, solution.n_iter)
@@ -472,7 +474,8 @@ class LinearChainCRF(LinearEstimator):
 
         The model is one of all sequences so far, of this method's calls and of the last
         ``fit``. They may have attributes that are new. Dual ascent on the sequences of
-        the call needs no step size; large batches learn more than small ones.
+        the call needs no step size; large batches learn more than small ones. With L1
+        weights become zero, and others that were, once more sequences ask for them.
         ``min_freq`` counts within each call: a pair gets its weight from the first call
         that has it often enough.
 
@@ -497,14 +500,9 @@ class LinearChainCRF(LinearEstimator):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or ``l1_ratio`` is not zero. The
-            model stays as it was.
+            If parameters or data are not acceptable. The model stays as it was.
         """
         self._check_parameters()
-        if self.l1_ratio:
-            raise ValueError(
-                f"partial_fit needs l1_ratio=0, got l1_ratio={self.l1_ratio!r}."
-            )
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "partial_fit cannot balance classes that it has not seen; give "
@@ -1007,6 +1005,11 @@ class LinearChainCRF(LinearEstimator):
             self._pairs, self._transitions = pairs, transitions
             self._w = np.zeros(len(pairs.labels) + int(transitions.sum()))
             self._seen = Seen()
+        penalty = float(self.alpha), float(self.l1_ratio)
+        sums = getattr(self, "_sums", None)
+        if sums is None:
+            w = self._w.astype(np.float64, copy=False)
+            sums = self._seen.strengths(*penalty).sums(w)
         # Of the attributes that the batch has.
         columns, indices = np.unique(data.X.indices, return_inverse=True)
         own = sparse.csr_matrix(
@@ -1021,23 +1024,21 @@ class LinearChainCRF(LinearEstimator):
             own, data.starts, len(classes), own_pairs, self._transitions
         )
         places = np.append(places, np.arange(n, len(self._w)))
-        w, shrinkage = learn(
-            design,
-            self._loss_of(data.starts),
-            targets,
-            weights,
-            float(self.alpha),
-            self._w[places].astype(np.float64),
-            self._seen,
-        )
-        if not np.all(np.isfinite(w)):
+        seen = self._seen.and_of(weights)
+        strengths = seen.strengths(*penalty)
+        loss = self._loss_of(data.starts)
+        own_sums = learn(design, loss, targets, weights, strengths, sums[places])
+        if not np.all(np.isfinite(own_sums)):
             raise ValueError(
                 f"{type(self).__name__} became infinite or not a number. Scale the "
                 "features. The model is as it was before."
             )
-        self._w = self._w * shrinkage
-        self._w[places] = w
-        self._seen = self._seen.and_of(weights)
+        sums = sums.copy()
+        sums[places] = own_sums
+        self._w = strengths.parameters(sums)
+        self._seen = seen
+        # Parameters that are zero do not tell their sums.
+        self._sums = sums if self.l1_ratio else None
         self.n_iter_ = 1
         # Of the model as ``fit`` left it.
         forget(self, "objective_", "dual_gap_", "history_")
@@ -1045,15 +1046,17 @@ class LinearChainCRF(LinearEstimator):
 
     def _grow(self, pairs: Pairs, transitions: Mask) -> None:
         """Add weights of zero for pairs that the model did not have."""
-        old, n_old = self._transitions, len(self._pairs.labels)
-        table = np.zeros(old.shape)
-        table[old] = self._w[n_old:]
+        old = self._transitions
         self._transitions = old | transitions
         self._pairs, places = merged(self._pairs, pairs)
-        w = np.zeros(len(self._pairs.labels) + int(self._transitions.sum()))
-        w[places] = self._w[:n_old]
-        w[len(self._pairs.labels) :] = table[self._transitions]
-        self._w = w
+        numbers = np.cumsum(self._transitions.ravel()) - 1 + len(self._pairs.labels)
+        places = np.append(places, numbers[old.ravel()])
+        n = len(self._pairs.labels) + int(self._transitions.sum())
+        for name in ("_w", "_sums"):
+            if getattr(self, name, None) is not None:
+                grown = np.zeros(n)
+                grown[places] = getattr(self, name)
+                setattr(self, name, grown)
 
     def _check_has_model(self, name: str) -> None:
         if not hasattr(self, "_w"):

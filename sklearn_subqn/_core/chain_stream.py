@@ -1,10 +1,15 @@
 """Online training of chains: dual ascent on the sequences of one batch after the other.
 
 The dual of the objective of all sequences so far is a sum of parts, one of each: the
-parameters are w = -sum_i s_i X_iᵀ(mu_i - truth_i) / (alpha S), with S the sum of all
-weights s_i. A batch adds its parts, which ascent improves with all earlier ones held
-fixed, by steps with an exact search (Shalev-Shwartz and Kakade 2008 for single ones).
-Neither a step size nor any earlier sequence is needed.
+parameters are w = v / (alpha S) for v = -sum_i s_i X_iᵀ(mu_i - truth_i), with S the sum
+of all weights s_i. A batch adds its parts, which ascent improves with all earlier ones
+held fixed, by steps with an exact search (Shalev-Shwartz and Kakade 2008 for single
+ones). Neither a step size nor any earlier sequence is needed.
+
+With the share r of L1 in the penalty, w are soft thresholds of v at r alpha S, divided
+by beta = (1 - r) alpha S. Where r is near one that is not enough to average noise out;
+beta then is the root of alpha S, as in regularized dual averaging (Xiao 2010), in whose
+units a sequence has the mean weight.
 
 Parts made when S was small fit models with a weak penalty, which later ones lack: on
 base NP one pass in random order then ends at 2.2 times the optimum. With S at least
@@ -19,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .chain_design import ChainDesign, Pairs
-from .chain_sweeps import chain_sweeps
+from .chain_sweeps import chain_sweeps, soft_threshold
 from .losses._base import Floats, Loss, Rows
 
 # One pass over base NP in batches of 500, alpha = 1 / n, ends at 2.7, 2.2 and 2.2 times
@@ -37,9 +42,29 @@ class Seen(NamedTuple):
         """Return these and those of a batch."""
         return Seen(self.n + len(weights), self.weight + float(weights.sum()))
 
-    def scale(self, alpha: float, unit: float) -> float:
-        """Return S, where sequences have the weight ``unit`` in the mean."""
-        return max(self.weight, unit / alpha)
+    def strengths(self, alpha: float, l1_ratio: float) -> Strengths:
+        """Return those of an elastic net of strength ``alpha``."""
+        if not self.n:
+            return Strengths(0.0, 0.0)
+        unit = self.weight / self.n
+        total = max(alpha * self.weight, unit)
+        l2 = max((1.0 - l1_ratio) * total, float(np.sqrt(total * unit)))
+        return Strengths(l1_ratio * total, l2)
+
+
+class Strengths(NamedTuple):
+    """Of the L1 and L2 penalties against the sum of the losses so far."""
+
+    l1: float
+    l2: float
+
+    def parameters(self, sums: Floats) -> Floats:
+        """Return the parameters that sums of dual parts stand for."""
+        return soft_threshold(sums, self.l1) / self.l2
+
+    def sums(self, w: Floats) -> Floats:
+        """Return the smallest sums that stand for parameters w."""
+        return self.l2 * w + self.l1 * np.sign(w)
 
 
 def learn(
@@ -47,11 +72,10 @@ def learn(
     loss: Loss,
     targets: Any,
     weights: Floats,
-    alpha: float,
-    w: Floats,
-    seen: Seen,
-) -> tuple[Floats, float]:
-    """Return the parameters after a batch, and the factor of those it does not touch.
+    strengths: Strengths,
+    sums: Floats,
+) -> Floats:
+    """Return the sums of dual parts after a batch.
 
     Parameters
     ----------
@@ -61,26 +85,20 @@ def learn(
         Of chains.
     targets : ndarray of shape (T,)
     weights : ndarray of shape (n,)
-    alpha : float
-        Strength of the L2 penalty against the mean loss.
-    w : ndarray of shape (q,)
-        Parameters before.
-    seen : Seen
-        Sequences before.
+    strengths : Strengths
+        Of the penalties after the batch.
+    sums : ndarray of shape (q,)
+        Those before.
     """
     chains = loss.chains(targets)
     assert chains is not None, "a loss of chains"
-    after = seen.and_of(weights)
-    unit = after.weight / after.n
-    scale = after.scale(alpha, unit)
-    shrinkage = seen.scale(alpha, unit) / scale
-    w = w * shrinkage
-    sweeps = chain_sweeps(design, chains, weights / scale, alpha)
-    sweeps.recenter(w)
+    l1, l2 = strengths
+    sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
+    sweeps.recenter(sums / l2)
     order = np.flatnonzero(weights)
     for _ in range(_N_SWEEPS):
         sweeps.run(order)
-    return w - design.adjoint(sweeps.dual().dual) / alpha, shrinkage
+    return sums - design.adjoint(sweeps.dual().dual)
 
 
 def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:

@@ -16,6 +16,11 @@ from .losses._base import Chains, Floats, Rows, chain_scores
 _MOST_BYTES = 1 << 30
 
 
+def soft_threshold(v: Floats, threshold: float) -> Floats:
+    """Return what is left of v nearer to zero by ``threshold``."""
+    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0) if threshold else v
+
+
 class ChainDual(NamedTuple):
     """A dual point: a subgradient u of the risk with its cost.
 

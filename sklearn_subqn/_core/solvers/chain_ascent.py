@@ -18,10 +18,10 @@ import numpy as np
 
 from ..certificate import CutBundle
 from ..chain_design import ChainDesign
-from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit
+from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit, soft_threshold
 from ..cut_model import cut_model
 from ..line_search import minimizer, wolfe
-from ..losses._base import Chains, Floats
+from ..losses._base import Chains
 from ..objective import Cut, Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from ..regularizers import ElasticNet
@@ -131,7 +131,7 @@ def chain_ascent(
         for _ in range(_EPOCHS):
             sweeps.run(random.permutation(order))
         cut = _cut(sweeps, best)
-        w = _soft((proximity * center - cut.normal) / strength, threshold)
+        w = soft_threshold((proximity * center - cut.normal) / strength, threshold)
         bound = max(bound, o.dual_value(cut))
         point = o.at(w)
         # With L1 little or no strong convexity is known in advance.
@@ -145,11 +145,6 @@ def chain_ascent(
         gaps.append(best.value - bound)
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             return "faded"
-
-
-def _soft(v: Floats, threshold: float) -> Floats:
-    """Return soft thresholds."""
-    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0) if threshold else v
 
 
 def _curvature(objective: Objective) -> float:
