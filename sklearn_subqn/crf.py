@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -227,8 +228,10 @@ class LinearChainCRF(LinearEstimator):
         Whether ``fit`` starts from the weights of the previous model, as far as it had
         the same attributes and labels. They may be of other data.
     n_jobs : int or None, default=None
-        Number of threads for products with blocks of tokens. ``None`` means 1 unless in
-        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+        Number of threads that share the tokens where many sequences are looked at at
+        once: all but the steps of dual ascent. Results do not depend on it. ``None``
+        means 1 unless in a :func:`joblib.parallel_config` context; ``-1`` means all
+        processors.
     random_state : int, RandomState instance or None, default=0
         Seed of the order in which dual ascent goes through the sequences. None draws
         another one each time.
@@ -761,13 +764,13 @@ class LinearChainCRF(LinearEstimator):
             return ElasticNet(n_params, float(self.l1_ratio))
         return L2(n_params)
 
-    def _loss_of(self, starts: Index) -> ChainLoss:
+    def _loss_of(self, starts: Index, pool: Executor | None = None) -> ChainLoss:
         """Return the loss of sequences that start there."""
         rules = getattr(self, "_rules", None)
         allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)
         if self.loss == "hinge":
-            return ChainHinge(starts, allowed, ends, self.rescaling)
-        return ChainLogLoss(starts, allowed, ends)
+            return ChainHinge(starts, allowed, ends, self.rescaling, pool=pool)
+        return ChainLogLoss(starts, allowed, ends, pool=pool)
 
     # Reading
 
@@ -932,7 +935,7 @@ class LinearChainCRF(LinearEstimator):
         objective = Objective(
             design,
             labeled.targets,
-            self._loss_of(data.starts),
+            self._loss_of(data.starts, design.pool),
             self._penalty(design.n_params),
             float(self.alpha),
             check_sample_weight(labeled.weights, len(data)),
@@ -1079,6 +1082,7 @@ class LinearChainCRF(LinearEstimator):
             len(self.classes_),
             self._pairs,
             self._transitions,
+            n_threads=n_threads(self.n_jobs),
             padded=False,
         )
         rules = self._rules

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from .chain_design import ChainDesign
 from .kernels import chain
-from .losses._base import Floats, Mask, chain_scores
+from .losses._base import Floats, Mask, Rows, chain_scores, each_block
 
 
 class Lattice:
@@ -29,9 +31,12 @@ class Lattice:
         self, design: ChainDesign, w: Floats, allowed: Mask, ends: Mask
     ) -> None:
         starts = design.starts
-        emissions, transitions = chain_scores(design.forward(w), starts, allowed, ends)
-        self._scores = emissions, transitions, starts
-        self._n, self._shape = design.n_rows, emissions.shape
+        self._scores = chain_scores(design.forward(w), starts, allowed, ends)
+        self._starts, self._pool = starts, design.pool
+        self._n, self._shape = design.n_rows, self._scores[0].shape
+
+    def _each(self, function: Callable[[Rows, slice], None]) -> None:
+        each_block(function, self._starts, self._pool)
 
     def best(self) -> npt.NDArray[np.intp]:
         """Return the labels of the best labelings, of shape (T,).
@@ -42,7 +47,12 @@ class Lattice:
             If a sequence has no allowed labeling, here and below.
         """
         labels = np.empty(self._shape[0], dtype=np.intp)
-        chain.viterbi(*self._scores, labels, np.empty(self._n))
+        scores = np.empty(self._n)
+        self._each(
+            lambda starts, own: chain.viterbi(
+                *self._scores, starts, labels, scores[own]
+            )
+        )
         return labels
 
     def n_best(self, n: int) -> tuple[npt.NDArray[np.intp], Floats]:
@@ -52,20 +62,22 @@ class Lattice:
         """
         labels = np.empty((n, self._shape[0]), dtype=np.intp)
         scores = np.empty((self._n, n))
-        chain.n_best(*self._scores, labels, scores)
+        self._each(
+            lambda starts, own: chain.n_best(*self._scores, starts, labels, scores[own])
+        )
         return labels, scores
 
     def log_partition(self) -> Floats:
         """Return ln of the sum of exp(score) over the labelings, (n_sequences,)."""
         log_z = np.empty(self._n)
-        chain.log_partition(*self._scores, log_z)
+        self._each(
+            lambda starts, own: chain.log_partition(*self._scores, starts, log_z[own])
+        )
         return log_z
 
     def marginals(self) -> Floats:
         """Return the probabilities of labels, of shape (T, k)."""
-        nodes = np.empty(self._shape)
-        chain.marginals(*self._scores, np.empty(self._n), nodes, None)
-        return nodes
+        return self._marginals(None)
 
     def edge_marginals(self) -> Floats:
         """Return the probabilities of pairs of adjacent labels, of shape (T, k, k).
@@ -73,6 +85,15 @@ class Lattice:
         Entry [t, i, j] is of label i at token t - 1 and j at t, zero for first tokens.
         """
         n_tokens, k = self._shape
-        nodes, edges = np.empty(self._shape), np.zeros((n_tokens, k, k))
-        chain.marginals(*self._scores, np.empty(self._n), nodes, edges)
+        edges = np.zeros((n_tokens, k, k))
+        self._marginals(edges)
         return edges
+
+    def _marginals(self, edges: Floats | None) -> Floats:
+        nodes, log_z = np.empty(self._shape), np.empty(self._n)
+        self._each(
+            lambda starts, own: chain.marginals(
+                *self._scores, starts, log_z[own], nodes, edges
+            )
+        )
+        return nodes

@@ -18,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 from sklearn_subqn import ConvergenceDisplay, LinearChainCRF
+from sklearn_subqn._core import chain_design
+from sklearn_subqn._core.losses import _base
 
 EXACT = {"tol": 1e-10, "max_iter": 5000}
 
@@ -388,6 +390,35 @@ def test_hinge_has_no_probabilities():
         assert best == ranked[0][0]
         found = [score for _, score in ranked]
         assert_allclose(found, [score for score, _ in labelings[:3]], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"solver": "lbfgs"},
+        {"solver": "owlqn", "l1_ratio": 0.5},
+        {"loss": "hinge", "rescaling": "slack", "tol": 1e-1},
+    ],
+)
+def test_threads_do_not_change_results(options, monkeypatch):
+    monkeypatch.setattr(_base, "_BLOCK", 20)
+    monkeypatch.setattr(chain_design, "_PART_SIZE", 30)
+    X, y = problem(n=40)
+    a, *others = [
+        LinearChainCRF(1e-2, n_jobs=n, **options).fit(X, y) for n in (None, 2, 3)
+    ]
+    probable = "loss" not in options
+    for b in others:
+        assert weights(a) == weights(b)
+        assert a.history_[0].objective == b.history_[0].objective
+        assert a.predict(X) == b.predict(X)
+        assert a.predict_n_best(X, 3) == b.predict_n_best(X, 3)
+        if probable:
+            assert a.predict_marginals(X) == b.predict_marginals(X)
+            edges = zip(
+                a.predict_edge_marginals(X), b.predict_edge_marginals(X), strict=True
+            )
+            assert all(np.array_equal(*pair) for pair in edges)
 
 
 def test_rescaling_is_of_the_hinge():

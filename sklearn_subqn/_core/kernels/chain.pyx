@@ -96,7 +96,7 @@ def marginals(
                 pairs if length > 1 else NULL, NULL, 1.0,
             )
         close_lattice(&lattice)
-    _check_allowed(failed)
+    _check_allowed(failed, starts)
 
 
 def log_loss(
@@ -132,10 +132,14 @@ def log_loss(
     cdef double total = 0.0, log_z, own, weight
     cdef Lattice lattice
     cdef const double* T
-    _check_labels(labels, emissions.shape[0], k)
     if nodes is not None:
         _check_gradient(emissions, nodes, pairs)
     _open(&lattice, emissions, transitions, starts, n)
+    try:
+        _check_labels(labels, starts, emissions.shape[0], k)
+    except ValueError:
+        close_lattice(&lattice)
+        raise
     T = &transitions[0, 0]
     with nogil:
         for i in range(n):
@@ -169,7 +173,7 @@ def log_loss(
                 if t > start:
                     pairs[labels[t - 1], labels[t]] -= weight
         close_lattice(&lattice)
-    _check_allowed(failed)
+    _check_allowed(failed, starts)
     return total
 
 
@@ -204,10 +208,10 @@ def most_violated_margins(
     cdef Violations room
     cdef const double* z
     cdef const double* T
-    _check_labels(labels, emissions.shape[0], k)
     if worst.shape[0] != labels.shape[0] or losses.shape[0] != n:
         raise ValueError("arrays of sequences differ in length.")
     longest = _check(emissions, transitions, starts, n)
+    _check_labels(labels, starts, emissions.shape[0], k)
     open_violations(&room, k, longest, slack)
     T = &transitions[0, 0]
     with nogil:
@@ -226,7 +230,7 @@ def most_violated_margins(
                 &room, T, k, z, length, &labels[start], &worst[start]
             )
         close_violations(&room)
-    _check_allowed(failed)
+    _check_allowed(failed, starts)
 
 
 def viterbi(
@@ -262,7 +266,7 @@ def viterbi(
                 failed = i
                 break
         close_violations(&room)
-    _check_allowed(failed)
+    _check_allowed(failed, starts)
 
 
 def n_best(
@@ -470,7 +474,7 @@ def tangent(
                         )
         close_lattice(&lattice)
         free(room)
-    _check_allowed(failed)
+    _check_allowed(failed, starts)
 
 
 def entropies(
@@ -555,12 +559,15 @@ cdef int _open(
 
 
 cdef int _check_labels(
-    const Py_ssize_t[::1] labels, Py_ssize_t n_tokens, Py_ssize_t k
+    const Py_ssize_t[::1] labels,
+    const Py_ssize_t[::1] starts,
+    Py_ssize_t n_tokens,
+    Py_ssize_t k,
 ) except -1:
     cdef Py_ssize_t t
     if labels.shape[0] != n_tokens:
         raise ValueError(f"{labels.shape[0]} labels for {n_tokens} tokens.")
-    for t in range(n_tokens):
+    for t in range(starts[0], starts[starts.shape[0] - 1]):
         if not 0 <= labels[t] < k:
             raise ValueError(f"label {labels[t]} is none of {k}.")
     return 0
@@ -579,7 +586,10 @@ cdef int _check_gradient(
     return 0
 
 
-cdef int _check_allowed(Py_ssize_t failed) except -1:
+cdef int _check_allowed(Py_ssize_t failed, const Py_ssize_t[::1] starts) except -1:
     if failed >= 0:
-        raise ValueError(f"no labeling of sequence {failed} is allowed, or its own is not.")
+        raise ValueError(
+            f"no labeling of a sequence of {starts[failed + 1] - starts[failed]} tokens is "
+            "allowed, or its own is not."
+        )
     return 0

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +36,13 @@ _BELOW = 1e-9
 # Each number is rounded by this share of itself. Sums that are zero but for that share
 # of their terms are zero, of subgradients that are known by computing them only.
 _EPS, _ROUNDING_OF_SUMS = float(np.finfo(float).eps), 16.0
+
+# Threads share sequences by blocks of so many tokens. With 3 labels, which take the
+# least time, a block is 300 microseconds of forward and backward sums, ten times what
+# handing it to a thread takes.
+_BLOCK = 4096
+
+Result = TypeVar("Result")
 
 
 def rounding(n_terms: float) -> float:
@@ -250,6 +259,22 @@ def chain_scores(
         for tokens, possible in zip((starts[:-1], starts[1:] - 1), ends, strict=True):
             emissions[np.ix_(tokens, ~possible)] = -np.inf
     return emissions, transitions
+
+
+def each_block(
+    function: Callable[[Rows, slice], Result], starts: Rows, pool: Executor | None
+) -> list[Result]:
+    """Return results of a function of the starts of a block's sequences, and which.
+
+    Blocks are in order, and the same whatever threads there are, so that sums are.
+    """
+    marks = np.searchsorted(starts[:-1], np.arange(0, starts[-1], _BLOCK))
+    bounds = np.unique(np.append(marks, len(starts) - 1)).tolist()
+    blocks = [slice(*pair) for pair in pairwise(bounds)]
+    starts_of = [starts[block.start : block.stop + 1] for block in blocks]
+    if pool is None or len(blocks) == 1:
+        return list(map(function, starts_of, blocks))
+    return list(pool.map(function, starts_of, blocks))
 
 
 #: The forms of a loss whose dual variables rows have apart.

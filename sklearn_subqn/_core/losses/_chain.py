@@ -12,6 +12,7 @@ the transitions; the weights are those of the n sequences.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from copy import copy
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from ._base import (
     Mask,
     Rows,
     chain_scores,
+    each_block,
 )
 
 #: Labels of shape (T,), of any integer type.
@@ -49,6 +51,8 @@ class ChainLoss(Loss):
         scores of the others are not read.
     ends : ndarray of bool of shape (2, k), optional
         Which labels sequences may begin, and end, with. Default all.
+    pool : Executor, optional
+        Threads that share the sequences. Results do not depend on it.
 
     Notes
     -----
@@ -60,9 +64,15 @@ class ChainLoss(Loss):
     tells_conjugate = False
 
     def __init__(
-        self, starts: Rows, allowed: Mask | None = None, ends: Mask | None = None
+        self,
+        starts: Rows,
+        allowed: Mask | None = None,
+        ends: Mask | None = None,
+        *,
+        pool: Executor | None = None,
     ) -> None:
         self.starts = starts
+        self.pool = pool
         self.allowed = None if allowed is None or np.all(allowed) else allowed
         self.ends = None if ends is None or np.all(ends) else ends
 
@@ -110,9 +120,12 @@ class ChainLogLoss(ChainLoss):
 
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
         emissions, transitions = self.split(scores)
-        return chain.log_loss(
-            emissions, transitions, self.starts, targets, weights, None, None
-        )
+
+        def of_block(starts: Rows, block: slice) -> float:
+            own = starts, targets, weights[block]
+            return chain.log_loss(emissions, transitions, *own, None, None)
+
+        return sum(each_block(of_block, self.starts, self.pool))
 
     def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
         """Return the gradient u: weighted marginals less the indicators of targets."""
@@ -123,18 +136,17 @@ class ChainLogLoss(ChainLoss):
     ) -> tuple[float, Floats]:
         k = scores.shape[1]
         dual = np.empty_like(scores)
-        dual[-k:] = 0.0
         emissions, transitions = self.split(scores)
-        value = chain.log_loss(
-            emissions,
-            transitions,
-            self.starts,
-            targets,
-            weights,
-            dual[:-k],
-            dual[-k:],
-        )
-        return value, dual
+
+        def of_block(starts: Rows, block: slice) -> tuple[float, Floats]:
+            pairs = np.zeros((k, k))
+            own = starts, targets, weights[block]
+            value = chain.log_loss(emissions, transitions, *own, dual[:-k], pairs)
+            return value, pairs
+
+        values, pairs = zip(*each_block(of_block, self.starts, self.pool), strict=True)
+        dual[-k:] = sum(pairs)
+        return sum(values), dual
 
     def curvature(
         self, scores: Floats, targets: Targets, weights: Floats
@@ -199,7 +211,7 @@ class ChainHinge(ChainLoss):
 
     Parameters
     ----------
-    starts, allowed, ends
+    starts, allowed, ends, pool
         As of all losses of chains.
     rescaling : {"margin", "slack"}
 
@@ -221,8 +233,10 @@ class ChainHinge(ChainLoss):
         allowed: Mask | None = None,
         ends: Mask | None = None,
         rescaling: str = "margin",
+        *,
+        pool: Executor | None = None,
     ) -> None:
-        super().__init__(starts, allowed, ends)
+        super().__init__(starts, allowed, ends, pool=pool)
         self.rescaling = rescaling
 
     def chains(self, targets: Targets) -> Chains:
@@ -239,15 +253,21 @@ class ChainHinge(ChainLoss):
         """Return the labelings of the maxima, (T,), and the losses, (n,)."""
         labels = np.empty(len(targets), dtype=np.intp)
         losses = np.empty(len(weights))
-        chain.most_violated_margins(
-            *self.split(scores),
-            self.starts,
-            targets,
-            weights,
-            self.rescaling == "slack",
-            labels,
-            losses,
-        )
+        emissions, transitions = self.split(scores)
+
+        def of_block(starts: Rows, block: slice) -> None:
+            chain.most_violated_margins(
+                emissions,
+                transitions,
+                starts,
+                targets,
+                weights[block],
+                self.rescaling == "slack",
+                labels,
+                losses[block],
+            )
+
+        each_block(of_block, self.starts, self.pool)
         return labels, losses
 
     def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
