@@ -190,6 +190,8 @@ class EntropySweeps(ChainSweeps):
         self.n_trials += chain_ascent.sweep(
             *self._arrays,
             self._steps,
+            None,
+            False,
             order,
             self.nodes,
             self.edges,
@@ -254,11 +256,11 @@ class VertexSweeps(ChainSweeps):
         return 8 * k * (design.n_tokens + design.n_rows * k)
 
     def run(self, order: npt.NDArray[np.intp]) -> None:
-        chain_ascent.sweep_vertices(
+        chain_ascent.sweep(
             *self._arrays,
+            self._steps,
             self._targets,
             self._slack,
-            self._steps,
             order,
             self.nodes,
             self.pairs,

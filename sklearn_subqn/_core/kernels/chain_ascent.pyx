@@ -256,6 +256,168 @@ cdef inline double _bend_at_end(
     return total - less if total > less else 0.0
 
 
+cdef struct Visit:
+    # The sequence under way: its scores and dual variables, and the way to go.
+    Py_ssize_t k
+    Py_ssize_t width
+    Py_ssize_t length
+    double step  # its weight over alpha
+    double* z  # (L, k)
+    const double* transitions  # (k, k), behind the threshold
+    const unsigned char* free  # (k, k)
+    double* nodes  # (L, k)
+    double* edges  # (L - 1, k, k), or their sums (k, k)
+    double* value  # entropy, or mean number of wrong labels
+    double* dnodes  # (L, width)
+    double* moved  # (k, k), sums of changes of pairs
+    # The features of its tokens.
+    const double* data
+    const int* local
+    const Py_ssize_t* indptr
+    Features features
+
+
+cdef struct Trial:
+    # Marginals at w, the way to them, and a point on it.
+    Lattice lattice
+    double* p_nodes
+    double* new_nodes
+    double* dedges
+    double* new_edges
+    Py_ssize_t n_trials
+
+
+cdef struct Vertex:
+    const Py_ssize_t* targets
+    Py_ssize_t* worst
+    Violations violations
+
+
+cdef inline double _squared_change(Visit* v, const Parameters* p) noexcept nogil:
+    """Write the change of the parameters' gradient; return its squared norm."""
+    cdef Py_ssize_t t, j, first, width = v.width
+    cdef double total
+    memset(v.features.gradient, 0, v.features.size * width * sizeof(double))
+    for t in range(v.length):
+        first = v.indptr[t]
+        add_padded_row(
+            v.data + first if v.data != NULL else NULL, v.local + first,
+            v.indptr[t + 1] - first, width, v.dnodes + t * width, v.features.gradient,
+        )
+    total = _restrict(&v.features, p)
+    for j in range(v.k * v.k):
+        if v.free[j]:
+            total += v.moved[j] * v.moved[j]
+    return total
+
+
+cdef inline double _entropy_step(
+    Visit* v, const Parameters* p, Trial* trial
+) noexcept nogil:
+    """Go towards the marginals at w; return how far, zero for not at all."""
+    cdef Py_ssize_t k = v.k, width = v.width, length = v.length, n, t, j
+    cdef double c, q, gamma, low, high, value, slope, bend, gain, change, product = 0.0
+    forward(&trial.lattice, v.z, length)
+    backward(
+        &trial.lattice, v.z, length, trial.p_nodes,
+        trial.new_edges if length > 1 else NULL, NULL, 1.0,
+    )
+    for t in range(length):
+        for j in range(k):
+            v.dnodes[t * width + j] = trial.p_nodes[t * k + j] - v.nodes[t * k + j]
+            # What is forbidden has no marginals.
+            if v.dnodes[t * width + j] != 0.0:
+                product += v.dnodes[t * width + j] * v.z[t * k + j]
+    memset(v.moved, 0, k * k * sizeof(double))
+    for t in range(length - 1):
+        for j in range(k * k):
+            change = trial.new_edges[t * k * k + j] - v.edges[t * k * k + j]
+            trial.dedges[t * k * k + j] = change
+            v.moved[j] += change
+    for j in range(k * k):
+        if v.moved[j] != 0.0:
+            product += v.moved[j] * v.transitions[j]
+    c = v.step * _squared_change(v, p)
+    q = _bend_at_end(
+        trial.p_nodes, trial.new_edges, v.dnodes, width, trial.dedges, length, k
+    )
+    # At the end of the line the slope is -c: one step of Newton's method back.
+    gamma = q / (q + c) if q + c > 0.0 else 1.0
+    low, high = 0.0, 1.0
+    for n in range(MAX_TRIALS):
+        trial.n_trials += 1
+        value = _entropy_on_line(
+            v.nodes, v.edges, v.dnodes, width, trial.dedges, length, k, gamma,
+            trial.new_nodes, trial.new_edges, &slope, &bend,
+        )
+        slope += product - gamma * c
+        bend += c
+        gain = value - v.value[0] + gamma * (product - 0.5 * gamma * c)
+        if fabs(slope) <= ACCURACY * c * gamma and (slope >= 0.0 or gain >= 0.0):
+            break
+        if slope > 0.0:
+            low = gamma
+        else:
+            high = gamma
+        gamma += slope / bend if bend > 0.0 else 0.0
+        if not low < gamma < high:
+            gamma = 0.5 * (low + high)
+        if high - low < 1e-10:
+            break
+    # An unverified step might descend; what is left of it is rounding.
+    if not (gain >= 0.0 or slope >= 0.0):
+        return 0.0
+    v.value[0] = value
+    memcpy(v.nodes, trial.new_nodes, length * k * sizeof(double))
+    if length > 1:
+        memcpy(v.edges, trial.new_edges, (length - 1) * k * k * sizeof(double))
+    return gamma
+
+
+cdef inline double _vertex_step(
+    Visit* v, const Parameters* p, Vertex* vertex
+) noexcept nogil:
+    """Go towards the most violated labeling; return how far, zero for not at all."""
+    cdef Py_ssize_t k = v.k, width = v.width, length = v.length, t, j, n_wrong = 0
+    cdef double c, gap, step, rate = 1.0
+    cdef const Py_ssize_t* own = vertex.targets
+    cdef Py_ssize_t* worst = vertex.worst
+    most_violated(&vertex.violations, v.transitions, k, v.z, length, own, worst)
+    for t in range(length):
+        n_wrong += worst[t] != own[t]
+    if vertex.violations.slack:
+        rate = n_wrong
+    # The slope at the start of the line, with the costs of wrong labels.
+    gap = n_wrong - v.value[0]
+    for j in range(k * k):
+        v.moved[j] = -v.edges[j]
+    for t in range(length):
+        for j in range(k):
+            v.dnodes[t * width + j] = -v.nodes[t * k + j]
+        v.dnodes[t * width + worst[t]] += rate
+        v.dnodes[t * width + own[t]] += 1.0 - rate
+        if t > 0:
+            v.moved[worst[t - 1] * k + worst[t]] += rate
+            v.moved[own[t - 1] * k + own[t]] += 1.0 - rate
+        for j in range(k):
+            if v.dnodes[t * width + j] != 0.0:
+                gap += v.dnodes[t * width + j] * v.z[t * k + j]
+    for j in range(k * k):
+        if v.moved[j] != 0.0:
+            gap += v.moved[j] * v.transitions[j]
+    if gap <= 0.0:
+        return 0.0
+    c = v.step * _squared_change(v, p)
+    step = gap / c if gap < c else 1.0
+    for t in range(length):
+        for j in range(k):
+            v.nodes[t * k + j] += step * v.dnodes[t * width + j]
+    for j in range(k * k):
+        v.edges[j] += step * v.moved[j]
+    v.value[0] += step * (n_wrong - v.value[0])
+    return step
+
+
 def sweep(
     const double[::1] data,
     const int[::1] local,
@@ -271,23 +433,37 @@ def sweep(
     const double[:, ::1] ends,
     double threshold,
     const double[::1] steps,
+    const Py_ssize_t[::1] targets,
+    bint slack,
     const Py_ssize_t[::1] order,
     double[:, ::1] nodes,
     double[:, :, ::1] edges,
-    double[::1] entropies,
+    double[::1] values,
     double[::1] w,
     double[:, ::1] transitions,
 ):
     """Ascend along one sequence after the other, in the given order.
 
+    Of the log-likelihood, or with ``targets`` of the hinge, whose best marginals are
+    those of one labeling: block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt
+    & Pletscher 2013).
+
     Parameters
     ----------
     steps : ndarray of shape (n,)
         Weights of sequences over alpha; zero to leave one out.
-    nodes, edges : ndarray of shape (T, k), (T, k, k)
-        Marginals, changed in place; ``edges[t]`` is of the pair that ends at t.
-    entropies : ndarray of shape (n,)
-        Of the marginals, changed in place.
+    targets : ndarray of shape (T,) or None
+        The right labels.
+    slack : bool
+        Whether the hinge rescales slacks. In place of marginals mu, for labelings with
+        D wrong labels there is truth + D (mu - truth) then.
+    nodes : ndarray of shape (T, k)
+        Marginals of labels, changed in place.
+    edges : ndarray of shape (T, k, k), or of the hinge (n, k, k)
+        Of pairs, ``edges[t]`` of the one that ends at t, or their sums of sequences,
+        changed in place.
+    values : ndarray of shape (n,)
+        Entropies, or mean numbers of wrong labels, changed in place.
     w : ndarray
         Parameters of pairs, changed in place.
     transitions : ndarray of shape (k, k)
@@ -298,29 +474,27 @@ def sweep(
     n_trials : int
         Number of evaluations of entropies on lines.
     """
-    cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, a, b
-    cdef Py_ssize_t start, length, n_trials = 0, trial, size
-    cdef double c, q, gamma, low, high, value, slope, bend, product, gain, step
-    cdef const double* entries = &data[0] if data.shape[0] else NULL
+    cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, size
+    cdef Py_ssize_t n_edges = nodes.shape[0] if targets is None else steps.shape[0]
+    cdef bint has_entropy = targets is None
+    cdef double gamma
     cdef double* room
-    cdef double* z
-    cdef double* new_nodes
-    cdef double* new_edges
-    cdef double* p_nodes
-    cdef double* dnodes
-    cdef double* dedges
-    cdef double* moved
     cdef double* T = &transitions[0, 0]
     cdef double* model_T
-    cdef Lattice lattice
-    cdef Features features
+    cdef Visit v
+    cdef Trial trial
+    cdef Vertex vertex
     cdef Parameters params
     _check(
         local, indptr, starts, own, own_ptr, ptr, labels, mask, ends, steps, order,
         nodes, w, stride,
     )
-    if edges.shape[0] != nodes.shape[0] or edges.shape[1] != k or edges.shape[2] != k:
+    if edges.shape[0] != n_edges or edges.shape[1] != k or edges.shape[2] != k:
         raise ValueError("marginals of labels and of pairs differ in shape.")
+    if values.shape[0] != steps.shape[0]:
+        raise ValueError("arrays of sequences differ in length.")
+    if targets is not None and targets.shape[0] != nodes.shape[0]:
+        raise ValueError("arrays of tokens differ in length.")
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
@@ -332,307 +506,87 @@ def sweep(
     params.mask = &mask[0] if mask.shape[0] else NULL
     params.w = &w[0] if w.shape[0] else NULL
     params.threshold = threshold
-    size = longest * (3 * k + 2 * width + 2 * k * k) + 2 * most * width + 2 * k * k
+    size = longest * (k + width) + width + 2 * k * k + 2 * most * width
+    if has_entropy:
+        size += 2 * longest * k * (k + 1)
+    else:
+        # The most violated labeling.
+        size += longest
     room = <double*> allocate(size * sizeof(double))
-    z = room
-    p_nodes = z + longest * k + width
-    new_nodes = p_nodes + longest * k
-    dnodes = new_nodes + longest * k
-    dedges = dnodes + longest * width
-    new_edges = dedges + (longest - 1) * k * k
-    moved = new_edges + (longest - 1) * k * k
-    model_T = moved + k * k
-    features.params = model_T + k * k
-    features.gradient = features.params + most * width
-    open_lattice(&lattice, k, longest)
+    v.k, v.width = k, width
+    v.z = room
+    v.dnodes = v.z + longest * k + width
+    v.moved = v.dnodes + longest * width
+    model_T = v.moved + k * k
+    v.features.params = model_T + k * k
+    v.features.gradient = v.features.params + most * width
+    trial.p_nodes = v.features.gradient + most * width
+    v.transitions = model_T
+    v.free = &free[0, 0]
+    v.data = &data[0] if data.shape[0] else NULL
+    v.local = &local[0] if local.shape[0] else NULL
+    memset(v.dnodes, 0, longest * width * sizeof(double))
     for j in range(k * k):
         model_T[j] = _soft(T[j], threshold)
-    set_pattern(&lattice, model_T)
-    set_transitions(&lattice, model_T)
-    memset(dnodes, 0, longest * width * sizeof(double))
-    with nogil:
-        for o in range(order.shape[0]):
-            i = order[o]
-            if steps[i] == 0.0:
-                continue
-            start = starts[i]
-            length = starts[i + 1] - start
-            features.size = own_ptr[i + 1] - own_ptr[i]
-            features.own = &own[0] + own_ptr[i]
-            _gather(&features, &params)
-            for t in range(length):
-                a = indptr[start + t]
-                padded_scores(
-                    entries + a if entries != NULL else NULL, &local[0] + a,
-                    indptr[start + t + 1] - a, width, features.params, z + t * k,
-                )
-            for j in range(k):
-                z[j] += ends[0, j]
-                z[(length - 1) * k + j] += ends[1, j]
-            forward(&lattice, z, length)
-            # The marginals at w, and the way to them.
-            backward(
-                &lattice, z, length, p_nodes, new_edges if length > 1 else NULL, NULL,
-                1.0,
-            )
-            product = 0.0
-            for t in range(length):
-                for j in range(k):
-                    dnodes[t * width + j] = p_nodes[t * k + j] - nodes[start + t, j]
-                    # What is forbidden has no marginals.
-                    if dnodes[t * width + j] != 0.0:
-                        product += dnodes[t * width + j] * z[t * k + j]
-            memset(moved, 0, k * k * sizeof(double))
-            for t in range(1, length):
-                for j in range(k * k):
-                    dedges[(t - 1) * k * k + j] = (
-                        new_edges[(t - 1) * k * k + j] - (&edges[start + t, 0, 0])[j]
-                    )
-                    moved[j] += dedges[(t - 1) * k * k + j]
-            for j in range(k * k):
-                if moved[j] != 0.0:
-                    product += moved[j] * model_T[j]
-            memset(
-                features.gradient, 0, features.size * width * sizeof(double)
-            )
-            for t in range(length):
-                a = indptr[start + t]
-                add_padded_row(
-                    entries + a if entries != NULL else NULL, &local[0] + a,
-                    indptr[start + t + 1] - a, width, dnodes + t * width,
-                    features.gradient,
-                )
-            c = _restrict(&features, &params)
-            for a in range(k):
-                for b in range(k):
-                    if free[a, b]:
-                        c += moved[a * k + b] * moved[a * k + b]
-                    else:
-                        moved[a * k + b] = 0.0
-            c *= steps[i]
-            q = _bend_at_end(
-                p_nodes, new_edges, dnodes, width, dedges, length, k
-            )
-            # At the end of the line the slope is -c: one step of Newton's method back.
-            gamma = q / (q + c) if q + c > 0.0 else 1.0
-            low, high = 0.0, 1.0
-            for trial in range(MAX_TRIALS):
-                n_trials += 1
-                value = _entropy_on_line(
-                    &nodes[start, 0],
-                    &edges[start + 1, 0, 0] if length > 1 else NULL,
-                    dnodes, width, dedges, length, k, gamma, new_nodes, new_edges,
-                    &slope, &bend,
-                )
-                slope += product - gamma * c
-                bend += c
-                gain = value - entropies[i] + gamma * (product - 0.5 * gamma * c)
-                if fabs(slope) <= ACCURACY * c * gamma and (slope >= 0.0 or gain >= 0.0):
-                    break
-                if slope > 0.0:
-                    low = gamma
-                else:
-                    high = gamma
-                step = slope / bend if bend > 0.0 else 0.0
-                gamma += step
-                if not low < gamma < high:
-                    gamma = 0.5 * (low + high)
-                if high - low < 1e-10:
-                    break
-            # An unverified step might descend; what is left of it is rounding.
-            if not (gain >= 0.0 or slope >= 0.0):
-                continue
-            entropies[i] = value
-            memcpy(&nodes[start, 0], new_nodes, length * k * sizeof(double))
-            if length > 1:
-                memcpy(
-                    &edges[start + 1, 0, 0], new_edges,
-                    (length - 1) * k * k * sizeof(double),
-                )
-            step = gamma * steps[i]
-            _move(&features, &params, step)
-            for j in range(k * k):
-                T[j] -= step * moved[j]
-                model_T[j] = _soft(T[j], threshold)
-            set_transitions(&lattice, model_T)
-        close_lattice(&lattice)
-        release(room)
-    return n_trials
-
-
-def sweep_vertices(
-    const double[::1] data,
-    const int[::1] local,
-    const Py_ssize_t[::1] indptr,
-    const Py_ssize_t[::1] starts,
-    const int[::1] own,
-    const Py_ssize_t[::1] own_ptr,
-    const int[::1] ptr,
-    const unsigned short[::1] labels,
-    const unsigned char[::1] mask,
-    Py_ssize_t stride,
-    const unsigned char[:, ::1] free,
-    const double[:, ::1] ends,
-    double threshold,
-    const Py_ssize_t[::1] targets,
-    bint slack,
-    const double[::1] steps,
-    const Py_ssize_t[::1] order,
-    double[:, ::1] nodes,
-    double[:, :, ::1] pairs,
-    double[::1] costs,
-    double[::1] w,
-    double[:, ::1] transitions,
-):
-    """Do the same for the hinge, whose best marginals are those of one labeling.
-
-    Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013).
-
-    Parameters
-    ----------
-    targets : ndarray of shape (T,)
-        The right labels.
-    slack : bool
-        Whether slacks are rescaled. In place of marginals mu, for labelings with
-        D wrong labels there is truth + D (mu - truth) then.
-    pairs : ndarray of shape (n, k, k)
-        Sums of the marginals of pairs, changed in place.
-    costs : ndarray of shape (n,)
-        Mean numbers of wrong labels, changed in place.
-    """
-    cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, a, b
-    cdef Py_ssize_t start, length, n_wrong
-    cdef double c, gap, step, rate
-    cdef const double* entries = &data[0] if data.shape[0] else NULL
-    cdef double* room
-    cdef double* z
-    cdef double* dnodes
-    cdef double* moved
-    cdef double* row
-    cdef Py_ssize_t* worst
-    cdef const Py_ssize_t* own_labels
-    cdef Violations violations
-    cdef double* T = &transitions[0, 0]
-    cdef double* model_T
-    cdef Features features
-    cdef Parameters params
-    _check(
-        local, indptr, starts, own, own_ptr, ptr, labels, mask, ends, steps, order,
-        nodes, w, stride,
-    )
-    if targets.shape[0] != nodes.shape[0]:
-        raise ValueError("arrays of tokens differ in length.")
-    if pairs.shape[0] != steps.shape[0] or pairs.shape[1] != k or pairs.shape[2] != k:
-        raise ValueError("sequences and their marginals of pairs differ in shape.")
-    if costs.shape[0] != steps.shape[0]:
-        raise ValueError("sequences and their costs differ in number.")
-    for o in range(order.shape[0]):
-        i = order[o]
-        longest = max(longest, starts[i + 1] - starts[i])
-        most = max(most, own_ptr[i + 1] - own_ptr[i])
-    width = stride if stride else (k + 3) // 4 * 4
-    params.k, params.width, params.stride = k, width, stride
-    params.ptr = &ptr[0]
-    params.labels = &labels[0] if labels.shape[0] else NULL
-    params.mask = &mask[0] if mask.shape[0] else NULL
-    params.w = &w[0] if w.shape[0] else NULL
-    params.threshold = threshold
-    room = <double*> allocate(
-        (longest * (k + width) + width + 2 * k * k + 2 * most * width)
-        * sizeof(double)
-        + longest * sizeof(Py_ssize_t)
-    )
-    z = room
-    dnodes = z + longest * k + width
-    moved = dnodes + longest * width
-    model_T = moved + k * k
-    features.params = model_T + k * k
-    features.gradient = features.params + most * width
-    worst = <Py_ssize_t*> (features.gradient + most * width)
     try:
-        open_violations(&violations, k, longest, slack)
+        if has_entropy:
+            trial.new_nodes = trial.p_nodes + longest * k
+            trial.dedges = trial.new_nodes + longest * k
+            trial.new_edges = trial.dedges + longest * k * k
+            open_lattice(&trial.lattice, k, longest)
+            set_pattern(&trial.lattice, model_T)
+            set_transitions(&trial.lattice, model_T)
+        else:
+            vertex.worst = <Py_ssize_t*> trial.p_nodes
+            open_violations(&vertex.violations, k, longest, slack)
     except MemoryError:
         release(room)
         raise
-    memset(dnodes, 0, longest * width * sizeof(double))
-    for j in range(k * k):
-        model_T[j] = _soft(T[j], threshold)
+    trial.n_trials = 0
     with nogil:
         for o in range(order.shape[0]):
             i = order[o]
             if steps[i] == 0.0:
                 continue
-            start = starts[i]
-            length = starts[i + 1] - start
-            features.size = own_ptr[i + 1] - own_ptr[i]
-            features.own = &own[0] + own_ptr[i]
-            _gather(&features, &params)
-            for t in range(length):
-                a = indptr[start + t]
+            v.length = starts[i + 1] - starts[i]
+            v.step = steps[i]
+            v.nodes = &nodes[starts[i], 0]
+            v.value = &values[i]
+            v.indptr = &indptr[starts[i]]
+            v.features.size = own_ptr[i + 1] - own_ptr[i]
+            v.features.own = &own[0] + own_ptr[i]
+            _gather(&v.features, &params)
+            for t in range(v.length):
+                j = v.indptr[t]
                 padded_scores(
-                    entries + a if entries != NULL else NULL, &local[0] + a,
-                    indptr[start + t + 1] - a, width, features.params, z + t * k,
+                    v.data + j if v.data != NULL else NULL, v.local + j,
+                    v.indptr[t + 1] - j, width, v.features.params, v.z + t * k,
                 )
             for j in range(k):
-                z[j] += ends[0, j]
-                z[(length - 1) * k + j] += ends[1, j]
-            own_labels = &targets[start]
-            most_violated(&violations, model_T, k, z, length, own_labels, worst)
-            n_wrong = 0
-            for t in range(length):
-                n_wrong += worst[t] != own_labels[t]
-            rate = n_wrong if slack else 1.0
-            # The slope at the start of the line, with the costs of wrong labels.
-            gap = n_wrong - costs[i]
-            row = &pairs[i, 0, 0]
-            for j in range(k * k):
-                moved[j] = -row[j]
-            for t in range(length):
-                for j in range(k):
-                    dnodes[t * width + j] = -nodes[start + t, j]
-                dnodes[t * width + worst[t]] += rate
-                dnodes[t * width + own_labels[t]] += 1.0 - rate
-                if t > 0:
-                    moved[worst[t - 1] * k + worst[t]] += rate
-                    moved[own_labels[t - 1] * k + own_labels[t]] += 1.0 - rate
-                for j in range(k):
-                    if dnodes[t * width + j] != 0.0:
-                        gap += dnodes[t * width + j] * z[t * k + j]
-            for j in range(k * k):
-                if moved[j] != 0.0:
-                    gap += moved[j] * model_T[j]
-            if gap <= 0.0:
+                v.z[j] += ends[0, j]
+                v.z[(v.length - 1) * k + j] += ends[1, j]
+            if has_entropy:
+                v.edges = &edges[starts[i], 0, 0] + k * k
+                gamma = _entropy_step(&v, &params, &trial)
+            else:
+                v.edges = &edges[i, 0, 0]
+                vertex.targets = &targets[starts[i]]
+                gamma = _vertex_step(&v, &params, &vertex)
+            if gamma == 0.0:
                 continue
-            memset(features.gradient, 0, features.size * width * sizeof(double))
-            for t in range(length):
-                a = indptr[start + t]
-                add_padded_row(
-                    entries + a if entries != NULL else NULL, &local[0] + a,
-                    indptr[start + t + 1] - a, width, dnodes + t * width,
-                    features.gradient,
-                )
-            c = _restrict(&features, &params)
-            for a in range(k):
-                for b in range(k):
-                    if free[a, b]:
-                        c += moved[a * k + b] * moved[a * k + b]
-            c *= steps[i]
-            step = gap / c if gap < c else 1.0
-            for t in range(length):
-                for j in range(k):
-                    nodes[start + t, j] += step * dnodes[t * width + j]
-            costs[i] += step * (n_wrong - costs[i])
+            _move(&v.features, &params, gamma * steps[i])
             for j in range(k * k):
-                row[j] += step * moved[j]
-            step *= steps[i]
-            _move(&features, &params, step)
-            for a in range(k):
-                for b in range(k):
-                    if free[a, b]:
-                        T[a * k + b] -= step * moved[a * k + b]
-                        model_T[a * k + b] = _soft(T[a * k + b], threshold)
-        close_violations(&violations)
+                if v.free[j]:
+                    T[j] -= gamma * steps[i] * v.moved[j]
+                    model_T[j] = _soft(T[j], threshold)
+            if has_entropy:
+                set_transitions(&trial.lattice, model_T)
+        if has_entropy:
+            close_lattice(&trial.lattice)
+        else:
+            close_violations(&vertex.violations)
         release(room)
+    return trial.n_trials
 
 
 cdef int _check(
