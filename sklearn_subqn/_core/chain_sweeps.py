@@ -55,6 +55,11 @@ class ChainSweeps(ABC):
     ----------
     nodes : ndarray of shape (T, k)
         The dual variables mu of labels, at first those of the true ones.
+    edges : ndarray of shape (m, k, k)
+        Those of pairs, ``edges[t]`` of the one that ends at token t, or their sums over
+        each sequence.
+    values : ndarray of shape (n,)
+        -h(mu) of each sequence.
     """
 
     def __init__(
@@ -100,21 +105,40 @@ class ChainSweeps(ABC):
             threshold,
         )
         self.nodes = np.empty((design.n_tokens, k))
+        self.edges = np.empty((self.n_edges(design), k, k))
+        self.values = np.zeros(n)
         self.reset()
+
+    @classmethod
+    def n_bytes(cls, design: ChainDesign) -> int:
+        """Return what the marginals take."""
+        k = design.n_labels
+        return 8 * k * (design.n_tokens + cls.n_edges(design) * k)
 
     @staticmethod
     @abstractmethod
-    def n_bytes(design: ChainDesign) -> int:
-        """Return what the marginals take."""
+    def n_edges(design: ChainDesign) -> int:
+        """Return the number m."""
 
-    @abstractmethod
     def run(self, order: npt.NDArray[np.intp]) -> None:
         """Ascend along each sequence of ``order`` once."""
+        rescaling = self._chains.rescaling
+        chain_ascent.sweep(
+            *self._arrays,
+            self._steps,
+            None if rescaling is None else self._targets,
+            rescaling == "slack",
+            order,
+            self.nodes,
+            self.edges,
+            self.values,
+            self._w,
+            self._transitions,
+        )
 
     def reset(self) -> None:
         """Go back to the true labels, w = 0."""
-        self.nodes[:] = 0.0
-        self.nodes[np.arange(len(self.nodes)), self._targets] = 1.0
+        self._go_to(self._targets)
         self.recenter(np.zeros(self._design.n_params))
 
     @abstractmethod
@@ -137,20 +161,14 @@ class ChainSweeps(ABC):
         dual[np.arange(len(s)), self._targets] -= s
         second = _inner(starts)
         places = self._targets[second - 1] * k + self._targets[second]
-        dual[-k:] = self._pair_sums(s)
+        rates = s if len(self.edges) == len(s) else self._weights
+        dual[-k:] = (rates @ self.edges.reshape(len(rates), k * k)).reshape(k, k)
         dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
-        return ChainDual(dual, self._costs())
+        return ChainDual(dual, -self.values)
 
     @abstractmethod
-    def _pair_sums(self, s: Floats) -> Floats:
-        """Return the weighted sums of marginals of pairs, of shape (k, k).
-
-        With the weight of each token's sequence.
-        """
-
-    @abstractmethod
-    def _costs(self) -> Floats:
-        """Return h(mu) of each sequence."""
+    def _go_to(self, labels: Rows) -> None:
+        """Go to the marginals of a labeling."""
 
     def _split(self, scores: Floats) -> tuple[Floats, Floats]:
         chains = self._chains
@@ -158,68 +176,25 @@ class ChainSweeps(ABC):
 
 
 class EntropySweeps(ChainSweeps):
-    """Of the log-likelihood, where h is minus the entropy.
-
-    Attributes
-    ----------
-    edges : ndarray of shape (T, k, k)
-        Marginals of pairs; ``edges[t]`` of the one that ends at token t.
-    n_trials : int
-        Evaluations of entropies so far.
-    """
-
-    def __init__(
-        self,
-        design: ChainDesign,
-        chains: Chains,
-        weights: Floats,
-        strength: float,
-        threshold: float = 0.0,
-    ) -> None:
-        k = design.n_labels
-        self.edges = np.zeros((design.n_tokens, k, k))
-        self.entropies = np.zeros(design.n_rows)
-        self.n_trials = 0
-        super().__init__(design, chains, weights, strength, threshold)
+    """Of the log-likelihood, where h is minus the entropy."""
 
     @staticmethod
-    def n_bytes(design: ChainDesign) -> int:
-        return 8 * design.n_tokens * design.n_labels * (design.n_labels + 1)
-
-    def run(self, order: npt.NDArray[np.intp]) -> None:
-        self.n_trials += chain_ascent.sweep(
-            *self._arrays,
-            self._steps,
-            None,
-            False,
-            order,
-            self.nodes,
-            self.edges,
-            self.entropies,
-            self._w,
-            self._transitions,
-        )
-
-    def reset(self) -> None:
-        super().reset()
-        self.edges[:] = 0.0
-        second = _inner(self._design.starts)
-        self.edges[second, self._targets[second - 1], self._targets[second]] = 1.0
-        self.entropies[:] = 0.0
+    def n_edges(design: ChainDesign) -> int:
+        return design.n_tokens
 
     def begin(self, scores: Floats) -> None:
         starts = self._design.starts
         log_z = np.empty(len(starts) - 1)
         chain.marginals(*self._split(scores), starts, log_z, self.nodes, self.edges)
-        chain.entropies(self.nodes, self.edges, starts, self.entropies)
+        chain.entropies(self.nodes, self.edges, starts, self.values)
 
-    def _pair_sums(self, s: Floats) -> Floats:
-        k = self._design.n_labels
-        sums: Floats = (s @ self.edges.reshape(len(s), k * k)).reshape(k, k)
-        return sums
-
-    def _costs(self) -> Floats:
-        return -self.entropies
+    def _go_to(self, labels: Rows) -> None:
+        self.nodes[:] = 0.0
+        self.nodes[np.arange(len(labels)), labels] = 1.0
+        self.edges[:] = 0.0
+        second = _inner(self._design.starts)
+        self.edges[second, labels[second - 1], labels[second]] = 1.0
+        self.values[:] = 0.0
 
 
 class VertexSweeps(ChainSweeps):
@@ -227,51 +202,11 @@ class VertexSweeps(ChainSweeps):
 
     With slack rescaling the labelings y of a mixture have their number D of wrong
     labels as a factor: in place of marginals there are means of truth + D (y - truth).
-
-    Attributes
-    ----------
-    pairs : ndarray of shape (n, k, k)
-        Sums of the marginals of pairs.
-    costs : ndarray of shape (n,)
-        Mean numbers of wrong labels.
     """
 
-    def __init__(
-        self,
-        design: ChainDesign,
-        chains: Chains,
-        weights: Floats,
-        strength: float,
-        threshold: float = 0.0,
-    ) -> None:
-        k = design.n_labels
-        self._slack = chains.rescaling == "slack"
-        self.pairs = np.zeros((design.n_rows, k, k))
-        self.costs = np.zeros(design.n_rows)
-        super().__init__(design, chains, weights, strength, threshold)
-
     @staticmethod
-    def n_bytes(design: ChainDesign) -> int:
-        k = design.n_labels
-        return 8 * k * (design.n_tokens + design.n_rows * k)
-
-    def run(self, order: npt.NDArray[np.intp]) -> None:
-        chain_ascent.sweep(
-            *self._arrays,
-            self._steps,
-            self._targets,
-            self._slack,
-            order,
-            self.nodes,
-            self.pairs,
-            self.costs,
-            self._w,
-            self._transitions,
-        )
-
-    def reset(self) -> None:
-        super().reset()
-        self._go_to(self._targets)
+    def n_edges(design: ChainDesign) -> int:
+        return design.n_rows
 
     def begin(self, scores: Floats) -> None:
         starts = self._design.starts
@@ -282,36 +217,27 @@ class VertexSweeps(ChainSweeps):
             starts,
             self._targets,
             np.ones(len(losses)),
-            self._slack,
+            self._chains.rescaling == "slack",
             labels,
             losses,
         )
         self._go_to(labels)
 
-    def _go_to(self, labels: npt.NDArray[np.intp]) -> None:
-        """Go to the marginals of a labeling."""
+    def _go_to(self, labels: Rows) -> None:
         starts, k = self._design.starts, self._design.n_labels
         second = _inner(starts)
         sequences = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        wrong = labels != self._targets
-        self.costs[:] = np.bincount(sequences, wrong, len(self.costs))
-        rates = self.costs if self._slack else np.ones_like(self.costs)
+        n_wrong = np.bincount(sequences, labels != self._targets, len(self.values))
+        slack = self._chains.rescaling == "slack"
+        rates = n_wrong if slack else np.ones_like(n_wrong)
+        self.values[:] = n_wrong
         self.nodes[:] = 0.0
-        self.pairs[:] = 0.0
+        self.edges[:] = 0.0
         for some, shares in ((labels, rates), (self._targets, 1.0 - rates)):
             s = shares[sequences]
             self.nodes[np.arange(len(some)), some] += s
             places = (sequences[second] * k + some[second - 1]) * k + some[second]
-            np.add.at(self.pairs.reshape(-1), places, s[second])
-
-    def _pair_sums(self, s: Floats) -> Floats:
-        k = self._design.n_labels
-        pairs = self.pairs.reshape(len(self.pairs), k * k)
-        sums: Floats = (self._weights @ pairs).reshape(k, k)
-        return sums
-
-    def _costs(self) -> Floats:
-        return -self.costs
+            np.add.at(self.edges.reshape(-1), places, s[second])
 
 
 def _kind(chains: Chains) -> type[ChainSweeps]:

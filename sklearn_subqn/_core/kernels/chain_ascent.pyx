@@ -35,7 +35,7 @@ from .lattice cimport (
     set_transitions,
 )
 from .pairs cimport add_padded_row, padded_scores
-from .rows cimport allocate, index, prefetch
+from .rows cimport allocate, index
 from .standard cimport fabs, free as release, log, memcpy, memset
 
 # A slope of the dual on a line that is this small against that of its quadratic term at
@@ -43,7 +43,6 @@ from .standard cimport fabs, free as release, log, memcpy, memset
 cdef double ACCURACY = 0.1
 cdef enum:
     MAX_TRIALS = 8
-    AHEAD = 8
 
 
 cdef struct Features:
@@ -110,9 +109,6 @@ cdef inline void _gather(Features* features, const Parameters* p) noexcept nogil
     cdef const int* own = features.own
     if p.stride:
         for u in range(features.size):
-            if u + AHEAD < features.size:
-                prefetch(p.w + width * own[u + AHEAD])
-                prefetch(p.w + width * own[u + AHEAD] + width - 1)
             memcpy(
                 features.params + u * width, p.w + width * own[u],
                 width * sizeof(double),
@@ -284,7 +280,6 @@ cdef struct Trial:
     double* new_nodes
     double* dedges
     double* new_edges
-    Py_ssize_t n_trials
 
 
 cdef struct Vertex:
@@ -345,7 +340,6 @@ cdef inline double _entropy_step(
     gamma = q / (q + c) if q + c > 0.0 else 1.0
     low, high = 0.0, 1.0
     for n in range(MAX_TRIALS):
-        trial.n_trials += 1
         value = _entropy_on_line(
             v.nodes, v.edges, v.dnodes, width, trial.dedges, length, k, gamma,
             trial.new_nodes, trial.new_edges, &slope, &bend,
@@ -468,11 +462,6 @@ def sweep(
         Parameters of pairs, changed in place.
     transitions : ndarray of shape (k, k)
         Minus infinity where forbidden, changed in place.
-
-    Returns
-    -------
-    n_trials : int
-        Number of evaluations of entropies on lines.
     """
     cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, size
     cdef Py_ssize_t n_edges = nodes.shape[0] if targets is None else steps.shape[0]
@@ -542,7 +531,6 @@ def sweep(
     except MemoryError:
         release(room)
         raise
-    trial.n_trials = 0
     with nogil:
         for o in range(order.shape[0]):
             i = order[o]
@@ -586,7 +574,6 @@ def sweep(
         else:
             close_violations(&vertex.violations)
         release(room)
-    return trial.n_trials
 
 
 cdef int _check(
