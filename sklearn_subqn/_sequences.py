@@ -1,9 +1,12 @@
-"""Sequences of tokens: from feature dicts or matrices to one sparse matrix; labels."""
+"""Sequences of tokens: from feature dicts or matrices to one sparse matrix; labels.
+
+And back: the weights of a model by names of attributes and labels.
+"""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ._core.chain_design import Pairs
 from ._validation import check_sparse_structure, is_missing
 
 Index = npt.NDArray[np.intp]
@@ -388,3 +392,53 @@ def label_codes(labels: list[Any], classes: npt.NDArray[Any]) -> Index:
             f"{classes.tolist()}."
         ) from None
     return np.array(found, dtype=np.intp)
+
+
+class StateFeatures(Mapping[tuple[Any, Any], float]):
+    """Weights of pairs of an attribute and a label, those that are not zero.
+
+    Parameters
+    ----------
+    names : list or range
+        Names of the attributes in the order of their columns, or the columns.
+    columns : dict or range
+        From names to columns.
+    labels : list
+        Names of the labels.
+    pairs : Pairs
+    w : ndarray of shape (P,)
+    """
+
+    def __init__(
+        self, names: Any, columns: Any, labels: list[Any], pairs: Pairs, w: Any
+    ) -> None:
+        self._names = names
+        self._columns = columns
+        self._labels = labels
+        self._codes = {label: code for code, label in enumerate(labels)}
+        self._pairs = pairs
+        self._w = w
+
+    def __getitem__(self, pair: tuple[Any, Any]) -> float:
+        try:
+            attribute, label = pair
+            column, code = self._columns[attribute], self._codes[label]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise KeyError(pair) from None
+        first, end = self._pairs.ptr[column : column + 2]
+        place = first + int(np.searchsorted(self._pairs.labels[first:end], code))
+        if place == end or self._pairs.labels[place] != code or not self._w[place]:
+            raise KeyError(pair)
+        return float(self._w[place])
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        used = np.flatnonzero(self._w)
+        features = self._pairs.features[used].tolist()
+        for column, code in zip(features, self._pairs.labels[used], strict=True):
+            yield self._names[column], self._labels[code]
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._w))
+
+    def __repr__(self) -> str:
+        return f"<weights of {len(self)} pairs of an attribute and a label>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -30,6 +30,7 @@ from ._sequences import (
     AttributeReader,
     Index,
     Sequences,
+    StateFeatures,
     distinct_labels,
     flat_labels,
     is_matrix,
@@ -72,23 +73,6 @@ def _is_log_loss(estimator: Any) -> bool:
     return True
 
 
-def _frequent(
-    pairs: Pairs, X: Any, targets: Index, by_token: Floats, k: int, least: float
-) -> Pairs:
-    """Return the pairs of an attribute and a label that tokens have so often."""
-    bounds = np.arange(len(targets) + 1)
-    own = sparse.csr_matrix((by_token, targets, bounds), shape=(len(targets), k))
-    present = sparse.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
-    seen = sparse.coo_matrix(present.T @ own)
-    often = seen.data >= least
-    numbers = seen.row[often].astype(np.intp) * k + seen.col[often]
-    features = pairs.features
-    kept = np.isin(features * k + pairs.labels, numbers)
-    ptr = np.zeros_like(pairs.ptr)
-    np.cumsum(np.bincount(features[kept], minlength=len(ptr) - 1), out=ptr[1:])
-    return Pairs(ptr, pairs.labels[kept])
-
-
 class Labeled(NamedTuple):
     """Training data.
 
@@ -106,56 +90,6 @@ class Labeled(NamedTuple):
     targets: Any
     weights: Floats
     counts: Floats
-
-
-class StateFeatures(Mapping[tuple[Any, Any], float]):
-    """Weights of pairs of an attribute and a label, those that are not zero.
-
-    Parameters
-    ----------
-    names : list or range
-        Names of the attributes in the order of their columns, or the columns.
-    columns : dict or range
-        From names to columns.
-    labels : list
-        Names of the labels.
-    pairs : Pairs
-    w : ndarray of shape (P,)
-    """
-
-    def __init__(
-        self, names: Any, columns: Any, labels: list[Any], pairs: Pairs, w: Floats
-    ) -> None:
-        self._names = names
-        self._columns = columns
-        self._labels = labels
-        self._codes = {label: code for code, label in enumerate(labels)}
-        self._pairs = pairs
-        self._w = w
-
-    def __getitem__(self, pair: tuple[Any, Any]) -> float:
-        try:
-            attribute, label = pair
-            column, code = self._columns[attribute], self._codes[label]
-        except (KeyError, IndexError, TypeError, ValueError):
-            raise KeyError(pair) from None
-        first, end = self._pairs.ptr[column : column + 2]
-        place = first + int(np.searchsorted(self._pairs.labels[first:end], code))
-        if place == end or self._pairs.labels[place] != code or not self._w[place]:
-            raise KeyError(pair)
-        return float(self._w[place])
-
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        used = np.flatnonzero(self._w)
-        features = self._pairs.features[used].tolist()
-        for column, code in zip(features, self._pairs.labels[used], strict=True):
-            yield self._names[column], self._labels[code]
-
-    def __len__(self) -> int:
-        return int(np.count_nonzero(self._w))
-
-    def __repr__(self) -> str:
-        return f"<weights of {len(self)} pairs of an attribute and a label>"
 
 
 class LinearChainCRF(LinearEstimator):
@@ -958,13 +892,10 @@ class LinearChainCRF(LinearEstimator):
             # Sums of weights, up to rounding.
             least = float(self.min_freq) * (1.0 - _ROUNDING)
             by_token = np.repeat(labeled.counts, data.lengths)
-            pairs = _frequent(pairs, X, targets, by_token, k, least)
-            second = np.ones(len(targets), dtype=bool)
-            second[data.starts[:-1]] = False
-            places = np.flatnonzero(second)
-            seen = np.zeros((k, k))
-            np.add.at(seen, (targets[places - 1], targets[places]), by_token[places])
-            transitions &= seen >= least
+            pairs = chain_design.frequent_pairs(pairs, X, targets, by_token, least)
+            transitions &= chain_design.observed_transitions(
+                targets, data.starts, k, by_token, least
+            )
         return pairs, transitions & self._rules.allowed
 
     def _classes(self, classes: Any) -> npt.NDArray[Any]:
@@ -1109,16 +1040,12 @@ class LinearChainCRF(LinearEstimator):
         else:
             get = previous["_columns"].get
             columns = np.array([get(name, -1) for name in self._columns])
-        # Pairs have numbers that ascend, which searches find again.
-        k = len(known)
-        old_numbers = old.features * k + old.labels
-        rows, second = columns[self._pairs.features], labels[self._pairs.labels]
-        numbers = rows * k + second
-        places = np.searchsorted(old_numbers, numbers)
-        places[places == len(old_numbers)] = 0
-        found = (rows >= 0) & (second >= 0) & (old_numbers[places] == numbers)
-        n = len(numbers)
+        places = chain_design.places_of(
+            old, columns[self._pairs.features], labels[self._pairs.labels]
+        )
+        n, found = len(places), places >= 0
         w[:n][found] = previous["_w"][places[found]]
+        k = len(known)
         table = np.zeros((k + 1, k + 1))
         table[:-1, :-1][previous["_transitions"]] = previous["_w"][len(old.labels) :]
         w[n:] = table[np.ix_(labels, labels)][self._transitions]

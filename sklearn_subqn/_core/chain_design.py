@@ -105,14 +105,66 @@ def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
     return Pairs(ptr, second.astype(np.uint16))
 
 
-def observed_transitions(labels: Rows, starts: Rows, n_labels: int) -> Mask:
-    """Return which labels follow one another within sequences, of shape (k, k)."""
-    seen = np.zeros((n_labels, n_labels), dtype=bool)
+def frequent_pairs(
+    pairs: Pairs, X: Any, labels: Rows, weights: Floats, least: float
+) -> Pairs:
+    """Return the pairs that occur in tokens of a total weight of at least ``least``.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    X, labels
+        As of ``observed_pairs``.
+    weights : ndarray of shape (T,)
+    least : float
+        Positive.
+    """
+    k = int(labels.max()) + 1
+    own = sparse.csr_array((weights, labels, np.arange(len(labels) + 1)))
+    present = sparse.csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
+    seen = sparse.coo_array(present.T @ own)
+    often = seen.data >= least
+    numbers = seen.row[often].astype(np.intp) * k + seen.col[often]
+    kept = np.isin(pairs.features * k + pairs.labels, numbers) & (pairs.labels < k)
+    ptr = np.zeros_like(pairs.ptr)
+    np.cumsum(np.bincount(pairs.features[kept], minlength=len(ptr) - 1), out=ptr[1:])
+    return Pairs(ptr, pairs.labels[kept])
+
+
+def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
+    """Return the places of features with labels among pairs, -1 where they are none.
+
+    Features and labels that are negative are unknown.
+    """
+    k = int(max(pairs.labels.max(initial=0), labels.max(initial=0))) + 1
+    known, numbers = pairs.places(k), features * k + labels
+    places = np.searchsorted(known, numbers)
+    places[places == len(known)] = 0
+    found = (features >= 0) & (labels >= 0)
+    if len(known):
+        found &= known[places] == numbers
+    return np.where(found, places, -1)
+
+
+def observed_transitions(
+    labels: Rows,
+    starts: Rows,
+    n_labels: int,
+    weights: Floats | None = None,
+    least: float = 1.0,
+) -> Mask:
+    """Return which labels follow one another within sequences, of shape (k, k).
+
+    That is those that do so at least once, or with weights of shape (T,) at tokens of a
+    total weight of at least ``least``.
+    """
     inner = np.ones(len(labels), dtype=bool)
     inner[starts[:-1]] = False
     second = np.flatnonzero(inner)
-    seen[labels[second - 1], labels[second]] = True
-    return seen
+    places = labels[second - 1] * n_labels + labels[second]
+    s = None if weights is None else weights[second]
+    seen = np.bincount(places, s, n_labels * n_labels) >= least
+    return seen.reshape(n_labels, n_labels)
 
 
 class ChainDesign:
