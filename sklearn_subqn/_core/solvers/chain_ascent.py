@@ -36,9 +36,9 @@ from .run import Iterate, Solver, Start
 _EPOCHS = 2
 
 # The root of the mean curvature along a sequence, in units of alpha, is so many times
-# the strong convexity with the proximal term. With 6, hinges take 112 in place of 66
-# rounds to 2e-2 on 1,500 sentences of base NP (4.5; with 3, 51), 74 in place of 45 to
-# 3e-2 on JNLPBA; the log loss, which is smooth, 6 in place of 7 to 1e-3 and 5 as well.
+# the strong convexity with the proximal term. On 1,500 sentences of base NP the hinge
+# takes 112, 66 and 51 rounds to 2e-2 with 6, 4.5 and 3; on JNLPBA to 3e-2 74 with 6 and
+# 45 with 4. The log loss takes 6, 7 and 8 rounds to 1e-3 with 6, 4 and 3.
 _ROOT_SHARE = 4.0
 
 # So many cuts are handed on.
