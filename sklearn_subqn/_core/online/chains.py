@@ -210,14 +210,20 @@ def _olbfgs(
 ) -> tuple[State, Pair | None, float]:
     """Return what a step makes, its pair, and the scale of B without pairs."""
     value, gradient = batch.value_and_gradient(w)
-    union = np.unique(np.concatenate([batch.rows, *(p.rows for p in state.pairs)]))
-    at = np.searchsorted(union, batch.rows)
+    # Parameters of the batch and of pairs are numbered by a table of all.
+    taken = np.zeros(len(state.table.base), dtype=bool)
+    for rows in (batch.rows, *(sparse.rows for sparse in state.pairs)):
+        taken[rows] = True
+    union = np.flatnonzero(taken)
+    numbers = np.empty(len(taken), dtype=np.intp)
+    numbers[union] = np.arange(len(union))
+    at = numbers[batch.rows]
     whole = np.zeros(len(union))
     whole[at] = -gradient
     pairs = []
     for sparse in state.pairs:
         dw, dg = np.zeros((2, len(union)))
-        places = np.searchsorted(union, sparse.rows)
+        places = numbers[sparse.rows]
         dw[places], dg[places] = sparse.pair.dw, sparse.pair.dg
         pairs.append(Pair(dw, dg, sparse.pair.curvature))
     scale = mean_scale(tuple(pairs), method.epsilon)

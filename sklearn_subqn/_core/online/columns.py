@@ -81,7 +81,7 @@ class Columns:
 
     def take(self, rows: Rows) -> Floats:
         """Return ascending rows, of shape (len(rows), n)."""
-        taken: Floats = self.base[rows]
+        taken: Floats = self.base.take(rows, axis=0)
         at, known = self._find(rows)
         taken[known] = self.values[at[known]]
         return taken
@@ -93,14 +93,15 @@ class Columns:
             base[rows] = values
             return Columns.of(base)
         at, known = self._find(rows)
-        old = self.values.copy()
-        old[at[known]] = values[known]
-        at, new = at[~known], ~known
-        return Columns(
-            self.base,
-            np.insert(self.changed, at, rows[new]),
-            np.insert(old, at, values[new], axis=0),
-        )
+        new = ~known
+        places = at + np.cumsum(new) - new
+        kept = np.ones(len(self.changed) + np.count_nonzero(new), dtype=bool)
+        kept[places[new]] = False
+        changed = np.empty(len(kept), dtype=np.intp)
+        table = np.empty((len(kept), values.shape[1]))
+        changed[kept], table[kept] = self.changed, self.values
+        changed[places], table[places] = rows, values
+        return Columns(self.base, changed, table)
 
     def whole(self) -> Floats:
         """Return a copy of all rows."""
