@@ -2,14 +2,17 @@
 
 python benchmarks/crf.py --data-dir DIR
 
-Three parts, each by its name with ``--parts``; ``--data`` restricts the tasks.
+Four parts, each by its name with ``--parts``; ``--data`` restricts the tasks.
 
 race: processor seconds of one thread until the objective is proven to be within 1e-2
 and 1e-3 of the optimum, ours, and until CRFsuite's L-BFGS reaches it, which proves
 nothing; F of chunks on the test sentences. Reading of feature dicts is measured apart.
 
-peers: all training algorithms of CRFsuite with its defaults, from dicts to a model,
-beside LinearChainCRF.
+l1: the same with a part of the penalty, or all of it, in the L1 norm, beside OWL-QN,
+CRFsuite's and ours.
+
+peers: all training algorithms of CRFsuite, from dicts to a model, beside
+LinearChainCRF.
 
 figures: figures 6.1 to 6.3 of Yu 2009, objective and F against passes over the data,
 with sigma = 1 (alpha = 1 / n), his settings of L-BFGS, oLBFGS, SMD and SGD, and ours.
@@ -22,6 +25,7 @@ import importlib.util
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core.chain_design import tokens_of
+from sklearn_subqn._core.online.chains import ChainBatch, LazyMethod
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD
@@ -48,8 +53,9 @@ TITLES = {
     "jnlpba": "JNLPBA",
     "bc2gm": "BC2GM",
 }
-# Of CRFsuite: n J = loss + c2 ||w||².
+# Of CRFsuite: n J = loss + c1 |w|_1 + c2 ||w||²; with L1, c1 + 2 c2 is the same.
 C2 = {"base_np_window": 1.0, "base_np": 0.5, "jnlpba": 0.5, "bc2gm": 0.5}
+L1_TASK, L1_RATIOS = "base_np_window", (0.5, 0.9, 1.0)
 GAPS = (1e-2, 1e-3)
 PEERS = ("lbfgs", "l2sgd", "ap", "pa", "arow")
 
@@ -84,7 +90,7 @@ def alpha_of(name: str, task: Task) -> float:
 
 
 def ours(
-    data: Numbered, alpha: float, solver: str = "auto", limit: int = 1000
+    data: Numbered, alpha: float, solver: str = "auto", limit: int = 1000, **params: Any
 ) -> dict[str, Any]:
     """Return processor seconds, objectives and proven gaps of each iteration."""
     track: list[tuple[float, float, float, float]] = []
@@ -95,7 +101,12 @@ def ours(
         track.append((now, progress.passes, progress.objective, progress.dual_gap))
 
     crf = LinearChainCRF(
-        alpha, solver=solver, tol=GAPS[-1], max_iter=limit, callback=callback
+        alpha,
+        solver=solver,
+        tol=GAPS[-1],
+        max_iter=limit,
+        callback=callback,
+        **params,
     )
     begin = time.process_time()
     crf.fit(data.X, data.y, lengths=data.lengths)
@@ -120,10 +131,10 @@ def crfsuite_trainer(**params: Any) -> Any:
     return trainer
 
 
-def crfsuite(task: Task, c2: float, limit: int) -> dict[str, Any]:
+def crfsuite(task: Task, c1: float, c2: float, limit: int) -> dict[str, Any]:
     """Return processor seconds and losses of each iteration of CRFsuite's L-BFGS."""
     trainer = crfsuite_trainer(
-        c2=c2, max_iterations=limit, epsilon=1e-9, period=100, delta=1e-9
+        c1=c1, c2=c2, max_iterations=limit, epsilon=1e-9, period=100, delta=1e-9
     )
     start = time.process_time()
     for x, labels in zip(task.X, task.y, strict=True):
@@ -150,66 +161,77 @@ def crfsuite_f_score(path: str, task: Task) -> float:
 
 
 def race(
-    results: common.Results, name: str, task: Task, data: Numbered, limit: int
+    results: common.Results,
+    name: str,
+    task: Task,
+    data: Numbered,
+    limit: int,
+    l1_ratio: float = 0.0,
 ) -> None:
-    alpha = alpha_of(name, task)
+    alpha, n = alpha_of(name, task), len(task.X)
+    # What a pass of L-BFGS takes is seen after few.
+    products, iterations = ("owlqn", limit) if l1_ratio else ("lbfgs", 50)
     runs = {
-        "ours": ours(data, alpha),
-        # What a pass takes is seen after few.
-        "ours, lbfgs": ours(data, alpha, "lbfgs", 50),
+        "ours": ours(data, alpha, l1_ratio=l1_ratio),
+        products: ours(data, alpha, products, iterations, l1_ratio=l1_ratio),
     }
-    known = min(run["crf"].objective_ for run in runs.values())
+    tracks = {
+        label: [(t, v) for t, _, v, _ in run["track"]] for label, run in runs.items()
+    }
+    theirs: dict[str, Any] = {}
+    if importlib.util.find_spec("pycrfsuite"):
+        c1, c2 = alpha * n * l1_ratio, 0.5 * alpha * n * (1.0 - l1_ratio)
+        theirs = crfsuite(task, c1, c2, limit)
+        tracks["crfsuite"] = [*zip(theirs["seconds"], theirs["losses"], strict=True)]
+    known = min(v for track in tracks.values() for _, v in track)
     lower = max(run["crf"].objective_ - run["crf"].dual_gap_ for run in runs.values())
     row: dict[str, Any] = {}
-    for label, run in runs.items():
-        track = run["track"]
-        row[label] = {
-            "f": run["f"],
-            "passes": track[-1][1],
-            "seconds": run["seconds"],
-            "proven": {
-                str(gap): next((t for t, _, v, g in track if g <= gap * v), None)
-                for gap in GAPS
-            },
-            "iterations": run["crf"].n_iter_,
-        }
-    if importlib.util.find_spec("pycrfsuite"):
-        theirs = crfsuite(task, C2[name], limit)
-        known = min(known, *theirs["losses"])
-        seconds, losses = theirs["seconds"], theirs["losses"]
-        # Within a gap of the best bound: no later than within that of the optimum.
+    for label, track in tracks.items():
         first = {
-            gap: next((i for i, v in enumerate(losses) if v <= (1 + gap) * known), None)
+            gap: next(
+                (i for i, (_, v) in enumerate(track) if v <= (1 + gap) * known), None
+            )
             for gap in GAPS
         }
-        row["crfsuite"] = {
-            "f": theirs["f"],
+        row[label] = {
+            "seconds": track[-1][0],
+            "iterations": len(track),
+            "gap": track[-1][1] / known - 1.0,
+            "f": (runs.get(label) or theirs)["f"],
             "reached": {
-                str(gap): None if i is None else [seconds[i], i + 1]
+                str(gap): None if i is None else [track[i][0], i + 1]
                 for gap, i in first.items()
             },
-            "seconds": seconds[-1],
-            "iterations": len(losses),
-            "gap": losses[-1] / known - 1.0,
-            "append": theirs["append"],
         }
+    for label, run in runs.items():
+        row[label]["passes"] = run["track"][-1][1]
+        row[label]["proven"] = {
+            str(gap): next((t for t, _, v, g in run["track"] if g <= gap * v), None)
+            for gap in GAPS
+        }
+    if theirs:
+        row["crfsuite"]["append"] = theirs["append"]
+    crf = runs["ours"]["crf"]
+    key = f"race | {name} | {l1_ratio:g}" if l1_ratio else f"race | {name}"
     results.add(
-        f"race | {name}",
-        part="race",
+        key,
+        part="l1" if l1_ratio else "race",
         task=name,
-        n_pairs=len(runs["ours"]["crf"].state_features_),
-        objective=known * len(task.X),
-        lower_bound=lower * len(task.X),
+        l1_ratio=l1_ratio,
+        n_pairs=len(crf._pairs.labels),
+        n_used=len(crf.state_features_),
+        objective=known * n,
+        lower_bound=lower * n,
         encode=data.seconds,
         **row,
     )
-    print(results.get(f"race | {name}", "ours", None), flush=True)
+    print(results.get(key, "ours", None), flush=True)
 
 
 # Peers from dicts to a model
 
 
-def peers(results: common.Results, name: str, task: Task, data: Numbered) -> None:
+def peers(results: common.Results, name: str, task: Task, limit: int | None) -> None:
     crf = LinearChainCRF(alpha_of(name, task))
     start = time.process_time()
     crf.fit(task.X, task.y)
@@ -220,7 +242,11 @@ def peers(results: common.Results, name: str, task: Task, data: Numbered) -> Non
         import sklearn_crfsuite
 
         for algorithm in PEERS:
-            params = {"c2": C2[name]} if algorithm in ("lbfgs", "l2sgd") else {}
+            params: dict[str, Any] = {}
+            if algorithm in ("lbfgs", "l2sgd"):
+                params["c2"] = C2[name]
+            if limit:
+                params["max_iterations"] = limit
             peer = sklearn_crfsuite.CRF(algorithm=algorithm, **params)
             start = time.process_time()
             peer.fit(task.X, task.y)
@@ -229,7 +255,7 @@ def peers(results: common.Results, name: str, task: Task, data: Numbered) -> Non
             f = sequences.f_scores(task.y_test, found)[""]
             row[algorithm] = {"seconds": seconds, "f": f}
             print(name, algorithm, row[algorithm], flush=True)
-    results.add(f"peers | {name}", part="peers", task=name, **row)
+    results.add(f"peers | {name}", part="peers", task=name, limit=limit, **row)
 
 
 # Figures 6.1 to 6.3: the source's settings (Yu 2009, section 6.2), sigma = 1.
@@ -241,39 +267,16 @@ STREAM_SIZE = 500
 FIGURES = {"base_np": "6.1", "jnlpba": "6.2", "bc2gm": "6.3"}
 
 
-class Batch:
-    """The objective of some sentences, a sum as in the source (Yu 2009, eq. 6.8)."""
-
-    def __init__(self, objective: Any, rows: Any) -> None:
-        self._design = objective.design.take(rows)
-        self._loss = objective.loss.of_sequences(self._design.starts)
-        tokens, _ = tokens_of(objective.design.starts, rows)
-        self._args = objective.targets[tokens], np.ones(len(rows))
-        self._alpha = objective.alpha * len(rows)
-
-    def value_and_gradient(self, w: Any) -> tuple[float, Any]:
-        risk, dual = self._loss.evaluate(self._design.forward(w), *self._args)
-        gradient = self._design.adjoint(dual)
-        gradient += self._alpha * w
-        return risk + 0.5 * self._alpha * float(w @ w), gradient
-
-    def gradient(self, w: Any) -> Any:
-        return self.value_and_gradient(w)[1]
-
-    def hessian_product(self, w: Any, v: Any) -> Any:
-        curvature = self._loss.curvature(self._design.forward(w), *self._args)
-        product = self._design.adjoint(curvature.apply(self._design.forward(v)))
-        return product + self._alpha * v
-
-
 def online_methods(name: str) -> dict[str, Any]:
+    # The source sums the losses of a batch, where ours are means.
+    b = BATCH_SIZES[name]
     methods = {
-        "oLBFGS": OLBFGS(eta0=1.0, tau=1e4, memory=5, damping=1.0),
-        "SMD": SMD(eta0=0.1, mu=0.02, decay=SMD_DECAY[name]),
+        "oLBFGS": OLBFGS(eta0=1.0, tau=1e4, memory=5, damping=1.0 / b),
+        "SMD": SMD(eta0=0.1 * b, mu=0.02 * b, decay=SMD_DECAY[name]),
     }
     # The source shows it for the first task only.
     if name == "base_np":
-        methods["SGD"] = SGD(eta0=0.1)
+        methods["SGD"] = SGD(eta0=0.1 * b)
     return methods
 
 
@@ -295,7 +298,8 @@ def figures(
     for label, solver in solvers.items():
         curve = batch_curve(objective, solver, evaluate, n_passes)
         add_curve(results, name, label, curve)
-    add_curve(results, name, "partial_fit", stream_curve(crf, data, evaluate))
+    curve = stream_curve(crf, data, evaluate, n_passes)
+    add_curve(results, name, "partial_fit", curve)
     for label, method in online_methods(name).items():
         size = BATCH_SIZES[name]
         curve = online_curve(objective, method, size, evaluate, n_passes)
@@ -329,44 +333,57 @@ def batch_curve(objective: Any, solver: Any, evaluate: Any, limit: int) -> list[
     return curve
 
 
+def batches(n: int, size: int, n_passes: int) -> Iterator[tuple[int, Any]]:
+    """Yield the pass and rows of each batch, in another random order each pass."""
+    rng = np.random.default_rng(0)
+    for epoch in range(n_passes):
+        order = rng.permutation(n)
+        for first in range(0, n, size):
+            yield epoch, np.sort(order[first : first + size])
+
+
 def online_curve(
-    objective: Any, method: Any, size: int, evaluate: Any, limit: int
+    objective: Any, method: Any, size: int, evaluate: Any, n_passes: int
 ) -> list[Any]:
     """Return passes, objective and F after each pass of an online method."""
-    rng = np.random.default_rng(0)
-    state = method.start(np.zeros(objective.n_params))
-    curve = [[0, *evaluate(state.w)]]
-    n = objective.design.n_rows
+    o, lazy = objective, LazyMethod(method)
+    state = lazy.start(np.zeros(o.n_params))
+    curve: list[Any] = []
     try:
-        for epoch in range(limit):
-            order = rng.permutation(n)
-            for first in range(0, n, size):
-                batch = Batch(objective, np.sort(order[first : first + size]))
-                state = method.step(batch, state)
-            curve.append([epoch + 1, *evaluate(state.w)])
+        for epoch, rows in batches(o.design.n_rows, size, n_passes):
+            if epoch == len(curve):
+                curve.append([epoch, *evaluate(state.w)])
+            design, weights = o.design.take(rows), np.full(len(rows), 1.0 / len(rows))
+            targets = o.targets[tokens_of(o.design.starts, rows)[0]]
+            loss = o.loss.of_sequences(design.starts)
+            state = lazy.step(
+                ChainBatch(design, targets, loss, o.alpha, weights), state
+            )
+        curve.append([n_passes, *evaluate(state.w)])
     except FloatingPointError as error:
         print(f"diverged: {error}")
     return curve
 
 
-def stream_curve(crf: LinearChainCRF, data: Numbered, evaluate: Any) -> list[Any]:
-    """Return the objective and F of ``partial_fit`` along one pass."""
+def stream_curve(
+    crf: LinearChainCRF, data: Numbered, evaluate: Any, n_passes: int
+) -> list[Any]:
+    """Return the objective and F of ``partial_fit`` after each pass."""
     stream = LinearChainCRF(crf.alpha)
-    bounds = np.concatenate([[0], np.cumsum(data.lengths)])
-    n, curve = len(data.lengths), []
-    for first in range(0, n, STREAM_SIZE):
-        end = min(first + STREAM_SIZE, n)
-        rows = slice(bounds[first], bounds[end])
-        lengths = data.lengths[first:end]
-        stream.partial_fit(data.X[rows], data.y[rows], crf.classes_, lengths=lengths)
-        model = weights_for(stream, crf)
-        curve.append([end / n, *evaluate(model)])
-    return curve
+    starts = np.concatenate([[0], np.cumsum(data.lengths)])
+    curve: list[Any] = []
 
+    def evaluate_stream() -> tuple[float, float]:
+        return evaluate(crf._started_from(vars(stream)))
 
-def weights_for(stream: LinearChainCRF, crf: LinearChainCRF) -> Any:
-    """Return the weights of a model in the order of those of another."""
-    return crf._started_from(vars(stream))
+    for epoch, rows in batches(len(data.lengths), STREAM_SIZE, n_passes):
+        if epoch > len(curve):
+            curve.append([epoch, *evaluate_stream()])
+        tokens, _ = tokens_of(starts, rows)
+        stream.partial_fit(
+            data.X[tokens], data.y[tokens], crf.classes_, lengths=data.lengths[rows]
+        )
+    return [*curve, [n_passes, *evaluate_stream()]]
 
 
 # Output
@@ -375,6 +392,7 @@ def weights_for(stream: LinearChainCRF, crf: LinearChainCRF) -> Any:
 def render(results: dict[str, Any]) -> str:
     rows = results["rows"]
     parts = [_render_race([r for r in rows if r["part"] == "race"])]
+    parts.append(_render_l1([r for r in rows if r["part"] == "l1"]))
     parts.append(_render_peers([r for r in rows if r["part"] == "peers"]))
     parts.append(_render_figures([r for r in rows if r["part"] == "figures"]))
     return "\n\n".join(part for part in parts if part)
@@ -419,7 +437,7 @@ def _render_race(rows: list[dict[str, Any]]) -> str:
     more = []
     for row in rows:
         theirs = row.get("crfsuite")
-        mine = row["ours, lbfgs"]
+        mine = row["lbfgs"]
         by_pass = mine["seconds"] / (0.5 * mine["passes"])
         by_iteration = theirs["seconds"] / theirs["iterations"] if theirs else None
         more.append(
@@ -447,6 +465,26 @@ def _render_race(rows: list[dict[str, Any]]) -> str:
     return text + "\n\n" + common.markdown_table(header, more)
 
 
+def _render_l1(rows: list[dict[str, Any]]) -> str:
+    header = ["l1_ratio", "gap", "ours, proven", "OWL-QN, proven", "OWL-QN, reached"]
+    header += ["CRFsuite, reached", "n J, best known", "weights not zero"]
+    table = []
+    for row in rows:
+        for gap in map(str, GAPS):
+            cells = [row[label]["proven"][gap] for label in ("ours", "owlqn")]
+            for label in ("owlqn", "crfsuite"):
+                reached = row[label]["reached"][gap] if label in row else None
+                cells.append(reached and reached[0])
+            last = f"{row['objective']:.1f}", f"{row['n_used']} of {row['n_pairs']}"
+            table.append([f"{row['l1_ratio']:g}", gap, *map(_number, cells), *last])
+    text = (
+        f"{TITLES[L1_TASK]}, c1 + 2 c2 = {2.0 * C2[L1_TASK]:g}: the same where a share "
+        "l1_ratio of the penalty is L1. OWL-QN is ours; CRFsuite's L-BFGS takes it "
+        "where c1 > 0. A dash: not within the limit of iterations.\n\n"
+    )
+    return text + common.markdown_table(header, table) if table else ""
+
+
 def _render_peers(rows: list[dict[str, Any]]) -> str:
     header = ["task", "", *("LinearChainCRF", *PEERS)]
     table = []
@@ -454,10 +492,13 @@ def _render_peers(rows: list[dict[str, Any]]) -> str:
         cells = [row.get(name) for name in ("ours", *PEERS)]
         for field, digits in (("seconds", 1), ("f", 2)):
             values = [_number(c[field], digits) if c else "–" for c in cells]
-            table.append([TITLES[row["task"]], field.replace("f", "F"), *values])
+            limit = f", {row['limit']} iterations" if row.get("limit") else ""
+            task = TITLES[row["task"]] + limit
+            table.append([task, field.replace("f", "F"), *values])
     text = (
         "From dicts to a model with default settings (L2 as above where there is a "
-        "parameter for it): processor seconds, and F of the test sentences.\n\n"
+        "parameter for it; CRFsuite for so many iterations at most, where a number is "
+        "given): processor seconds, and F of the test sentences.\n\n"
     )
     return text + common.markdown_table(header, table) if table else ""
 
@@ -543,6 +584,7 @@ def main() -> None:
     p.add_argument(
         "--iterations", type=int, default=300, help="of CRFsuite's L-BFGS at most"
     )
+    p.add_argument("--peer-iterations", type=int, help="of each peer at most")
     p.add_argument("--passes", type=int, default=100, help="of figures")
     p.add_argument("--fresh", action="store_true")
     args = p.parse_args()
@@ -554,8 +596,11 @@ def main() -> None:
             data = Numbered(task)
             if "race" in args.parts and name != "bc2gm":
                 race(results, name, task, data, args.iterations)
+            if "l1" in args.parts and name == L1_TASK:
+                for ratio in L1_RATIOS:
+                    race(results, name, task, data, args.iterations, ratio)
             if "peers" in args.parts and name != "base_np_window":
-                peers(results, name, task, data)
+                peers(results, name, task, args.peer_iterations)
             if "figures" in args.parts and name in FIGURES:
                 figures(results, name, task, data, args.passes)
     common.show(NAME, render)
@@ -564,7 +609,7 @@ def main() -> None:
         draw(found)
 
 
-PARTS = ("race", "peers", "figures")
+PARTS = ("race", "l1", "peers", "figures")
 
 if __name__ == "__main__":
     main()

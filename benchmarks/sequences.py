@@ -135,10 +135,15 @@ def _forms(word: str) -> dict[str, Any]:
 
 
 def biomedical(sentence: Sentence) -> Features:
-    """Return words, those around and pairs of them, and orthography (Settles 2004)."""
+    """Return words in lower case and orthography (Settles 2004), at most two away."""
     words = [token[0] for token in sentence]
-    near = neighbors(words, "w", [*AROUND, (-1, 0), (0, 1)])
-    return [{**dict(a), **_forms(word)} for a, word in zip(near, words, strict=True)]
+    lower = [word.lower() for word in words]
+    forms = [_forms(word) for word in words]
+    return [
+        dict(near)
+        | {str(k): forms[t + k] for k in range(-2, 3) if 0 <= t + k < len(words)}
+        for t, near in enumerate(neighbors(lower, "w", [*AROUND, (0, 1)]))
+    ]
 
 
 # Tasks
