@@ -466,12 +466,12 @@ def _render_race(rows: list[dict[str, Any]]) -> str:
 
 
 def _render_l1(rows: list[dict[str, Any]]) -> str:
-    header = ["l1_ratio", "gap", "ours, proven", "OWL-QN, proven", "OWL-QN, reached"]
+    header = ["l1_ratio", "gap", "ours, proven", "OWL-QN, reached"]
     header += ["CRFsuite, reached", "n J, best known", "weights not zero"]
     table = []
     for row in rows:
         for gap in map(str, GAPS):
-            cells = [row[label]["proven"][gap] for label in ("ours", "owlqn")]
+            cells = [row["ours"]["proven"][gap]]
             for label in ("owlqn", "crfsuite"):
                 reached = row[label]["reached"][gap] if label in row else None
                 cells.append(reached and reached[0])
@@ -479,8 +479,8 @@ def _render_l1(rows: list[dict[str, Any]]) -> str:
             table.append([f"{row['l1_ratio']:g}", gap, *map(_number, cells), *last])
     text = (
         f"{TITLES[L1_TASK]}, c1 + 2 c2 = {2.0 * C2[L1_TASK]:g}: the same where a share "
-        "l1_ratio of the penalty is L1. OWL-QN is ours; CRFsuite's L-BFGS takes it "
-        "where c1 > 0. A dash: not within the limit of iterations.\n\n"
+        "l1_ratio of the penalty is L1. OWL-QN is ours, whose own bounds prove "
+        "neither gap; CRFsuite's is for c1 > 0. A dash: not in 300 iterations.\n\n"
     )
     return text + common.markdown_table(header, table) if table else ""
 
@@ -533,14 +533,19 @@ def _render_figures(rows: list[dict[str, Any]]) -> str:
 
 
 DIFFERENCES = (
-    "Where this differs from the source: features are not its own (CRF++'s template "
-    "for base NP is; the biomedical ones follow Settles 2004 by his table, with words "
-    "and pairs of words around), only pairs that occur in the training sentences have "
-    "a weight, and BC2GM is the successor of BioCreAtIvE 1A, of 12574 training "
-    "sentences in place of 7500 and with other gold names, so that its F is not "
-    "comparable. L-BFGS has a line search that obeys the Wolfe conditions, where "
-    "CRF++'s is not monotone. A pass of partial_fit is one over the stream, in the "
-    "order of the file, with three sweeps of each batch of 500 sentences."
+    "Where this differs from the source. F at the optimum depends on the features, "
+    "which the source does not list. With CRF++'s template for chunking it is 94.1 on "
+    "base NP, where the source has up to 93.6: 93.3 is passed in fewer passes than its "
+    "6 of oLBFGS, 7 of SMD and SGD, 40 of L-BFGS. Biomedical features follow Settles "
+    "2004: words in lower case and orthography, at most two tokens away. F at the "
+    "optimum is then 70.8 on JNLPBA; the source has 69.8 by oLBFGS, 69.5 by L-BFGS. "
+    "BC2GM is the successor of BioCreAtIvE 1A, with 12574 training sentences in place "
+    "of 7500 and other gold names: its F is not comparable. Only pairs that occur in "
+    "training have a weight. L-BFGS has a line search that obeys the Wolfe conditions, "
+    "where CRF++'s is not monotone. Online methods step along the weights that a batch "
+    "has; the first passes over base NP end within 0.6 % of those on all weights. "
+    "partial_fit makes three sweeps of each batch of 500 sentences; passes after the "
+    "first count as further sentences."
 )
 
 
