@@ -7,7 +7,7 @@ import numbers
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from ._callbacks import FitTask
-from ._classifier import LinearClassifier, Problems
-from ._estimator import forget, n_threads
-from ._validation import check_flag, check_number, check_weights, user_level
-
-_Self = TypeVar("_Self", bound="PathCV")
+from ._callbacks import FitTask, with_callbacks
+from ._classifier import LinearClassifier
+from ._estimator import forget
+from ._problems import LinearProblems, n_threads
+from ._validation import check_number, check_weights, unchanged_on_failure, user_level
 
 
 class _FoldPath(NamedTuple):
@@ -50,16 +49,45 @@ class PathCV(LinearClassifier):
     refit: bool
 
     @abstractmethod
-    def _grid(self, problems: Problems) -> npt.NDArray[np.float64]:
+    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         """Return the values of ``alpha`` in descending order.
 
         ``problems`` are those of all samples.
         """
 
-    def _fit_path(
-        self: _Self, X: Any, y: Any, sample_weight: Any, groups: Any
-    ) -> _Self:
-        """Choose ``alpha`` and set the fitted attributes."""
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Choose ``alpha`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples, in fits and in scores.
+        groups : array-like of shape (n_samples,), default=None
+            Group labels for splitters that ask for them.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or a fit overflows.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached by a fit; states the gap that was.
+        """
         self._check_parameters()
         if isinstance(self.alphas, numbers.Integral):
             check_number("alphas", self.alphas, low=1, integer=True)
@@ -68,7 +96,6 @@ class PathCV(LinearClassifier):
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        check_flag("refit", self.refit)
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise ValueError(
                 "scoring must be a single metric, by which alpha is chosen; got "
@@ -81,10 +108,9 @@ class PathCV(LinearClassifier):
                 np.asarray(sample_weight, dtype=np.float64), y.shape
             )
         folds = check_cv(self.cv, y, classifier=True).split(X, y, groups)
-        threads = n_threads(self.n_jobs)
-        problems = self._problems(X, y, weights, classes, threads)
+        problems = self._problems(X, y, weights, classes)
         alphas = self._grid(problems)
-        paths = Parallel(n_jobs=threads, prefer="threads")(
+        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
             delayed(self._fold_path)(
                 X, y, weights, classes, train, test, alphas, scorer, score_weights
             )
@@ -105,7 +131,7 @@ class PathCV(LinearClassifier):
         self.alpha_ = float(alphas[best])
         if self.refit:
             task = FitTask(
-                self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
+                self, len(problems), self.max_iter, raw_X, raw_y, sample_weight
             )
             self._store(problems, problems.solve(self.alpha_, task))
             task.end()
@@ -143,28 +169,25 @@ class PathCV(LinearClassifier):
             test = test[score_weights[test] > 0.0]
             if not len(test):
                 raise ValueError("A test part of cv has no samples of positive weight.")
-        model = copy.copy(self).set_params(callback=None, verbose=0)
+        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
         # Scorers pass arrays, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
-        problems = model._problems(
-            X[train], y[train], weights / weights.sum(), classes, 1
-        )
+        weights = weights / weights.sum()
+        problems = model._problems(X[train], y[train], weights, classes)
         keywords = {}
         if score_weights is not None and not _refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
-        model.classes_ = classes
         path = _FoldPath([], [], [], [], [])
         for alpha in alphas:
             solutions = problems.solve(float(alpha), FitTask.silent())
-            coefficients = problems.coefficients()
-            model.coef_, model.intercept_ = coefficients
+            vars(model).update(problems.attributes())
             score = scorer(model, X[test], y[test], **keywords)
             path.scores.append(_checked_score(score))
             path.gaps.append(max(solution.relative_gap for solution in solutions))
             path.proven.append(all(solution.proven for solution in solutions))
             path.n_iters.append(max(solution.n_iter for solution in solutions))
             if not self.refit:
-                path.coefficients.append(coefficients)
+                path.coefficients.append((model.coef_, model.intercept_))
         return path
 
 

@@ -3,152 +3,45 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._callbacks import CallbackSupportMixin, ProblemTask
-from ._core.certificate import CutBundle
+from ._callbacks import CallbackSupportMixin, FitTask
 from ._core.columns import own_columns
-from ._core.line_search import rounding_of, settle
 from ._core.losses import Loss
-from ._core.objective import Objective, Point
-from ._core.regularizers import L2
-from ._core.solvers import (
-    SOLVERS,
-    History,
-    Options,
-    Result,
-    SolverSpec,
-    Start,
-    run,
-)
-from ._process import isolated
+from ._core.regularizers import L2, Regularizer
+from ._core.solvers import SolverSpec
+from ._problems import Problems
+from ._solve import Solution, warn_of_constants
 from ._validation import (
     check_labels,
     check_option,
+    check_parameters,
     check_range,
     check_sparse_structure,
     did_you_mean,
     plain_csr,
-    user_level,
 )
-
-Floats = npt.NDArray[np.float64]
 
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
-
-# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
-# all of them large against the second number of entries.
-_MAX_CUTS, _FEW_ENTRIES = 40, 2**15
-_MIN_CUTS = 6
-
-# With solver="auto", problems of at most this many entries are solved to this gap
-# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
-# and the result does not depend on the order or repetition of rows. Losses that count
-# rows take longer, and know no weights: they are left out. With an L1 penalty,
-# coefficients are less certain than the objective: no gap will do, and the solver goes
-# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
-# where solvers of cuts know no such end.
-_SMALL = 20_000
-_EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
-
-# Rounding coefficients to float32 goes without a warning if the relative gap stays
-# below this or twice the tolerance, or the gap below this share of the objective at
-# zero, as where that of the optimum nearly vanishes.
-_ROUNDED, _LOST = 1e-4, 4.0 * float(np.finfo(np.float32).eps)
-
-# Coefficients that differ by so much, relative to the largest, are the same.
-_SAME = 1e-15
 
 # Scores are kept to this share of the sum of the absolute values that they are sums of,
 # which are made of so many entries of X at a time.
 _LAST_DIGITS = 1e-12
 _ENTRIES_AT_ONCE = 2**18
 
-# With verbose=1, lines are printed at powers of two, and after so many seconds.
-_QUIET = 5.0
-
-# A model does not use its features if they lower the objective by no more than is
-# proven of it, and by less than this share of it; or, whatever is proven, by rounding
-# of the objective. Less than this share of what there is to lower is nothing.
-_NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
-
-# Problems that a warning names.
-_MOST_NAMED = 5
-
 # Scores of sparse rows with so many times more columns than entries look at their own
 # columns alone: those of one row in 2^20 columns take a tenth of the time.
 _NARROW = 16
-
-# More threads than this are surely a mistake, and could exhaust the system.
-_MAX_THREADS = 256
-
-
-class Progress(NamedTuple):
-    """What a ``callback`` is told after each iteration.
-
-    Attributes
-    ----------
-    n_iter : int
-        Number of the iteration; 0 is the starting point.
-    objective : float
-        The smallest objective so far.
-    dual_gap : float
-        Proven bound on its distance from the optimum, ``inf`` before there is one.
-    passes : float
-        Products with X or its transpose so far.
-    seconds : float
-        Wall-clock time so far.
-    """
-
-    n_iter: int
-    objective: float
-    dual_gap: float
-    passes: float
-    seconds: float
-
-
-@dataclass
-class Solution:
-    """Parameters, objective and certificate of one fitted problem.
-
-    ``proven`` tells whether the tolerance was reached, or a callback ended the run, and
-    ``constant`` whether the coefficients are of no use: zero would do as well.
-    """
-
-    w: Floats
-    objective: float
-    dual_gap: float
-    n_iter: int
-    history: History
-    dual: Floats | None
-    scores: Floats
-    drift: float
-    proven: bool
-    constant: bool
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap as a share of the objective."""
-        return _relative(self.dual_gap, self.objective)
-
-    @property
-    def start(self) -> Start:
-        """Where a fit of a similar problem may start."""
-        return Start(self.w, self.dual, self.scores, self.drift)
 
 
 class ScoringRegressor(RegressorMixin):
@@ -191,7 +84,14 @@ class ScoringRegressor(RegressorMixin):
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base of all estimators."""
+    """Base of all estimators: from parameters and data to fitted attributes."""
+
+    #: What ``solver`` may be.
+    _solvers: ClassVar[Mapping[str, SolverSpec]]
+
+    alpha: float
+    solver: str
+    max_iter: int
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse parameters of other names with a word on what to give instead."""
@@ -202,9 +102,72 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                     raise TypeError(_unexpected(cls.__name__, name, list(known)))
         return super().__new__(cls)
 
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        check_option("solver", self.solver, list(self._solvers))
+        check_parameters(self)
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        """Return the problems of data that it validates."""
+        raise NotImplementedError
+
+    def _instead(self) -> str | None:
+        """Return what to do where the optimum makes no use of the features, if that."""
+        return None
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **others: Any) -> Self:
+        """Validate everything, solve for ``alpha`` and set the fitted attributes."""
+        self._check_parameters()
+        previous = vars(self).copy() if self.warm_start else {}
+        problems = self._encode(X, y, sample_weight, **others)
+        problems.start_from(previous)
+        task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+        self._store(problems, problems.solve(float(self.alpha), task))
+        task.end()
+        return self
+
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        """Set the fitted attributes, and warn of models that are of no use."""
+        instead = self._instead()
+        if instead is not None:
+            warn_of_constants(type(self).__name__, solutions, instead, problems.parts)
+        for name, value in problems.attributes().items():
+            setattr(self, name, value)
+        objectives = np.array([solution.objective for solution in solutions])
+        gaps = np.array([solution.dual_gap for solution in solutions])
+        several = len(solutions) > 1
+        self.objective_ = objectives if several else float(objectives[0])
+        self.dual_gap_ = gaps if several else float(gaps[0])
+        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
+        self.history_ = [solution.history for solution in solutions]
+        # Dual points are only worth their memory to a fit that starts from them.
+        warm = getattr(self, "warm_start", False)
+        self._duals = [solution.dual for solution in solutions] if warm else None
+
 
 class LinearEstimator(Estimator):
     """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
+
+    loss: Any
+
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        """Return the penalty of so many coefficients."""
+        return L2(n_coef)
+
+    def _combination(self) -> str:
+        """Return what solvers have to support, as users write it."""
+        return f"loss={loss_name(self.loss)}"
+
+    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
+        """Raise ValueError unless the solver takes the loss with the penalty."""
+        if not self._solvers[self.solver].supports(loss, regularizer):
+            names = [
+                k for k, v in self._solvers.items() if v.supports(loss, regularizer)
+            ]
+            raise ValueError(
+                f"solver={self.solver!r} does not support {self._combination()}; "
+                f"solvers that do are {', '.join(map(repr, names))}."
+            )
 
     def _check_X(
         self,
@@ -297,6 +260,11 @@ class LinearEstimator(Estimator):
         return tags
 
 
+def loss_name(loss: Any) -> str:
+    """Return a loss as users write it."""
+    return repr(loss) if isinstance(loss, str) else type(loss).__name__
+
+
 def _unexpected(class_name: str, name: str, known: list[str]) -> str:
     """Return what to say of a parameter that there is not."""
     message = f"{class_name}() got an unexpected keyword argument {name!r}."
@@ -326,249 +294,11 @@ def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def check_solver(solver: str, name: str, loss: Loss) -> None:
-    """Raise ValueError unless the solver is known and can minimize the named loss."""
-    check_option("solver", solver, list(SOLVERS))
-    if not SOLVERS[solver].supports(loss):
-        options = ", ".join(repr(k) for k, v in SOLVERS.items() if v.supports(loss))
-        raise ValueError(
-            f"solver={solver!r} does not support loss={name!r}; solvers that do are "
-            f"{options}."
-        )
-
-
 def forget(estimator: Any, *names: str) -> None:
     """Remove fitted attributes that are not of the last fit, if there are any."""
     for name in names:
         if hasattr(estimator, name):
             delattr(estimator, name)
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
-    return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
-
-
-def solve(
-    objective: Objective,
-    start: Start,
-    solver: str,
-    options: Options,
-    *,
-    tol: float,
-    max_iter: int,
-    dtype: npt.DTypeLike,
-    label: str,
-    verbose: int,
-    callback: Callable[[Progress], Any] | None,
-    task: ProblemTask,
-    fitted: Callable[[Floats], dict[str, Any]],
-    solvers: Mapping[str, SolverSpec] = SOLVERS,
-    stored: Callable[[Floats], Floats] | None = None,
-) -> Solution:
-    """Minimize the objective and evaluate it at the parameters as they are returned.
-
-    Parameters
-    ----------
-    objective, start, solver, options
-        The problem, its starting point, and a name from ``SOLVERS`` with settings.
-    tol, max_iter
-        As in ``run``.
-    dtype : dtype
-        Type in which coefficients will be stored.
-    label : str
-        Name of the problem, for ``verbose`` output and warnings.
-    verbose : int
-        Print a line at iterations 0, 1, 2, 4, ..., and after every five seconds, if
-        positive; at all if above 1.
-    callback, task, fitted
-        The user's progress hook; scikit-learn's callback task; what the latter may ask
-        for at a point w.
-    solvers : dict
-        The registry that has the solver.
-    stored : callable, optional
-        From parameters to those that the attributes will tell, after the rounding to
-        ``dtype``. By default they are rounded each.
-
-    Raises
-    ------
-    ValueError
-        If the objective overflows.
-    """
-    printed = 0.0
-
-    def report(result: Result) -> bool:
-        nonlocal printed
-        history = result.history
-        progress = Progress(
-            result.n_iter,
-            result.point.value,
-            result.gap,
-            history.passes[-1],
-            history.seconds[-1],
-        )
-        due = progress.n_iter.bit_count() <= 1 or progress.seconds - printed >= _QUIET
-        if verbose > 1 or (verbose and due):
-            printed = progress.seconds
-            print(_describe(label, progress))
-        gap = _relative(progress.dual_gap, progress.objective)
-        stop = task.iteration(lambda: fitted(result.point.w), gap)
-        if callback is not None:
-            stop = bool(callback(progress)) or stop
-        return stop
-
-    small = objective.design.n_rows * objective.n_params <= _SMALL
-    small = small and not objective.loss.counts_rows
-    by_cuts = objective.loss.joint or not objective.loss.analytic
-    exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
-    # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
-    bundle = None
-    if isinstance(objective.regularizer, L2) and not solvers[solver].proves:
-        bundle = CutBundle(objective, _bundle_size(objective))
-    passes = objective.passes
-    aim = min(tol, exact) if small and solver == "auto" else tol
-    # Rounding, which bounds are charged for, may keep them from more than that.
-    enough = tol if aim == _NEVER else 0.0 if aim == tol else min(tol, _NEARLY_EXACT)
-
-    @isolated
-    def minimized() -> tuple[Result, Floats, Point, float]:
-        """Return the result, and parameters as they are stored with their value."""
-        steep = objective.loss.steep
-        result = run(
-            solvers[solver].start(
-                objective,
-                _better_start(objective, start) if steep else start,
-                replace(options, tol=aim),
-            ),
-            tol=aim,
-            max_iter=max_iter,
-            enough=enough,
-            asked=tol if aim < tol else 0.0,
-            bundle=bundle,
-            passes=lambda: objective.passes - passes,
-            report=report,
-        )
-        point = result.point.centered()
-        w = stored(point.w) if stored else point.w.astype(dtype)
-        w = w.astype(np.float64)
-        # Shares in float32 do not sum to one; the objective is that of shares.
-        inside = objective.regularizer.nearest(w)
-        change = float(np.abs(inside - point.w).max(initial=0.0))
-        same = change <= _SAME * float(np.abs(w).max(initial=0.0))
-        point = point.refreshed() if same else objective.at(inside)
-        return result, w, point, point.value
-
-    try:
-        result, w, point, value = minimized()
-    except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
-        raise ValueError(
-            f"Fitting {label} broke down numerically ({error}). Values of X, y, "
-            "alpha or costs are too extreme; scale the features, for example by "
-            "sklearn.preprocessing.MaxAbsScaler, or numbers y."
-        ) from error
-    if not np.isfinite(value) or not np.all(np.isfinite(w)):
-        raise ValueError(
-            f"Fitting {label} gave coefficients that are not finite as "
-            f"{np.dtype(dtype).name}. Scale the features or increase alpha."
-        )
-    targets, weights = objective.targets, objective.weights
-    if objective.loss.overflows(point.scores, targets, weights):
-        raise ValueError(
-            f"Fitting {label} ended where exponentials of scores overflow. Scale the "
-            "features or the targets, or choose another alpha."
-        )
-    gap = max(value - result.lower_bound, 0.0)
-    while value - gap > result.lower_bound:
-        # By the rounding of the difference.
-        gap = float(np.nextafter(gap, np.inf))
-    if verbose:
-        print(f"{label}: {result.status}, relative gap {_relative(gap, value):.1e}")
-    reached = result.gap <= tol * abs(result.point.value)
-    # As of targets that are all the same, with an optimum of zero.
-    proven, status = reached or result.status == "callback", result.status
-    proven = proven or result.gap <= rounding_of(result.point)
-    raised = reached and gap > max(2.0 * tol, _ROUNDED) * abs(value)
-    if raised and dtype == np.float32 and gap > _LOST * abs(objective.origin().value):
-        proven, status = False, "rounded"
-    if task.warns and not proven:
-        faster = solver != "auto" and "auto" in solvers
-        _warn(label, status, result.n_iter, gap, value, tol, max_iter, faster)
-    return Solution(
-        w,
-        value,
-        gap,
-        result.n_iter,
-        result.history,
-        result.dual,
-        point.scores,
-        point.drift,
-        proven,
-        reached and _is_constant(objective, w, value, gap),
-    )
-
-
-def _is_constant(objective: Objective, w: Floats, value: float, gap: float) -> bool:
-    """Whether parameters, all but the free ones zero, would do as well as w."""
-    free = w[objective.regularizer.n_penalized :]
-    if objective.regularizer.center(len(w)).any():
-        return False
-    origin = objective.origin()
-    constant = origin.along_free(free).value(1.0) if free.any() else origin.value
-    if constant - objective.risk_infimum <= _NOTHING * abs(constant):
-        # Features have nothing to do: no surprise where all targets are equal.
-        targets = objective.targets[objective.weights > 0.0]
-        if np.all(targets == targets[0]):
-            return False
-    size = abs(constant)
-    least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
-    return constant - value <= least
-
-
-def warn_of_constants(
-    name: str, solutions: list[Solution], instead: str, parts: Any = None
-) -> None:
-    """Warn once if fitted problems have solutions that do not use the features.
-
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    solutions : list of Solution
-    instead : str
-        What to do where a smaller ``alpha`` does not help.
-    parts : sequence, optional
-        What each of several problems is for, such as its class.
-    """
-    found = [index for index, solution in enumerate(solutions) if solution.constant]
-    if not found:
-        return
-    of = ""
-    if len(solutions) > 1:
-        names = [str(parts[i] if parts is not None else i) for i in found]
-        shown = ", ".join(names[:_MOST_NAMED])
-        shown += ", ..." if len(names) > _MOST_NAMED else ""
-        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
-    warnings.warn(
-        f"{name} makes no use of the features{of}: its objective is proven to be "
-        "about as small with all coefficients zero. Scale features that are tiny, and "
-        f"decrease alpha or tol. Where that changes nothing, {instead}.",
-        UserWarning,
-        stacklevel=user_level(),
-    )
-
-
-def _better_start(objective: Objective, start: Start) -> Start:
-    """Return the start, or the usual one if that is better.
-
-    Solutions of other data may lie where exponentials overflow, far from any other.
-    """
-    center = objective.regularizer.center(objective.n_params)
-    if np.array_equal(start.w, center):
-        return start
-    with np.errstate(all="ignore"):
-        value = settle(start.at(objective)).value
-    usual = Start(center)
-    return start if value <= settle(usual.at(objective)).value else usual
 
 
 def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -581,63 +311,3 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
-
-
-def _bundle_size(objective: Objective) -> int:
-    affordable = max(objective.design.nbytes // 16, _FEW_ENTRIES) // objective.n_params
-    return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
-
-
-def _relative(gap: float, value: float) -> float:
-    return gap / abs(value) if value else (0.0 if gap == 0.0 else np.inf)
-
-
-def _describe(label: str, progress: Progress) -> str:
-    return (
-        f"{label}: iteration {progress.n_iter:4d}  objective {progress.objective:.8g}  "
-        f"relative gap {_relative(progress.dual_gap, progress.objective):.1e}  "
-        f"passes {progress.passes:.1f}  {progress.seconds:.2f} s"
-    )
-
-
-def _warn(
-    label: str,
-    status: str,
-    n_iter: int,
-    gap: float,
-    value: float,
-    tol: float,
-    max_iter: int,
-    faster: bool,
-) -> None:
-    other = "solver='auto'" if faster else "another solver"
-    or_other = f", or choose {other}" if faster else ""
-    reasons = {
-        "max_iter": (
-            f"reached max_iter={max_iter}",
-            f"Increase max_iter or tol{or_other}",
-        ),
-        "stalled": (
-            "stopped because it no longer made progress",
-            f"Increase tol, choose {other}, scale the features, or increase alpha",
-        ),
-        "rounded": (
-            "lost precision as its coefficients were rounded to float32,",
-            "Convert X to float64, or scale the features",
-        ),
-    }
-    plural = "" if n_iter == 1 else "s"
-    reason, advice = reasons.get(
-        status,
-        (
-            f"stopped where it found no better point ({status})",
-            f"Increase tol, choose {other}, or scale the features",
-        ),
-    )
-    warnings.warn(
-        f"Fitting {label} {reason} after {n_iter} iteration{plural}. Its objective "
-        f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative gap "
-        f"of {_relative(gap, value):.1e}; tol={tol:g} was asked for. {advice}.",
-        ConvergenceWarning,
-        stacklevel=user_level(),
-    )

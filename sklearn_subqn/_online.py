@@ -29,21 +29,17 @@ from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
 from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import OnlineLoss
-from ._estimator import LinearEstimator, Progress, forget
+from ._estimator import LinearEstimator, forget
 from ._process import ignoring_errors
+from ._solve import Floats, Progress
 from ._validation import (
     as_sample_weights,
-    check_callback,
-    check_flag,
-    check_fraction,
     check_number,
     check_option,
+    check_parameters,
     check_sample_weight,
-    check_verbose,
     user_level,
 )
-
-Floats = npt.NDArray[np.float64]
 
 # Few batches are not enough to tell convergence from chance.
 _MIN_PATIENCE = 30
@@ -110,24 +106,9 @@ class OnlineEstimator(LinearEstimator):
             self._accepted = values
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
         check_option("solver", self.solver, list(ONLINE_METHODS))
         check_number("alpha", self.alpha, low=0.0)
-        check_number("l1_ratio", self.l1_ratio, low=0.0, high=1.0)
-        check_number("batch_size", self.batch_size, low=1, integer=True)
-        for name in ("eta0", "tau"):
-            if getattr(self, name) is not None:
-                value = getattr(self, name)
-                check_number(name, value, low=0.0, low_included=False)
-        check_number("memory", self.memory, low=1, integer=True)
-        for name in ("average", "fit_intercept", "early_stopping", "warm_start"):
-            check_flag(name, getattr(self, name))
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_number("tol", self.tol, low=0.0)
-        check_fraction("validation_fraction", self.validation_fraction)
-        check_number("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
+        check_parameters(self, but=["alpha"])
 
     def _method(self) -> Method[Any]:
         """Return the method that the parameters ask for."""
@@ -259,14 +240,14 @@ class OnlineEstimator(LinearEstimator):
         self.n_iter_ = 1
         # Of the model as ``fit`` left it.
         forget(self, "objective_", "loss_curve_", "validation_scores_")
-        self._store()
+        self._show()
 
     def _stored(self) -> dict[str, Any]:
         """Return what a copy lacks as an estimator fitted so far: nothing, from now."""
-        self._store()
+        self._show()
         return {}
 
-    def _store(self) -> None:
+    def _show(self) -> None:
         """Set the coefficients to those of the state, or let them be asked for.
 
         To make all of them after each sparse batch would take longer than to learn.
@@ -494,7 +475,7 @@ class OnlineEstimator(LinearEstimator):
                     f"objective {self.loss_curve_[-1]:.8g}"
                 )
             if held_out is not None:
-                self._store()
+                self._show()
                 score = self._score_of_arrays(*held_out)
                 scores.append(score)
                 n_worse = 0 if score > best[0] + self.tol else n_worse + 1
@@ -524,7 +505,7 @@ class OnlineEstimator(LinearEstimator):
                 ConvergenceWarning,
                 stacklevel=user_level(),
             )
-        self._store()
+        self._show()
 
 
 def _equal_parts(n: int, n_parts: int) -> list[slice]:

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ._bundle import BundleEstimator, LossProblems, loss_name
-from ._callbacks import with_callbacks
+from ._bundle import BundleEstimator
 from ._classifier import LinearClassifier, ProbabilityMixin
-from ._core.design import Design
 from ._core.losses import (
     Exponential,
     FBeta,
@@ -26,16 +24,16 @@ from ._core.losses import (
     RocArea,
     SquaredHinge,
 )
-from ._core.objective import Objective
-from ._core.regularizers import L2
-from ._core.solvers import settle
-from ._estimator import Floats, Progress
-from ._validation import (
-    check_number,
-    check_option,
-    unchanged_on_failure,
-    warn_of_unused,
+from ._estimator import loss_name
+from ._problems import (
+    LinearProblems,
+    OrdinalProblem,
+    PathProblem,
+    class_problems,
+    codes,
 )
+from ._solve import Floats, Progress
+from ._validation import check_option, warn_of_unused
 
 #: Losses of one score per row, for targets -1 or +1; each class against the rest.
 _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
@@ -66,197 +64,6 @@ _INSTEAD = {
         "this bound of the measure cannot rank the samples: take loss='roc_area'",
     ),
 }
-
-
-class ClassProblems(LossProblems):
-    """The problems of a classifier: one, or one class against the rest.
-
-    Parameters
-    ----------
-    estimator : BMRMClassifier
-        Gives the parameters.
-    X : {ndarray, CSR matrix} of shape (n, d)
-    y : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Sum to one.
-    classes : ndarray
-        For two classes, one problem with the second as the positive class.
-    loss : Loss
-    n_threads : int
-    """
-
-    def __init__(
-        self,
-        estimator: BMRMClassifier,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: Floats,
-        classes: npt.NDArray[Any],
-        loss: Loss,
-        n_threads: int,
-    ) -> None:
-        self.classes = classes
-        positives = classes[1:] if len(classes) == 2 else classes
-        targets = [np.where(y == positive, 1.0, -1.0) for positive in positives]
-        name = type(estimator).__name__
-        labels = [name]
-        if len(positives) > 1:
-            labels = [f"{name}, class {positive}" for positive in positives]
-        super().__init__(estimator, X, targets, loss, weights, n_threads, labels=labels)
-        # Losses of rankings leave the intercepts open.
-        self._free: Design | None = None
-        if loss.ranks and estimator.fit_intercept:
-            self._free = Design(X, n_threads=n_threads)
-
-    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return coefficients (k, d) and intercepts (k,) where the problems stand."""
-        coef, intercept = super().coefficients()
-        if self._free is not None:
-            found = [self._intercept(self._free, k) for k in range(self.n_outputs)]
-            intercept = np.array(found, dtype=self._dtype)
-        return coef, intercept
-
-    def _intercept(self, design: Design, index: int) -> float:
-        """Return the intercept that suits the coefficients of one problem."""
-        w = self.starts[index].w
-        if isinstance(self._loss, PrecisionAtK):
-            return -self._loss.threshold(self._design.forward(w))
-        return _best_intercept(design, self._targets[index], self._weights, w)
-
-    def attributes(self) -> dict[str, Any]:
-        """Return what predictions need."""
-        return {"classes_": self.classes, **super().attributes()}
-
-
-def _best_intercept(
-    design: Design, signs: Floats, weights: Floats, coef: Floats
-) -> float:
-    """Return the intercept of the smallest mean hinge for given coefficients."""
-    hinge = Objective(design, signs, Hinge(), L2(design.n_coef), 1.0, weights)
-    return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
-
-
-class OrdinalProblems(LossProblems):
-    """Ordinal regression: one score, and thresholds between the classes in order.
-
-    A class k predicts by k times the score minus the sum of the thresholds below it, so
-    that the largest of these is that of the class between whose thresholds the score
-    lies. Each threshold is that of the smallest mean hinge.
-
-    Parameters
-    ----------
-    estimator, X, y, weights, classes, loss, n_threads
-        As for ``ClassProblems``.
-    """
-
-    def __init__(
-        self,
-        estimator: BMRMClassifier,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: Floats,
-        classes: npt.NDArray[Any],
-        loss: Loss,
-        n_threads: int,
-    ) -> None:
-        if not estimator.fit_intercept:
-            raise ValueError(
-                f"loss={loss_name(estimator.loss)} needs fit_intercept=True: classes "
-                "are told by thresholds."
-            )
-        self.classes = classes
-        # Rows of other classes have no weight.
-        levels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        super().__init__(
-            estimator, X, [levels.astype(np.float64)], loss, weights, n_threads
-        )
-        self._free = Design(X, n_threads=n_threads)
-
-    def start_from(
-        self, coef: Any, intercept: Any, duals: list[Floats | None] | None
-    ) -> None:
-        """Start from coefficients of classes of a previous solution."""
-        self._begin_at(0, coef[-1].astype(np.float64) / max(len(coef) - 1, 1))
-
-    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return coefficients and intercepts of classes: for two, the difference."""
-        (w,), _ = super().coefficients()
-        below = np.cumsum(np.append(0.0, self._thresholds())).astype(self._dtype)
-        numbers = np.arange(len(self.classes), dtype=self._dtype)
-        first = 1 if len(self.classes) == 2 else 0
-        return np.multiply.outer(numbers, w)[first:], -below[first:]
-
-    def _thresholds(self) -> Floats:
-        """Return the thresholds between the classes, in order."""
-        levels, w = self._targets[0], self.starts[0].w
-        thresholds = [
-            -_best_intercept(
-                self._free, np.where(levels > k, 1.0, -1.0), self._weights, w
-            )
-            for k in range(len(self.classes) - 1)
-        ]
-        return np.maximum.accumulate(thresholds)
-
-    def attributes(self) -> dict[str, Any]:
-        """Return what predictions need."""
-        return {"classes_": self.classes, **super().attributes()}
-
-
-class PathProblems(LossProblems):
-    """The joint problem of an ``Ontology``, with coefficients for each node.
-
-    Parameters
-    ----------
-    estimator, X, y, weights, classes, loss, n_threads
-        As for ``ClassProblems``; the classes belong to the leaves in their order.
-    """
-
-    def __init__(
-        self,
-        estimator: BMRMClassifier,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: Floats,
-        classes: npt.NDArray[Any],
-        loss: Ontology,
-        n_threads: int,
-    ) -> None:
-        n_labels, n_nodes = loss.features.shape
-        if len(classes) != n_labels:
-            raise ValueError(
-                f"The graph of the loss has {n_labels} leaves, but y has "
-                f"{len(classes)} classes with positive weight."
-            )
-        if estimator.fit_intercept:
-            raise ValueError("A loss of class Ontology needs fit_intercept=False.")
-        self.classes = classes
-        self._features = loss.features
-        # Rows of other classes have no weight.
-        targets = np.minimum(np.searchsorted(classes, y), n_labels - 1).astype(np.intp)
-        super().__init__(
-            estimator, X, [targets], loss, weights, n_threads, n_scores=n_nodes
-        )
-
-    def start_from(
-        self, coef: Any, intercept: Any, duals: list[Floats | None] | None
-    ) -> None:
-        """Start from coefficients of labels of a previous solution."""
-        # Optimal coefficients of nodes are combinations of the features of labels.
-        if len(coef) == len(self._features):
-            nodes = np.linalg.pinv(self._features) @ coef
-            self._begin_at(0, nodes.T.ravel().astype(np.float64))
-
-    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return coefficients and intercepts of labels: for two, the difference."""
-        nodes, _ = super().coefficients()
-        coef = (self._features @ nodes).astype(self._dtype)
-        if len(coef) == 2:
-            coef = coef[1:] - coef[:1]
-        return coef, np.zeros(len(coef), dtype=self._dtype)
-
-    def attributes(self) -> dict[str, Any]:
-        """Return what predictions need."""
-        return {"classes_": self.classes, **super().attributes()}
 
 
 class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
@@ -442,41 +249,6 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BMRMClassifier:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples.
-
-        Returns
-        -------
-        self : BMRMClassifier
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
-        UserWarning
-            If the optimum makes no use of the features; says what to take instead.
-        """
-        return self._fit(X, y, sample_weight)
-
     def _instead(self) -> str:
         known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not tell the classes apart by this loss"
@@ -487,15 +259,11 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         return special.log_expit(scores) if scores.shape[1] > 1 else scores
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
-        self._check_bundle_parameters()
+        super()._check_parameters()
         if not isinstance(self.loss, Loss):
             check_option("loss", self.loss, list(_BINARY_LOSSES))
             if self.loss in _NEED_K and self.k is None:
                 raise ValueError(f"loss={self.loss!r} needs a number k, got k=None.")
-        check_number("beta", self.beta, low=0.0, low_included=False)
-        if self.k is not None:
-            check_number("k", self.k, low=1, integer=True)
         warn_of_unused(
             self,
             {"beta": (1.0, "loss", ["f_beta"]), "k": (None, "loss", _NEED_K)},
@@ -507,8 +275,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         y: npt.NDArray[Any],
         weights: Floats,
         classes: npt.NDArray[Any],
-        n_threads: int,
-    ) -> ClassProblems | OrdinalProblems | PathProblems:
+    ) -> LinearProblems:
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _BINARY_LOSSES[loss](self)
@@ -530,8 +297,35 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 f"loss={loss_name(self.loss)} takes several scores per row; losses of "
                 "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."
             )
-        if isinstance(loss, OrderedPairs) and not isinstance(loss, RocArea):
-            return OrdinalProblems(self, X, y, weights, classes, loss, n_threads)
         if isinstance(loss, Ontology):
-            return PathProblems(self, X, y, weights, classes, loss, n_threads)
-        return ClassProblems(self, X, y, weights, classes, loss, n_threads)
+            return self._path_problem(X, y, loss, weights, classes)
+        if isinstance(loss, OrderedPairs) and not isinstance(loss, RocArea):
+            if not self.fit_intercept:
+                raise ValueError(
+                    f"loss={loss_name(self.loss)} needs fit_intercept=True: classes "
+                    "are told by thresholds."
+                )
+            levels = codes(y, classes).astype(np.float64)
+            known = {"classes_": classes}
+            return OrdinalProblem(self, X, [levels], loss, weights, known=known)
+        return class_problems(self, X, y, loss, weights, classes)
+
+    def _path_problem(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        loss: Ontology,
+        weights: Floats,
+        classes: npt.NDArray[Any],
+    ) -> PathProblem:
+        """Return the problem of classes that are leaves, in their order."""
+        n_labels, n_nodes = loss.features.shape
+        if len(classes) != n_labels:
+            raise ValueError(
+                f"The graph of the loss has {n_labels} leaves, but y has "
+                f"{len(classes)} classes with positive weight."
+            )
+        if self.fit_intercept:
+            raise ValueError("A loss of class Ontology needs fit_intercept=False.")
+        data = self, X, [codes(y, classes)], loss, weights
+        return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})

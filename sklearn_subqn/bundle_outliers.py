@@ -8,46 +8,26 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ._bundle import BundleEstimator, LossProblems
-from ._callbacks import FitTask, with_callbacks
+from ._bundle import BundleEstimator
+from ._callbacks import with_callbacks
 from ._core.losses import Novelty
-from ._estimator import Floats, Progress, n_threads, warn_of_constants
+from ._problems import LinearProblems
+from ._solve import Floats, Progress, Solution
 from ._validation import check_number, check_sample_weight, unchanged_on_failure
 
 # Sums of weights are off by no more than this.
 _ROUNDING = 1e-12
 
 
-class NoveltyProblem(LossProblems):
-    """The problem of an outlier detector.
-
-    Parameters
-    ----------
-    estimator : BMRMOutlierDetector
-        Gives the parameters.
-    X : {ndarray, CSR matrix} of shape (n, d)
-    weights : ndarray of shape (n,)
-        Sum to one.
-    n_threads : int
-    """
-
-    def __init__(
-        self, estimator: BMRMOutlierDetector, X: Any, weights: Floats, n_threads: int
-    ) -> None:
-        ones = np.ones(X.shape[0])
-        super().__init__(estimator, X, [ones], Novelty(), weights, n_threads)
-        self._contamination = estimator.contamination
+class _NoveltyProblem(LinearProblems):
+    """The problem of an outlier detector, which needs an offset too."""
 
     def attributes(self) -> dict[str, Any]:
-        """Return what predictions need."""
-        return {**super().attributes(), "offset_": self._offset()}
-
-    def _offset(self) -> float:
-        """Return the score below which samples are outliers."""
-        if self._contamination == "auto":
-            return 1.0
-        scores = self._design.forward(self.starts[0].w)
-        return _quantile(scores, self._weights, float(self._contamination))
+        offset, share = 1.0, self._estimator.contamination
+        if share != "auto":
+            scores = self.design.forward(self.starts[0].w)
+            offset = _quantile(scores, self.weights, float(share))
+        return {**super().attributes(), "offset_": offset}
 
 
 class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
@@ -227,36 +207,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
-        raw_X = X
-        X = self._check_X(X, reset=True)
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        problems = NoveltyProblem(self, X, weights, n_threads(self.n_jobs))
-        if self._same_features(previous):
-            duals = previous.get("_duals")
-            problems.start_from(previous["coef_"], np.zeros(1), duals)
-        task = FitTask(self, 1, self.max_iter, raw_X, None, sample_weight)
-        (solution,) = problems.solve(float(self.alpha), task)
-        warn_of_constants(
-            type(self).__name__,
-            [solution],
-            "the samples cannot be told from the origin: do not center the features, "
-            "or take sklearn.svm.OneClassSVM with a kernel",
-        )
-        for name, value in problems.attributes().items():
-            setattr(self, name, value)
-        self.objective_, self.dual_gap_ = solution.objective, solution.dual_gap
-        self.n_iter_ = max(1, solution.n_iter)
-        self.history_ = [solution.history]
-        # The dual point is only worth its memory to a fit that starts from it.
-        self._duals = [solution.dual] if self.warm_start else None
-        if self.contamination != "auto":
-            # By scores that are rounded as those of predictions.
-            share = float(self.contamination)
-            self.offset_ = _quantile(self._scores(X).ravel(), weights, share)
-        task.end()
-        return self
+        return self._fit(X, y, sample_weight)
 
     def score_samples(self, X: Any) -> Any:
         """Return <w, x> of samples; small scores are abnormal.
@@ -298,17 +249,35 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
-        self._check_bundle_parameters(intercept=False)
-        if isinstance(self.contamination, str):
-            if self.contamination != "auto":
-                raise ValueError(
-                    "contamination must be 'auto' or in (0, 0.5], got "
-                    f"{self.contamination!r}."
-                )
-            return
+        super()._check_parameters()
         share = self.contamination
-        check_number("contamination", share, low=0.0, low_included=False, high=0.5)
+        if not isinstance(share, str):
+            check_number("contamination", share, low=0.0, low_included=False, high=0.5)
+        elif share != "auto":
+            raise ValueError(
+                f"contamination must be 'auto' or in (0, 0.5], got {share!r}."
+            )
+
+    def _instead(self) -> str:
+        return (
+            "the samples cannot be told from the origin: do not center the features, "
+            "or take sklearn.svm.OneClassSVM with a kernel"
+        )
+
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any, **others: Any
+    ) -> _NoveltyProblem:
+        X = self._check_X(X, reset=True)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        return _NoveltyProblem(self, X, [np.ones(X.shape[0])], Novelty(), weights)
+
+    def _store(self, problems: Any, solutions: list[Solution]) -> None:
+        super()._store(problems, solutions)
+        if self.contamination != "auto":
+            # By scores that are rounded as those of predictions.
+            scores = self._scores(problems.design.X).ravel()
+            share = float(self.contamination)
+            self.offset_ = _quantile(scores, problems.weights, share)
 
 
 def _quantile(scores: Floats, weights: Floats, share: float) -> float:

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from ._bundle import BundleEstimator, LossProblems, checked_metric
-from ._callbacks import FitTask, with_callbacks
+from ._bundle import BundleEstimator, checked_metric
+from ._callbacks import with_callbacks
 from ._core.losses import (
     Absolute,
     EpsilonInsensitive,
@@ -24,7 +23,10 @@ from ._core.losses import (
     Quantile,
     Squared,
 )
-from ._estimator import Progress, ScoringRegressor, n_threads, warn_of_constants
+from ._core.regularizers import Regularizer
+from ._estimator import ScoringRegressor, loss_name
+from ._problems import LinearProblems
+from ._solve import Progress
 from ._validation import (
     check_fraction,
     check_number,
@@ -51,29 +53,6 @@ _EPSILON = {"epsilon_insensitive": 0.1, "huber": 1.35}
 def _epsilon(estimator: Any) -> float:
     given = estimator.epsilon
     return float(_EPSILON[estimator.loss] if given is None else given)
-
-
-class TargetProblems(LossProblems):
-    """The problems of a regressor: one for each column of y, or of a joint loss.
-
-    Parameters
-    ----------
-    estimator, X, targets, loss, weights, n_threads, n_scores, labels
-        As for ``LossProblems``.
-    single : bool
-        Whether y is of shape (n,), so that coefficients are of shape (d,).
-    """
-
-    def __init__(self, *args: Any, single: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._single = single
-
-    def attributes(self) -> dict[str, Any]:
-        """Return what predictions need."""
-        attributes = super().attributes()
-        if self._single:
-            return {name: values[0] for name, values in attributes.items()}
-        return attributes
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
@@ -204,6 +183,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     0.9
     """
 
+    _checks_itself = ("quantile", "epsilon")
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -280,52 +261,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
-        raw_X, raw_y = X, y
-        X, y = self._check_X(X, y, reset=True, several=True)
-        if sparse.issparse(y):
-            raise ValueError("Sparse y is not supported; pass an array.")
-        targets = check_targets(y)
-        if self.loss == "poisson" and np.any(targets < 0.0):
-            raise ValueError(
-                f"loss='poisson' needs y >= 0; its least value is {targets.min():g}."
-            )
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        problems = self._problems(X, targets, weights)
-        shape = targets.shape[1:]
-        same = self._same_features(previous)
-        if same and previous["coef_"].shape == (*shape, X.shape[1]):
-            problems.start_from(
-                np.atleast_2d(previous["coef_"]),
-                np.atleast_1d(previous["intercept_"]),
-                previous.get("_duals"),
-            )
-        task = FitTask(
-            self, problems.n_outputs, self.max_iter, raw_X, raw_y, sample_weight
-        )
-        solutions = problems.solve(float(self.alpha), task)
-        tube = " decrease epsilon, or" if self.loss == "epsilon_insensitive" else ""
-        warn_of_constants(
-            type(self).__name__,
-            solutions,
-            f"{tube} the features do not help to predict y by this loss".strip(),
-        )
-        for name, value in problems.attributes().items():
-            setattr(self, name, value)
-        objectives = np.array([solution.objective for solution in solutions])
-        gaps = np.array([solution.dual_gap for solution in solutions])
-        several = len(solutions) > 1
-        self.objective_ = objectives if several else float(objectives[0])
-        self.dual_gap_ = gaps if several else float(gaps[0])
-        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
-        self.history_ = [solution.history for solution in solutions]
-        # Dual points are only worth their memory to a fit that starts from them.
-        self._duals = (
-            [start.dual for start in problems.starts] if self.warm_start else None
-        )
-        task.end()
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> Any:
         """Return predictions.
@@ -352,10 +288,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
-        self._check_bundle_parameters()
         if not isinstance(self.loss, Loss):
             check_option("loss", self.loss, list(_LOSSES))
+        super()._check_parameters()
         if self.loss == "quantile":
             check_fraction("quantile", self.quantile)
         if self.loss in [*_EPSILON] and self.epsilon is not None:
@@ -371,34 +306,58 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if self.metric is not None and self.loss != "squared_error":
             raise ValueError("metric is for loss='squared_error' only.")
 
-    def _problems(
-        self, X: Any, y: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
-    ) -> TargetProblems:
+    def _instead(self) -> str:
+        tube = "decrease epsilon, or " if self.loss == "epsilon_insensitive" else ""
+        return f"{tube}the features do not help to predict y by this loss"
+
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any, **others: Any
+    ) -> LinearProblems:
         """Return a problem for each column of y, or one of a joint loss."""
-        name, threads = type(self).__name__, n_threads(self.n_jobs)
-        columns = [y] if y.ndim == 1 else [y[:, j] for j in range(y.shape[1])]
+        X, y = self._check_X(X, y, reset=True, several=True)
+        if sparse.issparse(y):
+            raise ValueError("Sparse y is not supported; pass an array.")
+        y = check_targets(y)
+        if self.loss == "poisson" and np.any(y < 0.0):
+            raise ValueError(
+                f"loss='poisson' needs y >= 0; its least value is {y.min():g}."
+            )
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        single = y.ndim == 1
+        n_targets = 1 if single else y.shape[1]
+        loss = self._made_loss(n_targets)
+        if loss.joint:
+            Y = np.ascontiguousarray(y.reshape(len(y), -1))
+            return LinearProblems(
+                self, X, [Y], loss, weights, n_scores=n_targets, single=single
+            )
+        return LinearProblems(
+            self,
+            X,
+            [y] if single else list(y.T),
+            loss,
+            weights,
+            parts=range(n_targets),
+            part="column {} of y",
+            single=single,
+        )
+
+    def _made_loss(self, n_targets: int) -> Loss:
         if self.metric is not None:
-            metric = checked_metric("metric", self.metric, len(columns), definite=False)
-            loss: Loss = MultivariateSquared(metric)
-        elif isinstance(self.loss, Loss):
-            loss = self.loss
-        else:
-            loss = _LOSSES[self.loss](self)
+            metric = checked_metric("metric", self.metric, n_targets, definite=False)
+            return MultivariateSquared(metric)
+        loss = self.loss if isinstance(self.loss, Loss) else _LOSSES[self.loss](self)
         if isinstance(loss, Ontology):
             raise ValueError(
                 "loss=Ontology is a loss of classes, which BMRMClassifier takes; "
                 "BMRMRegressor needs a loss of numbers."
             )
-        single = y.ndim == 1
-        if loss.joint:
-            Y = np.ascontiguousarray(y.reshape(len(y), -1))
-            n_scores = Y.shape[1]
-            return TargetProblems(
-                self, X, [Y], loss, weights, threads, n_scores=n_scores, single=single
+        return loss
+
+    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
+        super()._check_support(loss, regularizer)
+        if loss.joint and self.fit_intercept and not loss.smooth:
+            raise ValueError(
+                f"loss={loss_name(self.loss)} of several scores is not smooth and "
+                "needs fit_intercept=False."
             )
-        labels = [name]
-        if len(columns) > 1:
-            labels = [f"{name}, column {j} of y" for j in range(len(columns))]
-        return TargetProblems(
-            self, X, columns, loss, weights, threads, labels=labels, single=single
-        )

@@ -25,7 +25,8 @@ from ._core.losses import ChainHinge, ChainLogLoss, ChainLoss
 from ._core.objective import Objective
 from ._core.regularizers import L2, ElasticNet, Regularizer
 from ._core.solvers import CHAIN_SOLVERS, Options, Start
-from ._estimator import Floats, LinearEstimator, Progress, forget, n_threads, solve
+from ._estimator import LinearEstimator, forget
+from ._problems import n_threads
 from ._sequences import (
     AttributeReader,
     Index,
@@ -38,6 +39,7 @@ from ._sequences import (
     stack_matrices,
     starts_of_lengths,
 )
+from ._solve import Floats, Problem, Progress, solve
 from ._transitions import TransitionRules
 from ._validation import (
     as_sample_weights,
@@ -243,6 +245,8 @@ class LinearChainCRF(LinearEstimator):
     True
     """
 
+    _solvers = CHAIN_SOLVERS
+
     classes_: npt.NDArray[Any]
     n_features_in_: int
     _sums: Floats | None
@@ -370,23 +374,14 @@ class LinearChainCRF(LinearEstimator):
         start = Start(self._started_from(previous))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         task = FitTask(self, 1, self.max_iter, X, y, sample_weight)
-        problem = task.problem(type(self).__name__)
-        solution = solve(
+        problem = Problem(
+            type(self).__name__,
             objective,
             start,
-            self.solver,
-            Options(tol=self.tol, seed=seed),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            dtype=objective.design.X.dtype,
-            label=type(self).__name__,
-            verbose=self.verbose,
-            callback=self.callback,
-            task=problem,
-            fitted=lambda w: {**self._model(), "_w": w},
-            solvers=CHAIN_SOLVERS,
+            objective.design.X.dtype,
+            lambda w: {**self._model(), "_w": w},
         )
-        problem.end()
+        solution = solve(problem, self, task, Options(seed=seed))
         self._w = solution.w
         self._seen = seen
         self._sums = None

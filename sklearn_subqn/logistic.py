@@ -10,153 +10,25 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ._callbacks import FitTask, with_callbacks
 from ._classifier import LinearClassifier, ProbabilityMixin
-from ._core.design import Design
-from ._core.losses import Logistic, Loss, Softmax
-from ._core.objective import Objective
+from ._core.losses import Logistic, Softmax
 from ._core.regularizers import ElasticNet
-from ._core.solvers import L1_SOLVERS, Options, Start, settle
-from ._estimator import Progress, Solution, n_threads, solve
-from ._validation import (
-    check_number,
-    check_option,
-    check_weights,
-    unchanged_on_failure,
-)
+from ._core.solvers import L1_SOLVERS, settle
+from ._problems import LinearProblems, Problems, class_problems, joint_classes
+from ._solve import Progress
+from ._validation import check_number, unchanged_on_failure
 
 # Sums over rows below this share of what they are at most are zero but for rounding.
 _ROUNDING = 1e-14
 
 
-class LogisticProblem:
-    """The problem of one data set: binary, or multinomial for more than two classes.
-
-    It may be solved for one ``alpha`` after the other; each time it starts where it
-    ended.
-
-    Parameters
-    ----------
-    estimator : BaseL1Logistic
-        Gives the parameters.
-    X : {ndarray, CSR matrix} of shape (n, d)
-    y : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Sum to one.
-    classes : ndarray
-    n_threads : int
-    """
-
-    #: There is one problem, for all classes together.
-    n_outputs = 1
-
-    def __init__(
-        self,
-        estimator: BaseL1Logistic,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
-        n_threads: int,
-    ) -> None:
-        self.classes = classes
-        self._estimator = estimator
-        self._weights = weights
-        self._dtype = X.dtype
-        n_scores = len(classes) if len(classes) > 2 else None
-        self._design = Design(
-            X,
-            fit_intercept=estimator.fit_intercept,
-            n_outputs=n_scores,
-            n_threads=n_threads,
-        )
-        self._loss: Loss = Softmax() if n_scores else Logistic()
-        if n_scores:
-            # Rows of other classes have no weight, so that any target will do.
-            codes = np.searchsorted(classes, y).clip(0, n_scores - 1)
-            self._targets = codes.astype(np.float64)
-        else:
-            self._targets = 2.0 * (y == classes[1]) - 1.0
-        self._options = Options(min(estimator.memory, estimator.max_iter))
-        self.starts = [Start(np.zeros(self._design.n_params))]
-
-    def start_from(
-        self,
-        coef: Any,
-        intercept: npt.NDArray[Any],
-        duals: list[npt.NDArray[np.float64] | None] | None,
-    ) -> None:
-        """Start from a previous solution."""
-        dense = coef.toarray() if sparse.issparse(coef) else coef
-        w = np.concatenate([dense.T.ravel(), intercept])[: self._design.n_params]
-        self.starts = [Start(w.astype(np.float64))]
-
-    def alpha_max(self) -> float:
-        """Return the smallest ``alpha`` for which all coefficients are zero."""
-        objective = self._objective(1.0)
-        origin = settle(objective.origin())
-        gradient = np.abs(origin.risk_gradient[: self._design.n_coef])
-        # Sums that cancel but for rounding are zero.
-        dual = np.abs(origin.dual)
-        squares = self._design.squared_adjoint(dual)[: self._design.n_coef]
-        gradient[gradient <= _ROUNDING * np.sqrt(dual.sum() * squares)] = 0.0
-        return float(gradient.max(initial=0.0)) / self._estimator.l1_ratio
-
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
-        """Solve the problem from where it stands."""
-        estimator = self._estimator
-        label = type(estimator).__name__
-        problem = task.problem(label, estimator.tol)
-        solution = solve(
-            self._objective(alpha),
-            self.starts[0],
-            estimator.solver,
-            self._options,
-            tol=estimator.tol,
-            max_iter=estimator.max_iter,
-            dtype=self._dtype,
-            label=label,
-            verbose=estimator.verbose,
-            callback=estimator.callback,
-            task=problem,
-            fitted=self._fitted,
-            solvers=L1_SOLVERS,
-        )
-        problem.end()
-        self.starts = [solution.start]
-        return [solution]
-
-    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return ``coef_`` and ``intercept_`` where the problem stands."""
-        coef, intercept = self._design.split(self.starts[0].w)
-        rows = np.atleast_2d(np.asarray(coef).T)
-        free = np.zeros(len(rows))
-        free[:] = intercept
-        return np.array(rows, dtype=self._dtype, order="C"), free.astype(self._dtype)
-
-    def _objective(self, alpha: float) -> Objective:
-        return Objective(
-            self._design,
-            self._targets,
-            self._loss,
-            ElasticNet(self._design.n_coef, float(self._estimator.l1_ratio)),
-            alpha,
-            self._weights,
-        )
-
-    def _fitted(self, w: npt.NDArray[np.float64]) -> dict[str, Any]:
-        """Return what a callback needs of an estimator as fitted so far."""
-        self.starts = [self.starts[0]._replace(w=w, scores=None)]
-        coef, intercept = self.coefficients()
-        return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
-
-
 class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
     """What the classifiers with logistic loss share."""
 
+    _solvers = L1_SOLVERS
+
     coef_: Any
     l1_ratio: float
-    solver: str
 
     @property
     def penalty(self) -> str:
@@ -193,20 +65,35 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
             self.coef_ = self.coef_.toarray()
         return self
 
+    def _check_parameters(self) -> None:
+        check_number("l1_ratio", self.l1_ratio, low=0.0, low_included=False, high=1.0)
+        super()._check_parameters()
+
+    def _regularizer(self, n_coef: int) -> ElasticNet:
+        return ElasticNet(n_coef, float(self.l1_ratio))
+
     def _problems(
         self,
         X: Any,
         y: npt.NDArray[Any],
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
-        n_threads: int,
-    ) -> LogisticProblem:
-        return LogisticProblem(self, X, y, weights, classes, n_threads)
+    ) -> LinearProblems:
+        if len(classes) == 2:
+            return class_problems(self, X, y, Logistic(), weights, classes)
+        return joint_classes(self, X, y, Softmax(), weights, classes)
 
-    def _check_parameters(self) -> None:
-        check_number("l1_ratio", self.l1_ratio, low=0.0, low_included=False, high=1.0)
-        self._check_common_parameters()
-        check_option("solver", self.solver, list(L1_SOLVERS))
+    def _alpha_max(self, problems: Problems) -> float:
+        """Return the smallest ``alpha`` for which all coefficients are zero."""
+        objective = problems.objective(0, 1.0)
+        design = objective.design
+        origin = settle(objective.origin())
+        gradient = np.abs(origin.risk_gradient[: design.n_coef])
+        # Sums that cancel but for rounding are zero.
+        dual = np.abs(origin.dual)
+        squares = design.squared_adjoint(dual)[: design.n_coef]
+        gradient[gradient <= _ROUNDING * np.sqrt(dual.sum() * squares)] = 0.0
+        return float(gradient.max(initial=0.0)) / self.l1_ratio
 
 
 class L1LogisticOWLQN(BaseL1Logistic):
@@ -346,41 +233,6 @@ class L1LogisticOWLQN(BaseL1Logistic):
         self.verbose = verbose
 
     @unchanged_on_failure
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> L1LogisticOWLQN:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples.
-
-        Returns
-        -------
-        self : L1LogisticOWLQN
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
-        UserWarning
-            If the optimum makes no use of the features; says what to take instead.
-        """
-        return self._fit(X, y, sample_weight)
-
-    @unchanged_on_failure
     def alpha_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
@@ -403,7 +255,4 @@ class L1LogisticOWLQN(BaseL1Logistic):
         """
         self._check_parameters()
         model = self.__class__(**self.get_params(deep=False))
-        X, y = model._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        problem = self._problems(X, y, weights, classes, n_threads(self.n_jobs))
-        return problem.alpha_max()
+        return self._alpha_max(model._encode(X, y, sample_weight))

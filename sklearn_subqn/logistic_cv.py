@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._callbacks import with_callbacks
-from ._classifier import Problems
 from ._cv import PathCV, check_alphas
-from ._estimator import Progress
-from ._validation import unchanged_on_failure
-from .logistic import BaseL1Logistic, LogisticProblem
+from ._problems import LinearProblems
+from ._solve import Progress
+from .logistic import BaseL1Logistic
 
 # The smallest value of the default grid, as a share of the largest.
 _SMALLEST_SHARE = 1e-3
@@ -126,45 +124,9 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         self.callback = callback
         self.verbose = verbose
 
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> L1LogisticOWLQNCV:
-        """Choose ``alpha`` by cross-validation and fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples, in fits and in scores.
-        groups : array-like of shape (n_samples,), default=None
-            Group labels for splitters that ask for them.
-
-        Returns
-        -------
-        self : L1LogisticOWLQNCV
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached by a fit; states the gap that was.
-        """
-        return self._fit_path(X, y, sample_weight, groups)
-
-    def _grid(self, problems: Problems) -> npt.NDArray[np.float64]:
+    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         if np.ndim(self.alphas) > 0:
             return check_alphas(self.alphas)
-        assert isinstance(problems, LogisticProblem)
         # Data without any slope at zero have no scale.
-        largest = problems.alpha_max() or 1.0
+        largest = self._alpha_max(problems) or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, int(self.alphas))

@@ -6,20 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ._callbacks import with_callbacks
+from ._classifier import LinearClassifier
 from ._core.losses import MulticlassHinge
-from ._estimator import Progress
-from ._joint import JointEstimator
-from ._validation import (
-    check_label_cost,
-    check_option,
-    check_weights,
-    unchanged_on_failure,
-)
+from ._core.solvers import SOLVERS
+from ._problems import LinearProblems, joint_classes
+from ._solve import Progress
+from ._validation import check_label_cost, check_option
 
 
-class MulticlassHingeClassifier(JointEstimator):
+class MulticlassHingeClassifier(LinearClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
@@ -137,6 +134,8 @@ class MulticlassHingeClassifier(JointEstimator):
     0.98
     """
 
+    _solvers = SOLVERS
+
     def __init__(
         self,
         alpha: float = 1e-4,
@@ -168,48 +167,23 @@ class MulticlassHingeClassifier(JointEstimator):
         self.callback = callback
         self.verbose = verbose
 
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None
-    ) -> MulticlassHingeClassifier:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples.
-
-        Returns
-        -------
-        self : MulticlassHingeClassifier
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
-        UserWarning
-            If the optimum makes no use of the features; says what to take instead.
-        """
+    def _check_parameters(self) -> None:
         check_option("rescaling", self.rescaling, ["margin", "slack"])
-        self._check_parameters(MulticlassHinge(np.zeros((1, 1))))
-        previous = vars(self).copy() if self.warm_start else {}
-        raw = X, y, sample_weight
-        X, y = self._check_X(X, y, reset=True)
-        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        super()._check_parameters()
+
+    def _combination(self) -> str:
+        return "loss='hinge'"
+
+    def _instead(self) -> str:
+        return "take class weights, or a logistic loss"
+
+    def _problems(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        classes: npt.NDArray[Any],
+    ) -> LinearProblems:
         costs = check_label_cost(self.label_cost, len(classes))
         loss = MulticlassHinge(costs, self.rescaling)
-        self._fit_classes(X, y, loss, weights, classes, previous, raw)
-        return self
+        return joint_classes(self, X, y, loss, weights, classes)

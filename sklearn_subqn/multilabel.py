@@ -13,11 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from ._callbacks import with_callbacks
-from ._core.losses import LabelPairHinge, Loss, MulticlassHinge, MultilabelHinge
-from ._estimator import Progress
-from ._joint import JointEstimator
+from ._classifier import LinearClassifier
+from ._core.losses import LabelPairHinge, MulticlassHinge, MultilabelHinge
+from ._core.solvers import SOLVERS
+from ._problems import Contrasts, LinearProblems, Problems, joint_classes
+from ._solve import Floats, Progress
 from ._validation import (
-    check_flag,
     check_label_margins,
     check_sample_weight,
     check_weights,
@@ -34,7 +35,7 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
     return True
 
 
-class MultilabelHingeClassifier(JointEstimator):
+class MultilabelHingeClassifier(LinearClassifier):
     """Linear multilabel classifier with the joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
@@ -145,6 +146,8 @@ class MultilabelHingeClassifier(JointEstimator):
            [0, 0, 1, 0, 0]])
     """
 
+    _solvers = SOLVERS
+
     multilabel_: bool
 
     def __init__(
@@ -211,10 +214,21 @@ class MultilabelHingeClassifier(JointEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        check_flag("threshold", self.threshold)
-        self._check_parameters(MultilabelHinge(np.zeros((2, 1))))
-        previous = vars(self).copy() if self.warm_start else {}
-        raw = X, y, sample_weight
+        return self._fit(X, y, sample_weight)
+
+    def _combination(self) -> str:
+        return "loss='hinge'"
+
+    def _instead(self) -> str:
+        if not self.multilabel_:
+            return "take class weights, or a logistic loss"
+        return (
+            "the worst label of each sample, which alone counts, cannot be told from "
+            "the others: take one classifier per label, as "
+            "sklearn.multiclass.OneVsRestClassifier does"
+        )
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         if isinstance(y, list) and y and isinstance(y[0], list | tuple | set):
             # Names scikit-learn's transformer where these are lists of labels.
             type_of_target(y)
@@ -229,43 +243,27 @@ class MultilabelHingeClassifier(JointEstimator):
             )
         check_classification_targets(y)
         self.multilabel_ = kind == "multilabel-indicator"
-        if previous.get("multilabel_") != self.multilabel_:
-            previous = {}
-        if not self.multilabel_:
-            y = column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
-            weights, classes = check_weights(sample_weight, X, y, None)
-            costs = check_label_margins(self.label_cost, len(classes))
-            if _are_margins(costs):
-                costs = costs[1][:, np.newaxis] + costs[0]
-                np.fill_diagonal(costs, 0.0)
-            loss = MulticlassHinge(costs)
-            self._fit_classes(X, y, loss, weights, classes, previous, raw)
-            return self
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        self._fit_labels(X, _indicators(y), weights, previous, raw)
-        return self
+        if self.multilabel_:
+            weights = check_sample_weight(sample_weight, X.shape[0])
+            return self._label_problem(X, _indicators(y), weights)
+        y = column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
+        weights, classes = check_weights(sample_weight, X, y, None)
+        costs = check_label_margins(self.label_cost, len(classes))
+        if _are_margins(costs):
+            costs = costs[1][:, np.newaxis] + costs[0]
+            np.fill_diagonal(costs, 0.0)
+        known = {"multilabel_": False}
+        loss = MulticlassHinge(costs)
+        return joint_classes(self, X, y, loss, weights, classes, known)
 
-    def _instead(self) -> str:
-        if not self.multilabel_:
-            return super()._instead()
-        return (
-            "the worst label of each sample, which alone counts, cannot be told from "
-            "the others: take one classifier per label, as "
-            "sklearn.multiclass.OneVsRestClassifier does"
-        )
-
-    def _fit_labels(
-        self,
-        X: Any,
-        targets: npt.NDArray[np.uint8],
-        weights: npt.NDArray[np.float64],
-        previous: dict[str, Any],
-        raw: tuple[Any, Any, Any],
-    ) -> None:
-        """Fit to indicators of shape (n, l)."""
+    def _label_problem(
+        self, X: Any, targets: npt.NDArray[np.uint8], weights: Floats
+    ) -> Problems:
+        """Return the problem of indicators of shape (n, l)."""
         n_labels = targets.shape[1]
         costs = check_label_margins(self.label_cost, n_labels)
-        loss: Loss = MultilabelHinge(costs)
+        known = {"classes_": np.arange(n_labels), "multilabel_": True}
+        data = self, X, [targets]
         if not _are_margins(costs):
             if self.threshold:
                 raise ValueError(
@@ -274,13 +272,13 @@ class MultilabelHingeClassifier(JointEstimator):
                     f"only, and label_cost must have shape {(2, n_labels)}."
                 )
             loss = LabelPairHinge(costs)
-        n_outputs = n_labels + self.threshold
+            return LinearProblems(*data, loss, weights, n_scores=n_labels, known=known)
+        hinge = MultilabelHinge(costs)
+        if not self.threshold:
+            return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
         # The threshold is the last score, and subtracted.
-        base = -1 if self.threshold else None
-        classes = np.arange(n_labels)
-        self._minimize(
-            X, targets, loss, weights, classes, n_outputs, base, previous, raw
-        )
+        n_scores = n_labels + 1
+        return Contrasts(*data, hinge, weights, n_scores=n_scores, base=-1, known=known)
 
     @available_if(_has_threshold)
     def predict(self, X: Any) -> Any:

@@ -27,12 +27,12 @@ from ._core.online.losses import (
     SquaredError,
     SquaredHinge,
 )
-from ._estimator import Progress, ScoringRegressor
+from ._estimator import ScoringRegressor
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
+from ._solve import Floats, Progress
 from ._validation import (
     check_class_weight,
     check_classes,
-    check_fraction,
     check_number,
     check_option,
     check_sample_weight,
@@ -41,8 +41,6 @@ from ._validation import (
     unchanged_on_failure,
     warn_of_unused,
 )
-
-Floats = npt.NDArray[np.float64]
 
 _BINARY: dict[str, OnlineLoss] = {
     "log_loss": DampedLogistic(),
@@ -385,7 +383,10 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         self, previous: dict[str, Any], classes: npt.NDArray[Any]
     ) -> Floats | None:
         """Return where a previous fit of the same classes and features ended."""
-        if not self._continues(previous, classes):
+        if not self._same_features(previous):
+            return None
+        # As lists, since old NumPy warns at comparing numbers with strings.
+        if previous["classes_"].tolist() != classes.tolist():
             return None
         w = previous["coef_"].T.ravel()
         if self.fit_intercept:
@@ -667,7 +668,6 @@ callback, verbose
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_REGRESSION))
         check_number("epsilon", self.epsilon, low=0.0, low_included=False)
-        check_fraction("quantile", self.quantile)
         warn_of_unused(
             self,
             {

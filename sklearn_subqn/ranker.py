@@ -13,8 +13,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from ._callbacks import FitTask, with_callbacks
-from ._core.design import Design
+from ._callbacks import with_callbacks
 from ._core.losses import (
     ExpectedRankUtility,
     Groups,
@@ -26,29 +25,16 @@ from ._core.losses import (
     RankingLoss,
     RecallAtK,
     ReciprocalRank,
-    checked,
-    read_only,
 )
-from ._core.objective import Objective
-from ._core.regularizers import L2
-from ._core.solvers import BUNDLE_SOLVERS, Options, Start
-from ._estimator import (
-    Floats,
-    LinearEstimator,
-    Progress,
-    n_threads,
-    solve,
-    warn_of_constants,
-)
+from ._core.solvers import BUNDLE_SOLVERS
+from ._estimator import LinearEstimator
+from ._problems import LinearProblems
+from ._solve import Floats, Progress
 from ._validation import (
-    check_callback,
-    check_flag,
-    check_n_jobs,
     check_no_times,
     check_number,
     check_option,
     check_sample_weight,
-    check_verbose,
     unchanged_on_failure,
 )
 
@@ -183,6 +169,8 @@ class BMRMRanker(LinearEstimator):
     1.0
     """
 
+    _solvers = BUNDLE_SOLVERS
+
     coef_: npt.NDArray[Any]
     intercept_: float
 
@@ -262,58 +250,8 @@ class BMRMRanker(LinearEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
-        raw_X, raw_y = X, y
-        X, y = self._check_X(X, y, reset=True)
-        groups = Groups(_codes(qid, group, X.shape[0]))
-        loss = self._loss(groups)
-        y = self._check_relevance(y)
-        design = Design(X, fit_intercept=False, n_threads=n_threads(self.n_jobs))
-        objective = Objective(
-            design,
-            read_only(y),
-            checked(loss),
-            L2(design.n_coef),
-            float(self.alpha),
-            read_only(_row_weights(query_weight, groups)),
-        )
-        start = np.zeros(design.n_params)
-        if self._same_features(previous):
-            start = previous["coef_"].astype(np.float64)
-
-        def fitted(w: Floats) -> dict[str, Any]:
-            return {"coef_": w.astype(X.dtype), "intercept_": 0.0}
-
-        name = type(self).__name__
-        task = FitTask(self, 1, self.max_iter, raw_X, raw_y, None)
-        problem = task.problem(name, self.tol)
-        solution = solve(
-            objective,
-            Start(start),
-            self.solver,
-            Options(bundle_size=self.bundle_size),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            dtype=X.dtype,
-            label=name,
-            verbose=self.verbose,
-            callback=self.callback,
-            task=problem,
-            fitted=fitted,
-            solvers=BUNDLE_SOLVERS,
-        )
-        problem.end()
-        warn_of_constants(name, [solution], self._instead())
-        for attribute, value in fitted(solution.w).items():
-            setattr(self, attribute, value)
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.dual_gap
-        self.n_iter_ = max(1, solution.n_iter)
-        self.n_queries_ = len(groups)
-        self.history_ = [solution.history]
-        task.end()
-        return self
+        queries = {"qid": qid, "group": group, "query_weight": query_weight}
+        return self._fit(X, y, **queries)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores by which the rows of a query are to be ranked.
@@ -393,23 +331,23 @@ class BMRMRanker(LinearEstimator):
         return float(ratio.mean())
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
-        check_number("alpha", self.alpha, low=0.0, low_included=False)
-        if not callable(self.loss):
-            check_option("loss", self.loss, _LOSSES)
-        if self.k is not None:
-            check_number("k", self.k, low=1, integer=True)
-        elif not callable(self.loss) and self.loss.startswith(_NEED_K):
+        super()._check_parameters()
+        if callable(self.loss):
+            return
+        check_option("loss", self.loss, _LOSSES)
+        if self.k is None and self.loss.startswith(_NEED_K):
             raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
-        check_option("solver", self.solver, list(BUNDLE_SOLVERS))
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        if self.bundle_size is not None:
-            check_number("bundle_size", self.bundle_size, low=2, integer=True)
-        check_flag("warm_start", self.warm_start)
-        check_n_jobs(self.n_jobs)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
+
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any, **others: Any
+    ) -> LinearProblems:
+        X, y = self._check_X(X, y, reset=True)
+        groups = Groups(_codes(others["qid"], others["group"], X.shape[0]))
+        loss = self._loss(groups)
+        y = self._check_relevance(y)
+        weights = _row_weights(others["query_weight"], groups)
+        self.n_queries_ = len(groups)
+        return LinearProblems(self, X, [y], loss, weights, single=True)
 
     def _loss(self, groups: Groups) -> Loss:
         if not callable(self.loss):
@@ -426,7 +364,6 @@ class BMRMRanker(LinearEstimator):
         return loss
 
     def _instead(self) -> str:
-        """Return what to do where the optimum makes no use of the features."""
         if isinstance(self.loss, str) and self.loss.endswith(_ASSIGNMENT):
             return f"take loss={self.loss.removesuffix(_ASSIGNMENT)!r}"
         if self.loss in _MEASURES:

@@ -17,16 +17,15 @@ from ._callbacks import FitTask, with_callbacks
 from ._core.design import Design
 from ._core.oracle import Answers, OracleHinge, OracleObjective
 from ._core.regularizers import L2, ElasticNet, Regularizer
-from ._core.solvers import STRUCTURED_SOLVERS, History, Options, Start
-from ._estimator import Estimator, Floats, Progress, n_threads, solve
+from ._core.solvers import STRUCTURED_SOLVERS, History, Start
+from ._estimator import Estimator
+from ._problems import Problems, n_threads
+from ._solve import Floats, Progress, Solution
 from ._validation import (
-    check_callback,
-    check_flag,
-    check_n_jobs,
     check_number,
     check_option,
+    check_parameters,
     check_sample_weight,
-    check_verbose,
     unchanged_on_failure,
 )
 
@@ -166,6 +165,8 @@ class StructuredSVM(Estimator):
     0.95
     """
 
+    _solvers = STRUCTURED_SOLVERS
+
     coef_: Floats
     objective_: float
     dual_gap_: float
@@ -241,60 +242,7 @@ class StructuredSVM(Estimator):
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
         """
-        self._check_parameters()
-        previous = vars(self).copy() if self.warm_start else {}
-        samples, structures = _items("X", X), _items("y", y)
-        if len(samples) != len(structures):
-            raise ValueError(
-                "X and y must have as many samples as structures, got "
-                f"{len(samples)} and {len(structures)}."
-            )
-        if not samples:
-            raise ValueError("X must have at least one sample, got none.")
-        weights = check_sample_weight(sample_weight, len(samples))
-        used = np.flatnonzero(weights)
-        oracle = _Oracle(self, samples, structures, used)
-        objective = OracleObjective(
-            OracleHinge(oracle, weights[used]),
-            self._regularizer(oracle.n_features),
-            float(self.alpha),
-        )
-        start = np.zeros(oracle.n_features)
-        if np.shape(previous.get("coef_", ())) == start.shape:
-            start = previous["coef_"]
-        name = type(self).__name__
-        task = FitTask(self, 1, self.max_iter, X, y, sample_weight)
-        problem = task.problem(name)
-        solution = solve(
-            objective,
-            Start(start),
-            "n-slack" if self.solver == "auto" else self.solver,
-            Options(bundle_size=self.bundle_size),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            dtype=np.float64,
-            label=name,
-            verbose=self.verbose,
-            callback=self.callback,
-            task=problem,
-            fitted=lambda w: {"coef_": w},
-            solvers=STRUCTURED_SOLVERS,
-        )
-        problem.end()
-        bound = solution.history.lower_bound[-1]
-        if bound - solution.objective > _ROUNDING * abs(bound):
-            raise ValueError(
-                "loss_augmented_argmax is not exact: structures that it found before "
-                f"prove that the objective is at least {bound:.8g}; those that it "
-                f"found in the end make it {solution.objective:.8g}."
-            )
-        self.coef_ = solution.w
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.dual_gap
-        self.n_iter_ = max(1, solution.n_iter)
-        self.history_ = [solution.history]
-        task.end()
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> list[Any]:
         """Return the structures with the largest ``<w, joint_feature(x, y)>``.
@@ -353,32 +301,36 @@ class StructuredSVM(Estimator):
                     f"{type(value).__name__}."
                 )
         check_option("rescaling", self.rescaling, ["margin", "slack"])
-        check_number("alpha", self.alpha, low=0.0, low_included=False)
         check_option("penalty", self.penalty, _PENALTIES)
+        known = ["auto", *self._solvers]
+        check_option("solver", self.solver, known)
+        check_parameters(self, but=["l1_ratio"])
         if self.penalty == "elasticnet":
             check_number("l1_ratio", self.l1_ratio, low=0.0)
             if self.l1_ratio > 1.0:
                 raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
-        names = ["auto", *STRUCTURED_SOLVERS]
-        check_option("solver", self.solver, names)
-        if self._l1_ratio > 0.0 and self.solver != "auto":
-            fitting = [k for k, v in STRUCTURED_SOLVERS.items() if not v.l2_only]
+        if self._l1_ratio > 0.0:
+            fitting = [k for k in known if k == "auto" or not self._solvers[k].l2_only]
             if self.solver not in fitting:
-                options = ", ".join(map(repr, ["auto", *fitting]))
                 raise ValueError(
                     f"solver={self.solver!r} does not support penalty="
-                    f"{self.penalty!r}; solvers that do are {options}."
+                    f"{self.penalty!r}; solvers that do are "
+                    f"{', '.join(map(repr, fitting))}."
                 )
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        if self.bundle_size is not None:
-            check_number("bundle_size", self.bundle_size, low=2, integer=True)
-        if self.n_joint_features is not None:
-            check_number("n_joint_features", self.n_joint_features, low=1, integer=True)
-        check_flag("warm_start", self.warm_start)
-        check_n_jobs(self.n_jobs)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        samples, structures = _items("X", X), _items("y", y)
+        if len(samples) != len(structures):
+            raise ValueError(
+                "X and y must have as many samples as structures, got "
+                f"{len(samples)} and {len(structures)}."
+            )
+        if not samples:
+            raise ValueError("X must have at least one sample, got none.")
+        weights = check_sample_weight(sample_weight, len(samples))
+        used = np.flatnonzero(weights)
+        oracle = _Oracle(self, samples, structures, used)
+        return _StructureProblem(self, oracle, weights[used])
 
     @property
     def _l1_ratio(self) -> float:
@@ -395,6 +347,49 @@ class StructuredSVM(Estimator):
         tags.target_tags.required = True
         tags.no_validation = True
         return tags
+
+
+class _StructureProblem(Problems):
+    """The problem of structures, of which only an oracle is known.
+
+    Parameters
+    ----------
+    estimator : StructuredSVM
+        Gives the parameters.
+    oracle : callable
+    weights : ndarray of shape (n,)
+        Of the samples; sum to one.
+    """
+
+    def __init__(
+        self, estimator: StructuredSVM, oracle: _Oracle, weights: Floats
+    ) -> None:
+        self._loss = OracleHinge(oracle, weights)
+        self._regularizer = estimator._regularizer(oracle.n_features)
+        start = Start(np.zeros(oracle.n_features))
+        super().__init__(estimator, [type(estimator).__name__], [start], np.float64)
+
+    def objective(self, index: int, alpha: float) -> OracleObjective:
+        return OracleObjective(self._loss, self._regularizer, alpha)
+
+    def start_from(self, previous: dict[str, Any]) -> None:
+        if np.shape(previous.get("coef_", ())) == self.starts[0].w.shape:
+            self.starts = [Start(previous["coef_"])]
+
+    def attributes(self) -> dict[str, Any]:
+        return {"coef_": self.starts[0].w}
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve the problem, and check that its bound is one."""
+        (solution,) = super().solve(alpha, task)
+        bound = solution.history.lower_bound[-1]
+        if bound - solution.objective > _ROUNDING * abs(bound):
+            raise ValueError(
+                "loss_augmented_argmax is not exact: structures that it found before "
+                f"prove that the objective is at least {bound:.8g}; those that it "
+                f"found in the end make it {solution.objective:.8g}."
+            )
+        return [solution]
 
 
 class _Found(NamedTuple):

@@ -3,150 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._callbacks import FitTask, with_callbacks
 from ._classifier import LinearClassifier
-from ._core.design import Design
 from ._core.losses import Hinge, Loss, SquaredHinge
-from ._core.objective import Objective
-from ._core.regularizers import L2
-from ._core.solvers import Options, Start
-from ._estimator import Progress, Solution, check_solver, solve
-from ._validation import (
-    check_number,
-    check_option,
-    unchanged_on_failure,
-)
+from ._core.solvers import SOLVERS
+from ._problems import LinearProblems, class_problems
+from ._solve import Progress
+from ._validation import check_option
 
 _LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
-
-
-class BinaryProblems:
-    """The binary problems of one data set: one, or one class against the rest.
-
-    They may be solved for one ``alpha`` after the other; each starts where the last one
-    ended.
-
-    Parameters
-    ----------
-    estimator : BaseLinearSVC
-        Gives the parameters.
-    X : {ndarray, CSR matrix} of shape (n, d)
-    y : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Sum to one.
-    classes : ndarray
-        For two classes, one problem with the second as the positive class.
-    n_threads : int
-    """
-
-    def __init__(
-        self,
-        estimator: BaseLinearSVC,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
-        n_threads: int,
-    ) -> None:
-        self.classes = classes
-        self._positives = classes[1:] if len(classes) == 2 else classes
-        self._estimator = estimator
-        self._y = y
-        self._weights = weights
-        self._dtype = X.dtype
-        self._design = Design(
-            X, fit_intercept=estimator.fit_intercept, n_threads=n_threads
-        )
-        # More pairs than iterations would only take memory.
-        self._options = Options(
-            min(estimator.memory, estimator.max_iter),
-            estimator.direction_tol,
-            estimator.direction_max_iter,
-        )
-        self.starts = [Start(np.zeros(self._design.n_params)) for _ in self._positives]
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of problems."""
-        return len(self._positives)
-
-    def start_from(
-        self,
-        coef: npt.NDArray[Any],
-        intercept: npt.NDArray[Any],
-        duals: list[npt.NDArray[np.float64] | None] | None,
-    ) -> None:
-        """Start from a previous solution, and its dual points if rows are as many."""
-        for index in range(self.n_outputs):
-            w = np.append(coef[index], intercept[index])[: self._design.n_params]
-            dual = duals[index] if duals is not None else None
-            if dual is not None and dual.shape != self._y.shape:
-                dual = None
-            self.starts[index] = Start(w.astype(np.float64), dual)
-
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
-        """Solve all problems, each from where it stands."""
-        estimator = self._estimator
-        solutions = []
-        for index, positive in enumerate(self._positives):
-            objective = Objective(
-                self._design,
-                np.where(self._y == positive, 1.0, -1.0),
-                _LOSSES[estimator.loss],
-                L2(self._design.n_features),
-                alpha,
-                self._weights,
-            )
-            name = type(estimator).__name__
-            label = name if self.n_outputs == 1 else f"{name}, class {positive}"
-            problem = task.problem(label, estimator.tol)
-            solution = solve(
-                objective,
-                self.starts[index],
-                estimator.solver,
-                self._options,
-                tol=estimator.tol,
-                max_iter=estimator.max_iter,
-                dtype=self._dtype,
-                label=label,
-                verbose=estimator.verbose,
-                callback=estimator.callback,
-                task=problem,
-                fitted=partial(self._fitted, index),
-            )
-            problem.end()
-            self.starts[index] = solution.start
-            solutions.append(solution)
-        return solutions
-
-    def coefficients(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return ``coef_`` and ``intercept_`` where the problems stand."""
-        d = self._design.n_features
-        coef = np.stack([start.w[:d] for start in self.starts])
-        intercept = np.zeros(self.n_outputs)
-        if self._design.fit_intercept:
-            intercept[:] = [start.w[d] for start in self.starts]
-        return coef.astype(self._dtype), intercept.astype(self._dtype)
-
-    def _fitted(self, index: int, w: npt.NDArray[np.float64]) -> dict[str, Any]:
-        """Return what a callback needs of an estimator as fitted so far."""
-        self.starts[index] = self.starts[index]._replace(w=w, scores=None)
-        coef, intercept = self.coefficients()
-        return {"classes_": self.classes, "coef_": coef, "intercept_": intercept}
 
 
 class BaseLinearSVC(LinearClassifier):
     """What linear support vector machines share."""
 
-    alpha: float
+    _solvers = SOLVERS
+
     loss: str
-    solver: str
+
+    def _check_parameters(self) -> None:
+        check_option("loss", self.loss, list(_LOSSES))
+        super()._check_parameters()
 
     def _problems(
         self,
@@ -154,17 +35,8 @@ class BaseLinearSVC(LinearClassifier):
         y: npt.NDArray[Any],
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
-        n_threads: int,
-    ) -> BinaryProblems:
-        return BinaryProblems(self, X, y, weights, classes, n_threads)
-
-    def _check_parameters(self) -> None:
-        """Raise for parameters that are not acceptable."""
-        self._check_common_parameters()
-        check_number("direction_tol", self.direction_tol, low=0.0)
-        check_number("direction_max_iter", self.direction_max_iter, low=1, integer=True)
-        check_option("loss", self.loss, list(_LOSSES))
-        check_solver(self.solver, self.loss, _LOSSES[self.loss])
+    ) -> LinearProblems:
+        return class_problems(self, X, y, _LOSSES[self.loss], weights, classes)
 
 
 class SubLBFGSLinearSVC(BaseLinearSVC):
@@ -326,38 +198,3 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
-
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SubLBFGSLinearSVC:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples.
-
-        Returns
-        -------
-        self : SubLBFGSLinearSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
-        UserWarning
-            If the optimum makes no use of the features; says what to take instead.
-        """
-        return self._fit(X, y, sample_weight)

@@ -26,7 +26,7 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
-    _estimator,
+    _solve,
 )
 
 NO_USE = "makes no use of the features"
@@ -382,7 +382,7 @@ def test_one_iteration_is_singular():
 
 @pytest.mark.parametrize("quiet", [np.inf, 0.0])
 def test_long_fits_print_by_time(quiet, monkeypatch, capsys):
-    monkeypatch.setattr(_estimator, "_QUIET", quiet)
+    monkeypatch.setattr(_solve, "_QUIET", quiet)
     X, y = make_classification(300, random_state=0)
     model = SubLBFGSLinearSVC(1e-2, solver="sublbfgs", verbose=1).fit(X, y)
     lines = [

@@ -1,0 +1,382 @@
+"""From data to objectives, and from their solutions to attributes, for all estimators.
+
+Below n is the number of rows, d of features, k of scores per row. Targets are what
+losses want: signs of one class against the rest, numbers of classes, or numbers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property, partial
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ._callbacks import FitTask
+from ._core.design import Design
+from ._core.losses import Hinge, Loss, Ontology, PrecisionAtK, checked, read_only
+from ._core.objective import Objective
+from ._core.regularizers import L2
+from ._core.solvers import Start, settle
+from ._solve import Floats, Problem, Solution, solve
+
+# More threads than this are surely a mistake, and could exhaust the system.
+_MAX_THREADS = 256
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
+    return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
+
+
+def signs(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list[Floats]:
+    """Return 1 where y is of a class and -1 elsewhere, for each; of two, the second."""
+    positives = classes[1:] if len(classes) == 2 else classes
+    return [np.where(y == positive, 1.0, -1.0) for positive in positives]
+
+
+def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return numbers of classes; rows of others, which have no weight, have any."""
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.intp)
+
+
+class Problems(ABC):
+    """Problems whose solutions make one model, solved for one alpha after another.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Gives the parameters.
+    labels : list of str
+        Names of the problems, for messages.
+    starts : list of Start
+        Where each of them stands.
+    dtype : dtype
+        Type in which coefficients will be stored.
+
+    Attributes
+    ----------
+    starts : list of Start
+        As above; ``solve`` leaves there where the solutions are.
+    parts : sequence or None
+        What each of several problems is for, such as its class.
+    """
+
+    parts: Any = None
+
+    def __init__(
+        self, estimator: Any, labels: list[str], starts: list[Start], dtype: Any
+    ) -> None:
+        self._estimator = estimator
+        self._labels = labels
+        self.starts = starts
+        self._dtype = dtype
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @abstractmethod
+    def objective(self, index: int, alpha: float) -> Objective:
+        """Return the objective of a problem."""
+
+    @abstractmethod
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need of an estimator, where the problems stand."""
+
+    @abstractmethod
+    def start_from(self, previous: dict[str, Any]) -> None:
+        """Start from the attributes of a previous fit, if that was of such a model."""
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Solve all problems, each from where it stands."""
+        solutions = []
+        for index, label in enumerate(self._labels):
+            problem = Problem(
+                label,
+                self.objective(index, alpha),
+                self.starts[index],
+                self._dtype,
+                partial(self._fitted, index),
+                self._stored,
+            )
+            solution = solve(problem, self._estimator, task)
+            self.starts[index] = solution.start
+            solutions.append(solution)
+        return solutions
+
+    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
+        """Return the attributes of an estimator fitted so far."""
+        self.starts[index] = self.starts[index]._replace(w=w, scores=None)
+        return self.attributes()
+
+    def _stored(self, w: Floats) -> Floats:
+        """Return parameters as the attributes will tell them."""
+        rounded: Floats = w.astype(self._dtype)
+        return rounded
+
+
+class LinearProblems(Problems):
+    """Problems of one loss on the same data, of linear scores.
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+        Gives the parameters.
+    X : {ndarray, CSR matrix} of shape (n, d)
+    targets : list of ndarray
+        One for each problem.
+    loss : Loss
+    weights : ndarray of shape (n,)
+        Sum to one.
+    n_scores : int, optional
+        Number k of scores per row of a joint loss.
+    parts : sequence, optional
+        What each of several problems is for.
+    part : str
+        How a part is called in messages.
+    single : bool
+        Whether coefficients are of shape (d,) instead of (k, d).
+    known : dict, optional
+        Attributes that a model has before it is fitted, such as ``classes_``.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        targets: list[Any],
+        loss: Loss,
+        weights: Floats,
+        *,
+        n_scores: int | None = None,
+        parts: Any = None,
+        part: str = "class {}",
+        single: bool = False,
+        known: dict[str, Any] | None = None,
+    ) -> None:
+        intercept = bool(getattr(estimator, "fit_intercept", False))
+        self._n_threads = n_threads(estimator.n_jobs)
+        self.design = Design(
+            X,
+            fit_intercept=intercept and not loss.ranks,
+            n_outputs=n_scores,
+            n_threads=self._n_threads,
+        )
+        self.weights = weights
+        self._targets = targets
+        self._loss = loss
+        self._regularizer = estimator._regularizer(self.design.n_coef)
+        estimator._check_support(loss, self._regularizer)
+        self._single = single
+        self._known = known or {}
+        self.parts = parts if len(targets) > 1 else None
+        name = type(estimator).__name__
+        labels = [name] * len(targets)
+        if self.parts is not None:
+            labels = [f"{name}, {part.format(each)}" for each in self.parts]
+        start = Start(self._regularizer.center(self.design.n_params))
+        super().__init__(estimator, labels, [start] * len(targets), X.dtype)
+
+    def objective(self, index: int, alpha: float) -> Objective:
+        return Objective(
+            self.design,
+            read_only(self._targets[index]),
+            checked(self._loss),
+            self._regularizer,
+            alpha,
+            read_only(self.weights),
+        )
+
+    def start_from(self, previous: dict[str, Any]) -> None:
+        """Start from a previous solution, and its dual points if rows are as many.
+
+        Only if that has the same features, classes and shape, and coefficients that the
+        penalty allows.
+        """
+        if not self._estimator._same_features(previous) or any(
+            np.ravel(previous.get(name, ())).tolist() != np.ravel(value).tolist()
+            for name, value in self._known.items()
+        ):
+            return
+        coef, intercept = (
+            previous["coef_"],
+            np.atleast_1d(previous.get("intercept_", 0.0)),
+        )
+        if (coef.ndim == 1) != self._single:
+            return
+        coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+        duals = previous.get("_duals") or []
+        if len(duals) != len(self):
+            duals = [None] * len(self)
+        shape = self.design.zero_scores().shape
+        for index, w in enumerate(self._encoded(coef, intercept)):
+            w = w[: self.design.n_params].astype(np.float64)
+            dual = duals[index]
+            if dual is not None and dual.shape != shape:
+                dual = None
+            if self._regularizer.contains(w):
+                self.starts[index] = Start(w, dual)
+
+    def attributes(self) -> dict[str, Any]:
+        coef, intercept = self._decoded([start.w for start in self.starts])
+        coef = np.array(coef, dtype=self._dtype, order="C")
+        intercept = np.asarray(intercept).astype(self._dtype)
+        if self._single:
+            return {**self._known, "coef_": coef[0], "intercept_": intercept[0]}
+        return {**self._known, "coef_": coef, "intercept_": intercept}
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        """Return the parameters of each problem; none if these are of other rows."""
+        n_rows = self.design.n_outputs or len(self)
+        if len(coef) != n_rows:
+            return []
+        rows = np.split(np.arange(n_rows), len(self))
+        return [np.concatenate([coef[i].T.ravel(), intercept[i]]) for i in rows]
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        """Return coefficients and intercepts from the parameters of each problem."""
+        split = [self.design.split(w) for w in parameters]
+        coef = np.concatenate([np.atleast_2d(np.asarray(rows).T) for rows, _ in split])
+        intercept = np.zeros(len(coef))
+        intercept[:] = np.concatenate([np.atleast_1d(free) for _, free in split])
+        return coef, intercept
+
+    def _best_intercept(self, signs: Floats, coef: Floats) -> float:
+        """Return the intercept of the smallest mean hinge for given coefficients."""
+        design = self._with_intercept
+        penalty = L2(design.n_coef)
+        hinge = Objective(design, signs, Hinge(), penalty, 1.0, self.weights)
+        return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
+
+    @cached_property
+    def _with_intercept(self) -> Design:
+        return Design(self.design.X, n_threads=self._n_threads)
+
+
+def class_problems(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    loss: Loss,
+    weights: Floats,
+    classes: npt.NDArray[Any],
+) -> LinearProblems:
+    """Return one problem for two classes, or one of each against the rest."""
+    kind = RankedClasses if loss.ranks and estimator.fit_intercept else LinearProblems
+    known = {"classes_": classes}
+    targets = signs(y, classes)
+    return kind(estimator, X, targets, loss, weights, parts=classes, known=known)
+
+
+def joint_classes(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    loss: Loss,
+    weights: Floats,
+    classes: npt.NDArray[Any],
+    known: dict[str, Any] | None = None,
+) -> LinearProblems:
+    """Return the joint problem of all classes; of two the difference is stored."""
+    data = estimator, X, [codes(y, classes)], loss, weights
+    known = {"classes_": classes, **(known or {})}
+    if len(classes) == 2:
+        return Contrasts(*data, n_scores=2, base=0, known=known)
+    return LinearProblems(*data, n_scores=len(classes), known=known)
+
+
+class Contrasts(LinearProblems):
+    """A joint problem of which the scores less one of them are stored.
+
+    Parameters
+    ----------
+    base : int
+        The score that is subtracted from the others, 0 or -1.
+    *args, **kwargs
+        As for ``LinearProblems``.
+    """
+
+    def __init__(self, *args: Any, base: int, **kwargs: Any) -> None:
+        self._base = base
+        super().__init__(*args, **kwargs)
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        """Return the parameters with these differences whose scores sum to zero."""
+        rows = np.column_stack([coef, intercept]).astype(np.float64)
+        own = -rows.sum(axis=0) / (len(rows) + 1)
+        rows = rows + own
+        rows = np.vstack([own, rows] if self._base == 0 else [rows, own])
+        return [rows.T.ravel()] if len(rows) == self.design.n_outputs else []
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        coef, intercept = super()._decoded(parameters)
+        return tuple(
+            np.delete(rows, self._base, axis=0) - rows[self._base]
+            for rows in (coef, intercept)
+        )
+
+    def _stored(self, w: Floats) -> Floats:
+        coef, intercept = self._decoded([w])
+        coef, intercept = coef.astype(self._dtype), intercept.astype(self._dtype)
+        return self._encoded(coef, intercept)[0][: self.design.n_params]
+
+
+class RankedClasses(LinearProblems):
+    """Problems of losses of rankings, which leave the intercepts open."""
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        coef, _ = super()._decoded(parameters)
+        if isinstance(self._loss, PrecisionAtK):
+            free = [-self._loss.threshold(self.design.forward(w)) for w in parameters]
+        else:
+            free = list(map(self._best_intercept, self._targets, parameters))
+        return coef, np.array(free)
+
+
+class OrdinalProblem(LinearProblems):
+    """Ordinal regression: one score, and thresholds between the classes in order.
+
+    A class predicts by its number times the score minus the sum of the thresholds below
+    it, so that the largest of these is that of the class between whose thresholds the
+    score lies. Each threshold is that of the smallest mean hinge. Of two classes the
+    difference is stored.
+    """
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        return [coef[-1].astype(np.float64) / max(len(coef) - 1, 1)]
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        (w,), (levels,) = parameters, self._targets
+        n_classes = len(self._known["classes_"])
+        above = [np.where(levels > k, 1.0, -1.0) for k in range(n_classes - 1)]
+        thresholds = [-self._best_intercept(signs, w) for signs in above]
+        below = np.cumsum(np.append(0.0, np.maximum.accumulate(thresholds)))
+        first = 1 if n_classes == 2 else 0
+        numbers = np.arange(n_classes, dtype=self._dtype)
+        coef = np.multiply.outer(numbers, w.astype(self._dtype))
+        return coef[first:], -below[first:]
+
+
+class PathProblem(LinearProblems):
+    """The joint problem of an ``Ontology``, with coefficients for each node.
+
+    Those of labels are stored; of two labels the difference.
+    """
+
+    _loss: Ontology
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        # Optimal coefficients of nodes are combinations of the features of labels.
+        if len(coef) != len(self._loss.features):
+            return []
+        return [(np.linalg.pinv(self._loss.features) @ coef).T.ravel()]
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        nodes, _ = super()._decoded(parameters)
+        coef = (self._loss.features @ nodes.astype(self._dtype)).astype(self._dtype)
+        if len(coef) == 2:
+            coef = coef[1:] - coef[:1]
+        return coef, np.zeros(len(coef))

@@ -1,0 +1,477 @@
+"""Solving one problem: what its tolerance means, the run, and the check of its end."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from ._callbacks import FitTask, ProblemTask
+from ._core.certificate import CutBundle
+from ._core.line_search import rounding_of, settle
+from ._core.objective import Objective, Point
+from ._core.regularizers import L2
+from ._core.solvers import History, Options, Result, SolverSpec, Start, run
+from ._process import isolated
+from ._validation import user_level
+
+Floats = npt.NDArray[np.float64]
+
+# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
+# all of them large against the second number of entries.
+_MAX_CUTS, _FEW_ENTRIES = 40, 2**15
+_MIN_CUTS = 6
+
+# With solver="auto", problems of at most this many entries are solved to this gap
+# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
+# and the result does not depend on the order or repetition of rows. Losses that count
+# rows take longer, and know no weights: they are left out. With an L1 penalty,
+# coefficients are less certain than the objective: no gap will do, and the solver goes
+# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
+# where solvers of cuts know no such end.
+_SMALL = 20_000
+_EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
+
+# Rounding coefficients to float32 goes without a warning if the relative gap stays
+# below this or twice the tolerance, or the gap below this share of the objective at
+# zero, as where that of the optimum nearly vanishes.
+_ROUNDED, _LOST = 1e-4, 4.0 * float(np.finfo(np.float32).eps)
+
+# Coefficients that differ by so much, relative to the largest, are the same.
+_SAME = 1e-15
+
+# With verbose=1, lines are printed at powers of two, and after so many seconds.
+_QUIET = 5.0
+
+# A model does not use its features if they lower the objective by no more than is
+# proven of it, and by less than this share of it; or, whatever is proven, by rounding
+# of the objective. Less than this share of what there is to lower is nothing.
+_NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
+
+# Problems that a warning names.
+_MOST_NAMED = 5
+
+
+class Progress(NamedTuple):
+    """What a ``callback`` is told after each iteration.
+
+    Attributes
+    ----------
+    n_iter : int
+        Number of the iteration; 0 is the starting point.
+    objective : float
+        The smallest objective so far.
+    dual_gap : float
+        Proven bound on its distance from the optimum, ``inf`` before there is one.
+    passes : float
+        Products with X or its transpose so far.
+    seconds : float
+        Wall-clock time so far.
+    """
+
+    n_iter: int
+    objective: float
+    dual_gap: float
+    passes: float
+    seconds: float
+
+
+class Settings(Protocol):
+    """What an estimator's parameters ask of solving, and its registry of solvers.
+
+    ``memory``, ``direction_tol``, ``direction_max_iter`` and ``bundle_size`` count
+    where there are any. A registry without "auto" means its first solver by that.
+    """
+
+    _solvers: Mapping[str, SolverSpec]
+    solver: str
+    tol: float
+    max_iter: int
+    callback: Callable[[Progress], Any] | None
+    verbose: int
+
+
+class Problem(NamedTuple):
+    """One problem, and how its solution will be told.
+
+    Attributes
+    ----------
+    label : str
+        Its name for ``verbose`` output and warnings.
+    objective : Objective
+    start : Start
+    dtype : dtype
+        Type in which coefficients will be stored.
+    fitted : callable
+        From parameters w to what scikit-learn's callbacks may ask for: the attributes
+        of an estimator fitted so far.
+    stored : callable, optional
+        From parameters to those that the attributes will tell, after the rounding to
+        ``dtype``. By default they are rounded each.
+    """
+
+    label: str
+    objective: Objective
+    start: Start
+    dtype: Any
+    fitted: Callable[[Floats], dict[str, Any]]
+    stored: Callable[[Floats], Floats] | None = None
+
+
+@dataclass
+class Solution:
+    """Parameters, objective and certificate of one fitted problem.
+
+    ``proven`` tells whether the tolerance was reached, or a callback ended the run, and
+    ``constant`` whether the coefficients are of no use: zero would do as well.
+    """
+
+    w: Floats
+    objective: float
+    dual_gap: float
+    n_iter: int
+    history: History
+    dual: Floats | None
+    scores: Floats
+    drift: float
+    proven: bool
+    constant: bool
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of the objective."""
+        return _relative(self.dual_gap, self.objective)
+
+    @property
+    def start(self) -> Start:
+        """Where a fit of a similar problem may start."""
+        return Start(self.w, self.dual, self.scores, self.drift)
+
+
+class Accuracy(NamedTuple):
+    """The relative gaps at which a run ends, as in ``run``.
+
+    Attributes
+    ----------
+    tol : float
+        Where it ends at once.
+    enough : float
+        From which on it ends where it becomes slow.
+    asked : float
+        From which on its iterations are limited.
+    """
+
+    tol: float
+    enough: float
+    asked: float
+
+
+def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
+    """Return what ``tol`` means: small problems are solved as exactly as can be."""
+    small = objective.design.n_rows * objective.n_params <= _SMALL
+    if not (automatic and small) or objective.loss.counts_rows:
+        return Accuracy(tol, 0.0, 0.0)
+    by_cuts = objective.loss.joint or not objective.loss.analytic
+    exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
+    if tol <= exact:
+        return Accuracy(tol, 0.0, 0.0)
+    # Rounding, which bounds are charged for, may keep them from more than that.
+    enough = tol if exact == _NEVER else min(tol, _NEARLY_EXACT)
+    return Accuracy(exact, enough, tol)
+
+
+def solve(
+    problem: Problem,
+    settings: Settings,
+    fit: FitTask,
+    options: Options | None = None,
+) -> Solution:
+    """Minimize an objective and evaluate it at the parameters as they are returned.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+        Mostly the estimator.
+    fit : FitTask
+        Of scikit-learn's callbacks; the problem is one of its tasks.
+    options : Options, optional
+        Instead of those that the settings say.
+
+    Raises
+    ------
+    ValueError
+        If the objective overflows.
+    """
+    task = fit.problem(problem.label, settings.tol)
+    name = settings.solver
+    automatic = name == "auto" and name in settings._solvers
+    spec = settings._solvers.get(name) or next(iter(settings._solvers.values()))
+    accuracy = accuracy_of(problem.objective, settings.tol, automatic)
+    options = replace(options or _options(settings), tol=accuracy.tol)
+    report = _Report(problem, settings, task)
+    try:
+        result, w, end = _minimize(
+            problem, spec, options, accuracy, settings.max_iter, report
+        )
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"Fitting {problem.label} broke down numerically ({error}). Values of X, "
+            "y, alpha or costs are too extreme; scale the features, for example by "
+            "sklearn.preprocessing.MaxAbsScaler, or numbers y."
+        ) from error
+    _check_finite(problem, w, end)
+    solution, status = _certified(problem, settings.tol, result, w, end)
+    if settings.verbose:
+        gap = solution.relative_gap
+        print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
+    if task.warns and not solution.proven:
+        faster = name != "auto" and "auto" in settings._solvers
+        _warn(problem.label, status, solution, settings, faster)
+    task.end()
+    return solution
+
+
+def _options(settings: Settings) -> Options:
+    names = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
+    given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    options = Options(**given)
+    # More pairs than iterations would only take memory.
+    return replace(options, memory=min(options.memory, settings.max_iter))
+
+
+class _Report:
+    """Tells the user, after each iteration, what has been reached.
+
+    Parameters
+    ----------
+    problem, settings
+        As of ``solve``.
+    task : ProblemTask
+    """
+
+    def __init__(self, problem: Problem, settings: Settings, task: ProblemTask) -> None:
+        self._problem = problem
+        self._settings = settings
+        self._task = task
+        self._printed = 0.0
+
+    def __call__(self, result: Result) -> bool:
+        history, verbose = result.history, self._settings.verbose
+        passes, seconds = history.passes[-1], history.seconds[-1]
+        value = result.point.value
+        progress = Progress(result.n_iter, value, result.gap, passes, seconds)
+        gap = _relative(result.gap, value)
+        due = result.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
+        if verbose > 1 or (verbose and due):
+            self._printed = seconds
+            print(
+                f"{self._problem.label}: iteration {result.n_iter:4d}  objective "
+                f"{value:.8g}  relative gap {gap:.1e}  passes {passes:.1f}  "
+                f"{seconds:.2f} s"
+            )
+        w = result.point.w
+        stop = self._task.iteration(lambda: self._problem.fitted(w), gap)
+        callback = self._settings.callback
+        if callback is not None:
+            stop = bool(callback(progress)) or stop
+        return stop
+
+
+@isolated
+def _minimize(
+    problem: Problem,
+    spec: SolverSpec,
+    options: Options,
+    accuracy: Accuracy,
+    max_iter: int,
+    report: Callable[[Result], bool],
+) -> tuple[Result, Floats, Point]:
+    """Return the result, and parameters as they are stored with their point."""
+    objective, start = problem.objective, problem.start
+    # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
+    bundle = None
+    if isinstance(objective.regularizer, L2) and not spec.proves:
+        bundle = CutBundle(objective, _bundle_size(objective))
+    passes = objective.passes
+    if objective.loss.steep:
+        start = _better_start(objective, start)
+    result = run(
+        spec.start(objective, start, options),
+        max_iter=max_iter,
+        bundle=bundle,
+        passes=lambda: objective.passes - passes,
+        report=report,
+        **accuracy._asdict(),
+    )
+    point = result.point.centered()
+    w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
+    w = w.astype(np.float64)
+    # Shares in float32 do not sum to one; the objective is that of shares.
+    inside = objective.regularizer.nearest(w)
+    change = float(np.abs(inside - point.w).max(initial=0.0))
+    same = change <= _SAME * float(np.abs(w).max(initial=0.0))
+    end = point.refreshed() if same else objective.at(inside)
+    # Computed here, where overflows are errors.
+    _ = end.value
+    return result, w, end
+
+
+def _bundle_size(objective: Objective) -> int:
+    affordable = max(objective.design.nbytes // 16, _FEW_ENTRIES) // objective.n_params
+    return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
+
+
+def _better_start(objective: Objective, start: Start) -> Start:
+    """Return the start, or the usual one if that is better.
+
+    Solutions of other data may lie where exponentials overflow, far from any other.
+    """
+    center = objective.regularizer.center(objective.n_params)
+    if np.array_equal(start.w, center):
+        return start
+    with np.errstate(all="ignore"):
+        value = settle(start.at(objective)).value
+    usual = Start(center)
+    return start if value <= settle(usual.at(objective)).value else usual
+
+
+def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
+    """Raise ValueError if parameters to be stored, or scores by them, overflow."""
+    if not np.isfinite(end.value) or not np.all(np.isfinite(w)):
+        raise ValueError(
+            f"Fitting {problem.label} gave coefficients that are not finite as "
+            f"{np.dtype(problem.dtype).name}. Scale the features or increase alpha."
+        )
+    objective = problem.objective
+    if objective.loss.overflows(end.scores, objective.targets, objective.weights):
+        raise ValueError(
+            f"Fitting {problem.label} ended where exponentials of scores overflow. "
+            "Scale the features or the targets, or choose another alpha."
+        )
+
+
+def _certified(
+    problem: Problem, tol: float, result: Result, w: Floats, end: Point
+) -> tuple[Solution, str]:
+    """Return the solution with what is proven of it, and how its run ended."""
+    objective, value = problem.objective, end.value
+    gap = max(value - result.lower_bound, 0.0)
+    while value - gap > result.lower_bound:
+        # By the rounding of the difference.
+        gap = float(np.nextafter(gap, np.inf))
+    reached = result.gap <= tol * abs(result.point.value)
+    # As of targets that are all the same, with an optimum of zero.
+    proven, status = reached or result.status == "callback", result.status
+    proven = proven or result.gap <= rounding_of(result.point)
+    raised = reached and gap > max(2.0 * tol, _ROUNDED) * abs(value)
+    rounded = raised and problem.dtype == np.float32
+    if rounded and gap > _LOST * abs(objective.origin().value):
+        proven, status = False, "rounded"
+    solution = Solution(
+        w,
+        value,
+        gap,
+        result.n_iter,
+        result.history,
+        result.dual,
+        end.scores,
+        end.drift,
+        proven,
+        reached and _is_constant(objective, w, value, gap),
+    )
+    return solution, status
+
+
+def _is_constant(objective: Objective, w: Floats, value: float, gap: float) -> bool:
+    """Whether parameters, all but the free ones zero, would do as well as w."""
+    free = w[objective.regularizer.n_penalized :]
+    if objective.regularizer.center(len(w)).any():
+        return False
+    origin = objective.origin()
+    constant = origin.along_free(free).value(1.0) if free.any() else origin.value
+    if constant - objective.risk_infimum <= _NOTHING * abs(constant):
+        # Features have nothing to do: no surprise where all targets are equal.
+        targets = objective.targets[objective.weights > 0.0]
+        if np.all(targets == targets[0]):
+            return False
+    size = abs(constant)
+    least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
+    return constant - value <= least
+
+
+def warn_of_constants(
+    name: str, solutions: list[Solution], instead: str, parts: Any = None
+) -> None:
+    """Warn once if fitted problems have solutions that do not use the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    solutions : list of Solution
+    instead : str
+        What to do where a smaller ``alpha`` does not help.
+    parts : sequence, optional
+        What each of several problems is for, such as its class.
+    """
+    found = [index for index, solution in enumerate(solutions) if solution.constant]
+    if not found:
+        return
+    of = ""
+    if len(solutions) > 1:
+        names = [str(parts[i] if parts is not None else i) for i in found]
+        shown = ", ".join(names[:_MOST_NAMED])
+        shown += ", ..." if len(names) > _MOST_NAMED else ""
+        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
+    warnings.warn(
+        f"{name} makes no use of the features{of}: its objective is proven to be "
+        "about as small with all coefficients zero. Scale features that are tiny, and "
+        f"decrease alpha or tol. Where that changes nothing, {instead}.",
+        UserWarning,
+        stacklevel=user_level(),
+    )
+
+
+def _relative(gap: float, value: float) -> float:
+    return gap / abs(value) if value else (0.0 if gap == 0.0 else np.inf)
+
+
+def _warn(
+    label: str, status: str, solution: Solution, settings: Settings, faster: bool
+) -> None:
+    other = "solver='auto'" if faster else "another solver"
+    or_other = f", or choose {other}" if faster else ""
+    reasons = {
+        "max_iter": (
+            f"reached max_iter={settings.max_iter}",
+            f"Increase max_iter or tol{or_other}",
+        ),
+        "stalled": (
+            "stopped because it no longer made progress",
+            f"Increase tol, choose {other}, scale the features, or increase alpha",
+        ),
+        "rounded": (
+            "lost precision as its coefficients were rounded to float32,",
+            "Convert X to float64, or scale the features",
+        ),
+    }
+    otherwise = (
+        f"stopped where it found no better point ({status})",
+        f"Increase tol, choose {other}, or scale the features",
+    )
+    reason, advice = reasons.get(status, otherwise)
+    plural = "" if solution.n_iter == 1 else "s"
+    warnings.warn(
+        f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
+        f"objective {solution.objective:.6g} is proven to be within "
+        f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
+        f"{solution.relative_gap:.1e}; tol={settings.tol:g} was asked for. {advice}.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
