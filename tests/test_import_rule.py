@@ -17,6 +17,13 @@ import sklearn_subqn
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_subqn"
 
+
+def related_files():
+    """Return the names of the files of related problems."""
+    folder = PACKAGE / "_core" / "solvers" / "related"
+    return [f"_core.solvers.related.{path.stem}" for path in folder.glob("[a-z]*.py")]
+
+
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
@@ -29,7 +36,9 @@ LEVELS = [
     ["_core.online._base"],
     ["_core.online.*"],
     ["_core.online"],
+    ["_core.facts"],
     ["_core.solvers.run"],
+    ["_core.solvers.related", *related_files()],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
     ["_callbacks", "_plotting", "_process", "_validation"],

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from sklearn_subqn._core.losses import Absolute, EpsilonInsensitive, Hinge, Quantile
 from sklearn_subqn._core.solvers import alm, run
-from sklearn_subqn._core.solvers.near_rows import _FewRows, _first_step, near_rows
-from sklearn_subqn._core.solvers.sample import sample_solution
+from sklearn_subqn._core.solvers.near_rows import _first_step, near_rows
+from sklearn_subqn._core.solvers.related.few_rows import FewRows
+from sklearn_subqn._core.solvers.related.sample import spread
 
 MODULE = "sklearn_subqn._core.solvers.near_rows"
 LOSSES = [Hinge(), Absolute(), Quantile(0.8), EpsilonInsensitive(0.3)]
@@ -44,7 +45,7 @@ def test_few_rows_bound_all_from_below(loss, seed, fit_intercept, csr):
     o = problem(loss, seed, fit_intercept=fit_intercept, csr=csr)
     rng = np.random.default_rng(seed)
     point = o.at(rng.normal(size=o.n_params))
-    few = _FewRows(o, point, random_near(rng, len(o.weights)))
+    few = FewRows(o, point, random_near(rng, len(o.weights)))
     assert few.start.value == pytest.approx(point.value, rel=1e-12)
     for scale in (0.1, 1.0, 10.0):
         w = point.w + scale * rng.normal(size=o.n_params)
@@ -58,7 +59,7 @@ def test_duals_of_few_rows_are_duals_of_all(loss, seed, csr):
     o = problem(loss, seed, csr=csr)
     rng = np.random.default_rng(seed)
     point = o.at(rng.normal(size=o.n_params))
-    few = _FewRows(o, point, random_near(rng, len(o.weights)))
+    few = FewRows(o, point, random_near(rng, len(o.weights)))
     # Shares of a subgradient are feasible, since every interval holds zero.
     part = few.objective
     args = part.targets, part.weights
@@ -97,7 +98,7 @@ def test_optimum_is_that_of_all_rows(loss, fit_intercept, share, monkeypatch):
 def test_bounds_of_iterates_belong_to_their_duals():
     o = problem(Hinge(), n=2000, d=5, alpha=1e-4)
     point = o.at(0.1 * np.ones(o.n_params))
-    few = _FewRows(o, point, np.abs(1.0 - o.targets * point.scores) < 0.3)
+    few = FewRows(o, point, np.abs(1.0 - o.targets * point.scores) < 0.3)
     for _, inner in zip(range(8), alm(few.objective, few.start), strict=False):
         dual = few.share_out(inner.dual)
         bound = o.dual_value(o.cut(dual))
@@ -111,7 +112,8 @@ def test_few_rows_save_products(alpha):
 
     def passes(method):
         o = binary_objective(X, y, alpha=alpha)
-        start = o.at(sample_solution(o, lambda o, start: alm(o, o.at(start.w))))
+        sample = o.sample(spread(20_000, 1250))
+        start = o.at(run(alm(sample, sample.origin()), tol=3e-2, max_iter=99).point.w)
         before = o.passes
         assert run(method(o, start), tol=1e-6, max_iter=1000).status == "converged"
         return o.passes - before

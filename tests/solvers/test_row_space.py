@@ -11,11 +11,13 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
 )
 from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.facts import Facts
 from sklearn_subqn._core.losses import MulticlassHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.solvers.alm import alm
-from sklearn_subqn._core.solvers.row_space import has_short_rows, in_row_space
+from sklearn_subqn._core.solvers.related import solve
+from sklearn_subqn._core.solvers.related.row_space import row_space
 from sklearn_subqn._core.solvers.run import Iterate, Start, run
 
 ALPHA = 1e-2
@@ -49,7 +51,7 @@ def test_iterates_are_those_of_all_features(fit_intercept):
     X, y = wide()
     objective = problem(X, y, fit_intercept)
     start = Start(np.zeros(objective.n_params))
-    iterates = in_row_space(objective, start, by_alm, 1e-6)
+    iterates = solve(row_space(objective, 1e-6), by_alm, start)
     bounds, values = [], []
     for _ in range(40):
         iterate = next(iterates)
@@ -75,7 +77,7 @@ def test_starts_keep_their_scores():
         yield Iterate(start.at(objective))
         return "stayed"
 
-    (first,) = in_row_space(objective, Start(w), stay, 1e-3)
+    (first, _) = solve(row_space(objective, 1e-3), stay, Start(w))
     scores = objective.design.forward(first.point.w)
     np.testing.assert_allclose(first.point.scores, scores, atol=1e-11)
     np.testing.assert_allclose(scores, objective.at(w).scores, atol=1e-11)
@@ -114,8 +116,8 @@ def test_rows_of_very_different_features():
 
 def test_where_rows_are_short():
     X, y = wide()
-    assert has_short_rows(problem(X, y))
-    assert not has_short_rows(problem(X[:, :60], y))
+    assert Facts(problem(X, y)).short_rows
+    assert not Facts(problem(X[:, :60], y)).short_rows
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -1,5 +1,7 @@
 """Starts from a sample of the rows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,9 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import Hinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.solvers import Start, auto
-from sklearn_subqn._core.solvers.sample import sample_solution, spread
+from sklearn_subqn._core.solvers import Options, Start, auto
+from sklearn_subqn._core.solvers.related import solve, within
+from sklearn_subqn._core.solvers.related.sample import sample, spread
 
 
 def tall(n=20_000, d=5, *, seed=0, fit_intercept=False, weights=None):
@@ -22,7 +25,14 @@ def tall(n=20_000, d=5, *, seed=0, fit_intercept=False, weights=None):
 
 
 def sampled(objective):
-    return sample_solution(objective, auto)
+    """Return the solution of a sixteenth of the rows as a point of all."""
+    related = sample(objective, len(objective.weights) // 16, within(3e-2))
+    if related is None:
+        return None
+    start = Start(np.zeros(objective.n_params))
+    steps = solve(related, partial(auto, options=Options()), start)
+    (*_, last) = steps
+    return last.point
 
 
 @pytest.mark.parametrize(("n", "n_sampled"), [(16, 1), (1000, 62), (99_999, 6249)])
@@ -46,9 +56,9 @@ def test_sampled_rows_follow_no_period(period):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_solution_of_a_sample_is_nearly_that_of_all(fit_intercept):
     objective = tall(fit_intercept=fit_intercept)
-    near = objective.at(sampled(objective)).value
+    near = sampled(objective).value
     start = Start(np.zeros(objective.n_params))
-    best = min(iterate.point.value for iterate in auto(objective, start))
+    best = min(iterate.point.value for iterate in auto(objective, start, Options()))
     assert best < near < 1.02 * best
 
 
@@ -59,8 +69,11 @@ def test_a_sample_counts_as_the_share_of_a_pass():
 
 
 def test_no_sample_unless_rows_are_many_times_the_features():
-    assert sampled(tall(16 * 64 * 5 - 16)) is None
-    assert sampled(tall(16 * 64 * 5)) is not None
+    for n, expected in ((16 * 64 * 5 - 16, False), (16 * 64 * 5, True)):
+        objective = tall(n)
+        start = Start(np.zeros(objective.n_params))
+        plan = next(auto(objective, start, Options())).plan
+        assert plan.startswith("sample") == expected
 
 
 def test_no_sample_of_rows_without_weight():
@@ -87,6 +100,6 @@ def test_history_begins_at_the_origin():
     model.fit(objective.design.X, objective.targets)
     history = model.history_[0]
     assert history.phase[0] == "sample"
-    assert set(history.phase[1:]) == {"near rows"}
+    assert set(history.phase[1:]) == {"sample", "near rows"}
     assert history.objective[0] == pytest.approx(1.0)
     assert history.objective[1] < 0.9

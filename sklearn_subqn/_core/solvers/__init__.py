@@ -14,24 +14,21 @@ from ..losses._base import Loss
 from ..objective import Objective
 from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
-from ..regularizers import L2, ElasticNet, Regularizer
+from ..regularizers import L2, Regularizer
 from .aggregated import aggregated_bmrm
 from .alm import alm
-from .auto import auto
 from .bfgs import bfgs
 from .bundle import bmrm, ls_bmrm
 from .cd import cd
-from .cd_from_sample import cd_from_sample
 from .cg import cg
 from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
 from .fista import fista
-from .from_afar import from_afar, is_linear
-from .larger_alphas import sparse_start
 from .n_slack import n_slack
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
+from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle
-from .run import History, Iterate, Result, Solver, Start, run
+from .run import History, Iterate, Options, Result, Solver, Start, run
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 from .trust_region import trust_region
@@ -74,32 +71,6 @@ __all__ = [
     "trust_region",
     "trust_region_bundle",
 ]
-
-
-@dataclass(frozen=True)
-class Options:
-    """Settings that solvers read as far as they concern them.
-
-    Attributes
-    ----------
-    memory : int
-        Number of pairs of a limited-memory estimate of the inverse Hessian.
-    direction_tol, direction_max_iter : float, int
-        Tolerance and limit of the search for a descent direction.
-    bundle_size : int or None
-        Number of cuts that bundle methods keep, None for no limit.
-    tol : float
-        Relative gap at which the run is to end.
-    seed : int
-        Of the order in which dual ascent goes through sequences.
-    """
-
-    memory: int = 15
-    direction_tol: float = 1e-5
-    direction_max_iter: int = 100
-    bundle_size: int | None = None
-    tol: float = 0.0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -176,10 +147,6 @@ def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
     )
 
 
-def _auto(objective: Objective, start: Start, options: Options) -> Solver:
-    return auto(objective, start, memory=min(options.memory, 10), tol=options.tol)
-
-
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
     return alm(objective, start.at(objective), dual=start.dual)
 
@@ -197,7 +164,7 @@ def _trust_region(objective: Objective, start: Start, options: Options) -> Solve
 
 
 SOLVERS: dict[str, SolverSpec] = {
-    "auto": SolverSpec(_auto, envelope=True),
+    "auto": SolverSpec(auto, envelope=True),
     "sublbfgs": SolverSpec(_sublbfgs),
     "subbfgs": SolverSpec(_subbfgs),
     "alm": SolverSpec(_alm, smooth=False, envelope=True),
@@ -207,16 +174,6 @@ SOLVERS: dict[str, SolverSpec] = {
     "trust-region": SolverSpec(_trust_region, smooth=True),
     "cg": SolverSpec(_cg, smooth=True),
 }
-
-
-def _l1_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    one_score = objective.design.n_outputs is None
-    if one_score and not start.w.any():
-        if is_linear(objective):
-            start = Start((yield from from_afar(objective, sparse_alm, options.tol)))
-        else:
-            start = yield from sparse_start(objective, cd)
-    return (yield from cd_from_sample(objective, start, options.tol))
 
 
 def _cd(objective: Objective, start: Start, options: Options) -> Solver:
@@ -244,7 +201,7 @@ def _fista(objective: Objective, start: Start, options: Options) -> Solver:
 
 #: Solvers of smooth losses with an L1 penalty.
 L1_SOLVERS: dict[str, SolverSpec] = {
-    "auto": SolverSpec(_l1_auto, smooth=True, l2_only=False),
+    "auto": SolverSpec(auto, smooth=True, l2_only=False),
     "cd": SolverSpec(_cd, smooth=True, l2_only=False),
     "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False),
     "owlqn*": SolverSpec(_owlqn_star, smooth=True, l2_only=False),
@@ -302,29 +259,11 @@ STRUCTURED_SOLVERS: dict[str, SolverSpec] = {
 }
 
 
-def _sparse_alm(objective: Objective, start: Start) -> Solver:
-    if not start.w.any():
-        start = yield from sparse_start(objective, sparse_alm)
-    return (yield from sparse_alm(objective, start))
-
-
-def _catalogue_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    if SOLVERS["auto"].supports(objective.loss, objective.regularizer):
-        return _auto(objective, start, options)
-    one_score = objective.design.n_outputs is None
-    if isinstance(objective.regularizer, ElasticNet) and one_score:
-        if objective.loss.smooth:
-            return _l1_auto(objective, start, options)
-        if objective.loss.has_envelope:
-            return _sparse_alm(objective, start)
-    return _ls_bmrm(objective, start, options)
-
-
 #: All solvers of L2-regularized losses and bundle methods; "auto" takes any problem.
 CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
     **SOLVERS,
     **BUNDLE_SOLVERS,
-    "auto": SolverSpec(_catalogue_auto, l2_only=False, first_order=True),
+    "auto": SolverSpec(auto, l2_only=False, first_order=True),
 }
 
 

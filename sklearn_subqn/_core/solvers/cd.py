@@ -13,8 +13,8 @@ from ..line_search import backtrack, lengthen, rounding_of, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
+from .related.sample import fractions
 from .run import Iterate, Solver, Start
-from .sample import fractions
 
 # The model is minimized until its violations are this share of those before: roughly
 # at first; a little better with a matrix from a sample, on which sweeps are cheap; and

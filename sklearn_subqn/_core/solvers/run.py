@@ -54,6 +54,8 @@ class Iterate(NamedTuple):
         of it.
     proof : Cut or None
         The cut of which the solver made ``lower_bound``, where another may need it.
+    plan : str
+        Of the first iterate: how the problem is to be solved, if that was chosen.
     """
 
     point: Any
@@ -63,6 +65,12 @@ class Iterate(NamedTuple):
     dual: Floats | None = None
     preparing: bool = False
     proof: Cut | None = None
+    plan: str = ""
+
+    @property
+    def gap(self) -> float:
+        """Objective - lower_bound, at least zero."""
+        return float(max(self.point.value - self.lower_bound, 0.0))
 
 
 class Start(NamedTuple):
@@ -88,6 +96,37 @@ class Start(NamedTuple):
     def at(self, objective: Objective) -> Point:
         """Return the starting point."""
         return objective.at(self.w, self.scores, self.drift)
+
+    @classmethod
+    def from_point(cls, point: Point, dual: Floats | None = None) -> Start:
+        """Return the start at a point of an objective with the same data."""
+        return cls(point.w, dual, point.scores, point.drift)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings that solvers read as far as they concern them.
+
+    Attributes
+    ----------
+    memory : int
+        Number of pairs of a limited-memory estimate of the inverse Hessian.
+    direction_tol, direction_max_iter : float, int
+        Tolerance and limit of the search for a descent direction.
+    bundle_size : int or None
+        Number of cuts that bundle methods keep, None for no limit.
+    tol : float
+        Relative gap at which the run is to end.
+    seed : int
+        Of the order in which dual ascent goes through sequences.
+    """
+
+    memory: int = 15
+    direction_tol: float = 1e-5
+    direction_max_iter: int = 100
+    bundle_size: int | None = None
+    tol: float = 0.0
+    seed: int = 0
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.
@@ -143,6 +182,8 @@ class Result:
     history : History
     dual : ndarray or None
         The dual point with the best lower bound, of those that the solver gave.
+    plan : str
+        How the problem was solved, where that was chosen by its facts.
     """
 
     point: Any
@@ -151,6 +192,7 @@ class Result:
     status: str
     history: History
     dual: Floats | None = None
+    plan: str = ""
 
     @property
     def gap(self) -> float:
@@ -221,6 +263,7 @@ def run(
             raise FloatingPointError(f"the objective became {value}")
         if result is None:
             result = Result(iterate.point, -np.inf, -1, "running", history)
+            result.plan = iterate.plan
         result.n_iter += 1
         if iterate.dual is not None and iterate.lower_bound >= result.lower_bound:
             result.dual = iterate.dual

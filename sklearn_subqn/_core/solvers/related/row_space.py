@@ -7,43 +7,22 @@ scores are the same there, and so are the methods, step by step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..losses._base import Floats
-from ..objective import Objective, Point
-from ..regularizers import L2
-from .run import Iterate, Solver, Start
-
-# The basis takes the time of about a sixth of the rows in products for each score, and
-# the room of X.
-_MAX_ROWS = 2000
-_MIN_FEATURES_PER_ROW = 2
+from ...losses._base import Floats
+from ...objective import Objective, Point
+from ...regularizers import L2
+from ..run import Iterate, Start
+from . import Related
 
 # Bounds are computed from X itself each time that the gap has shrunk by this factor.
 _CLOSER = 0.5
 
 
-def has_short_rows(objective: Objective) -> bool:
-    """Whether it pays to change to the span of the rows."""
-    design = objective.design
-    return (
-        isinstance(objective.regularizer, L2)
-        and not design.is_sparse
-        and design.n_rows <= _MAX_ROWS
-        and design.n_features >= _MIN_FEATURES_PER_ROW * design.n_rows
-    )
-
-
-def in_row_space(
-    objective: Objective,
-    start: Start,
-    solver: Callable[[Objective, Start], Solver],
-    tol: float,
-) -> Solver:
-    """Yield the iterates of a solver in the span of the rows, in terms of all features.
+def row_space(objective: Objective, tol: float) -> Related:
+    """Return the problem in the span of the rows.
 
     Rows of features of very different scales lose digits there. Bounds are those of X,
     and so is the objective in the end.
@@ -52,39 +31,31 @@ def in_row_space(
     ----------
     objective : Objective
         L2-regularized, of dense data with fewer rows than features.
-    start : Start
-    solver : callable
-        Returns the iterates for an objective and a start, with dual points where
-        they have bounds.
     tol : float
         Relative gap at which the run is to end.
-
-    Returns
-    -------
-    status : str
-        That of the solver.
     """
     space = _RowSpace(objective)
     reduced = space.objective
-    begin = start._replace(w=space.coordinates(start.w), scores=None)
-    iterates = solver(reduced, begin)
-    passes, gap, best, bound, inner = 0.0, np.inf, np.inf, -np.inf, -np.inf
-    while True:
-        try:
-            iterate = next(iterates)
-        except StopIteration as stop:
-            return str(stop.value)
+    passes, gap, best, inner = 0.0, np.inf, np.inf, -np.inf
+
+    def lift(iterate: Iterate, last: bool) -> Iterate:
+        nonlocal passes, gap, best, inner
         point = space.point(iterate.point)
         objective.design.count(reduced.design, reduced.passes - passes)
         passes = reduced.passes
         best, inner = min(best, point.value), max(inner, iterate.lower_bound)
-        dual = iterate.dual
+        dual, bound = iterate.dual, -np.inf
         if dual is not None and iterate.lower_bound == inner:
             now = best - inner
             if now <= max(_CLOSER * gap, tol * abs(best)):
                 gap = now
-                bound = max(bound, objective.dual_value(objective.cut(dual)))
-        yield Iterate(point, None, bound, iterate.phase, dual)
+                bound = objective.dual_value(objective.cut(dual))
+        return Iterate(point, None, bound, iterate.phase, dual)
+
+    def lower(start: Start) -> Start:
+        return start._replace(w=space.coordinates(start.w), scores=None)
+
+    return Related(reduced, lift, lambda best: False, np.inf, lower)
 
 
 class _RowSpace:

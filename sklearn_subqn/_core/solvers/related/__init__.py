@@ -1,0 +1,86 @@
+"""Related problems: easier ones, of which the solution tells much of the original.
+
+Each file has functions from an objective to a ``Related``: another objective, and how
+what is found for it, point, bound and dual point, is carried over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple
+
+from ...objective import Objective
+from ..run import Iterate, Solver, Start
+
+#: From an objective and a start to iterates.
+Method = Callable[[Objective, Start], Solver]
+
+
+def as_it_is(start: Start) -> Start:
+    """Return the start itself."""
+    return start
+
+
+class Related(NamedTuple):
+    """An easier problem.
+
+    Attributes
+    ----------
+    objective : Objective
+        Of the easier problem.
+    lift : callable
+        From an iterate of it, and whether it is the best one in the end, to what that
+        tells of the original: an iterate, or None for nothing. A product with X is
+        worth while in the end only.
+    is_solved : callable
+        From its best point, bound and dual point so far to whether they are enough.
+    max_iter : int or inf
+        Limit on its iterations.
+    lower : callable
+        From a start of the original problem to one of it.
+    """
+
+    objective: Objective
+    lift: Callable[[Iterate, bool], Iterate | None]
+    is_solved: Callable[[Iterate], bool]
+    max_iter: float
+    lower: Callable[[Start], Start] = as_it_is
+
+
+def solve(
+    related: Related, method: Method, start: Start
+) -> Generator[Iterate, None, Iterate | None]:
+    """Yield what iterates of a related problem tell; return what they tell in the end.
+
+    That is the best point, bound and dual point of the original problem, or None if it
+    is better to begin anew.
+    """
+    iterates = method(related.objective, related.lower(start))
+    best = None
+    for n_iter, iterate in enumerate(iterates):
+        told = related.lift(iterate, False)
+        if told is not None:
+            yield told._replace(preparing=True)
+        best = iterate if best is None else better(best, iterate)
+        if related.is_solved(best) or n_iter >= related.max_iter:
+            break
+    iterates.close()
+    assert best is not None, "a solver yields its starting point"
+    told = related.lift(best, True)
+    if told is not None:
+        yield told
+    return told
+
+
+def better(best: Iterate, new: Iterate) -> Iterate:
+    """Return the better point of two iterates, with the better bound and its dual."""
+    point = new.point if new.point.value < best.point.value else best.point
+    if new.lower_bound >= best.lower_bound:
+        dual = best.dual if new.dual is None else new.dual
+        best = best._replace(lower_bound=new.lower_bound, dual=dual, proof=new.proof)
+    return best._replace(point=point)
+
+
+def within(tol: float) -> Callable[[Iterate], bool]:
+    """Return whether relative gaps are at most ``tol``, as a function of iterates."""
+    return lambda best: best.gap <= tol * abs(best.point.value)

@@ -1,0 +1,127 @@
+"""Rows near a kink, where the others are far from theirs.
+
+Rows that stay on one side of their kink are taken out: there the loss is linear. Those
+of one slope give way to a single row, their mean, of their total weight. By convexity
+its loss is never above theirs; its dual variable, shared out among them, makes up a
+dual point of all rows of the same value. So what is proven for the few rows left holds
+for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...losses._base import Floats, Mask, rounding
+from ...objective import Objective, Point
+from ..run import Iterate, Start
+from . import Related
+
+
+class FewRows:
+    """The problem of near rows, and of one row for the far ones of each slope.
+
+    Parameters
+    ----------
+    objective : Objective
+    point : Point
+        Tells the slopes of the loss in far rows.
+    near : ndarray of bool, shape (n,)
+
+    Attributes
+    ----------
+    objective : Objective
+        Of near rows and then means of far ones. Their weights sum to less than one
+        where there are far rows without a slope, which are left out.
+    start : Point
+        The same parameters.
+    far : ndarray of shape (n,)
+        The dual point, zero in near rows.
+    """
+
+    def __init__(self, objective: Objective, point: Point, near: Mask) -> None:
+        o = objective
+        self._all, self._whole, self._point = o, o.design, point
+        self._rows = np.flatnonzero(near)
+        self.far = o.loss.subgradient(point.scores, o.targets, o.weights)
+        self.far[near] = 0.0
+        self._sides = []
+        features, targets, weights, sizes = [], [], [], []
+        for rows in (np.flatnonzero(self.far < 0.0), np.flatnonzero(self.far > 0.0)):
+            if rows.size:
+                shares = np.zeros_like(self.far)
+                shares[rows] = o.weights[rows]
+                total = float(shares.sum())
+                shares /= total
+                self._sides.append((rows, float(self.far[rows].sum())))
+                features.append(o.design.adjoint(shares)[: o.design.n_features])
+                targets.append(float(shares @ o.targets))
+                sizes.append(float(shares @ np.abs(o.targets)))
+                weights.append(total)
+        means = np.reshape(features, (len(features), o.design.n_features))
+        self._target_sizes = np.array(sizes)
+        self._design = o.design.rows_and(self._rows, means)
+        self._rounding = means - means.astype(o.design.dtype)
+        self.objective = Objective(
+            self._design,
+            np.append(o.targets[self._rows], targets),
+            o.loss,
+            o.regularizer,
+            o.alpha,
+            np.append(o.weights[self._rows], weights),
+        )
+        self.start = self.objective.at(point.w)
+
+    def related(self, is_solved: Callable[[Iterate], bool]) -> Related:
+        """Return the problem as one that is related to that of all rows."""
+        o, known, before = self._all, self._point, None
+
+        def lift(iterate: Iterate, last: bool) -> Iterate:
+            self._whole.count(self._design, self._design.passes)
+            self._design.passes = 0.0
+            point, dual = known, before
+            if last:
+                assert iterate.dual is not None, "alm tells its dual points"
+                point, dual = o.at(iterate.point.w), self.share_out(iterate.dual)
+            return Iterate(point, None, self.lower_bound(iterate), "near rows", dual)
+
+        def lower(start: Start) -> Start:
+            nonlocal before
+            before = start.dual
+            assert before is not None, "of all rows"
+            return Start(start.w, self.collect(before), self.start.scores)
+
+        return Related(self.objective, lift, is_solved, np.inf, lower)
+
+    def lower_bound(self, inner: Iterate) -> float:
+        """Return the bound that an iterate of ``alm`` proves for all rows.
+
+        Rounding of the means, in units of all rows, is charged.
+        """
+        dual, cut = inner.dual, inner.proof
+        assert dual is not None, "alm tells its dual points"
+        assert cut is not None, "and the cuts that they prove"
+        far = dual[len(self._rows) :]
+        normal = cut.normal.copy()
+        normal[: self._design.n_features] += far @ self._rounding
+        share = rounding(len(self.far))
+        error = cut.error + share * cut.norm
+        offset = cut.offset - share * float(np.abs(far) @ self._target_sizes)
+        return self._all.dual_value(
+            cut._replace(normal=normal, offset=offset, error=error)
+        )
+
+    def collect(self, dual: Floats) -> Floats:
+        """Return the dual point of the few rows from one of all rows."""
+        sums = [float(dual[rows].sum()) for rows, _ in self._sides]
+        return np.append(dual[self._rows], sums)
+
+    def share_out(self, dual: Floats) -> Floats:
+        """Return the dual point of all rows of the same value."""
+        whole = self.far.copy()
+        whole[self._rows] = dual[: len(self._rows)]
+        sums = dual[len(self._rows) :]
+        for (rows, most), total in zip(self._sides, sums, strict=True):
+            whole[rows] *= total / most
+        return whole

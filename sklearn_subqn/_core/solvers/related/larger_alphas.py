@@ -1,0 +1,100 @@
+"""Larger alphas, where a small one holds rows too tightly.
+
+The solution for each is the start for one that is smaller by a factor. In the end two
+cases are left. Where rows are apart, parameters w without a loss have the objective
+alpha * Omega(w), which falls with alpha as the dual value of a dual point does that
+shrinks with alpha: relative gaps are the same for all smaller alphas. Where they are
+not, the penalty becomes negligible, and a dual point is as good for smaller alphas as
+long as it does. So a solution for a larger alpha may end it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...line_search import scaled
+from ...objective import Objective
+from ..run import Iterate, Start
+from . import Related, within
+
+_PHASE = "larger alphas"
+
+# Alphas fall by this factor.
+_FACTOR = 10.0
+
+# Solutions that prove something are found to such a gap, in so many iterations at most.
+# Where the third number is left, it is better to begin at zero after all.
+_TOL, _MAX_ITER, _FAILED = 1e-2, 300, 0.1
+
+# Those that are no more than a start are found to such a gap in so many iterations.
+_TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
+
+# They are found to this share of what is asked for where the loss is less than such a
+# share of the objective, or where the penalty would be less than such a share of it
+# even if its gradient were that of the larger alpha.
+_SHARE, _APART, _ALONE = 0.5, 0.1, 1e-3
+
+
+def larger_alphas(objective: Objective, excess: float, tol: float) -> Iterator[Related]:
+    """Return the problems of alphas from about ``excess`` times the objective's on.
+
+    Parameters
+    ----------
+    objective : Objective
+        L2-regularized; its loss is bounded from below, so that zero is a dual point.
+    excess : float
+    tol : float
+        Relative gap at which the run is to end.
+    """
+    for factor in _factors(excess):
+        yield _proving(objective, factor, tol)
+
+
+def roughly(objective: Objective, excess: float) -> Iterator[Related]:
+    """Return the like for no more than a start, whatever the loss and the penalty."""
+    for factor in _factors(excess):
+        larger = objective.with_alpha(factor * objective.alpha)
+
+        def lift(iterate: Iterate, last: bool) -> Iterate:
+            point = iterate.point.under(objective)
+            return Iterate(point, None, -np.inf, _PHASE, iterate.dual, preparing=True)
+
+        yield Related(larger, lift, within(_TOL_ROUGH), _MAX_ITER_ROUGH)
+
+
+def _proving(objective: Objective, factor: float, tol: float) -> Related:
+    larger = objective.with_alpha(factor * objective.alpha)
+
+    def is_solved(best: Iterate) -> bool:
+        value, risk = best.point.value, best.point.risk
+        if best.gap > _TOL * value:
+            return False
+        ends = risk <= _APART * value or factor * (value - risk) <= _ALONE * value
+        return not ends or best.gap <= _SHARE * tol * value
+
+    def lift(iterate: Iterate, last: bool) -> Iterate | None:
+        point, dual = iterate.point.under(objective), iterate.dual
+        if not last:
+            return Iterate(point, phase=_PHASE)
+        if iterate.gap > _FAILED * iterate.point.value:
+            return None
+        dual = iterate.point.dual if dual is None else dual
+        cuts = [objective.cut(u) for u in (dual, dual / factor)]
+        bound = max(objective.dual_value(cut) for cut in cuts)
+        point = scaled(point.refreshed())
+        return Iterate(point, None, bound, _PHASE, dual, preparing=True)
+
+    def lower(start: Start) -> Start:
+        if start.scores is None:
+            return start
+        return Start.from_point(scaled(start.at(larger)), start.dual)
+
+    return Related(larger, lift, is_solved, _MAX_ITER, lower)
+
+
+def _factors(excess: float) -> list[float]:
+    """Return powers, the first one at least ``excess``, the last one the base."""
+    n_larger = int(np.ceil(np.log(excess) / np.log(_FACTOR)))
+    return [_FACTOR**k for k in range(n_larger, 0, -1)]

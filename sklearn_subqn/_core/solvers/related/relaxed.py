@@ -1,0 +1,36 @@
+"""The piecewise linear loss that a smooth one is from afar.
+
+Huber's loss with a threshold far below the residuals has curvature in a few rows at
+most, and Newton's method knows next to nothing of the others. The piecewise linear loss
+that it is from afar is larger by a constant at most: its solution is a good start, and
+its lower bounds, less that constant, are some of this loss.
+"""
+
+from __future__ import annotations
+
+from ...losses._base import rounding
+from ...objective import Objective
+from ..run import Iterate
+from . import Related
+
+_MAX_ITER = 200
+
+
+def relaxed(objective: Objective, tol: float) -> Related:
+    """Return the problem of the other loss.
+
+    It is solved until its gap is no more than the constant, or than ``tol`` asks for.
+    """
+    other = objective.loss.from_afar()
+    assert other is not None, "the loss is another one from afar"
+    loss, excess = other
+
+    def lift(iterate: Iterate, last: bool) -> Iterate | None:
+        bound = iterate.lower_bound
+        bound -= excess + rounding(1.0) * (abs(bound) + excess)
+        return Iterate(iterate.point.under(objective), None, bound, "relaxed")
+
+    def is_solved(best: Iterate) -> bool:
+        return best.gap <= max(excess, 0.5 * tol * abs(best.point.value))
+
+    return Related(objective.with_loss(loss), lift, is_solved, _MAX_ITER)
