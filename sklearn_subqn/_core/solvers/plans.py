@@ -2,9 +2,9 @@
 
 Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late, and a
 stopping criterion based on duality. ``alm`` is fast late and has the criterion; rows of
-the table say what comes before it, and what is better where it does not apply. The
-first row that fits is taken. benchmarks/plans.py has for each one a class of data on
-which fits without it take at least 1.3 times as long.
+the table say what comes before it, and what is better where it does not apply.
+benchmarks/plans.py has for each row a class of data on which fits without it take at
+least 1.3 times as long.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..facts import Facts
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
@@ -25,6 +24,7 @@ from .alm import alm
 from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import dual_ascent
+from .facts import Facts
 from .near_rows import near_rows
 from .newton import newton
 from .related import Related, solve, within
@@ -36,13 +36,17 @@ from .run import Options, Solver, Start
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
+# Bases of the span of rows take the time of about a sixth of the rows in products for
+# each score, and the room of X: so many rows at most, and so many features for each.
+_MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
+
 # Samples hold such a share of the rows, at least so many for each parameter of a score,
 # and are solved to such a relative gap: the second numbers are for several scores per
-# row, which take many costly steps, and the third is the number of rows for each
+# row, which take many costly steps, and the last is the number of rows for each
 # parameter unless dual ascent is another good start.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
-_ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 _TOL_OF_SAMPLE, _TOL_OF_SAMPLE_SEVERAL = 3e-2, 1e-1
+_ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 
 # With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
 # per row, and at least so many rows, altogether and for each feature.
@@ -61,9 +65,8 @@ _TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
 
 # There data of so many entries are solved on a sample of the rows first, where that is
 # worth while: a third of the time for 494,020 x 41 unscaled bytes, counts and rates at
-# alpha = 1e-5. ``alm`` on all rows then may go on for so many iterations without
-# progress.
-_LARGE, _PATIENT = 1_000_000, 20
+# alpha = 1e-5.
+_LARGE = 1_000_000
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first; those of losses with kinks and several
@@ -83,6 +86,9 @@ _LOOSEST = 1e-2
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
 _LOW_CURVATURE = 5.0
 
+# With less rows with curvature than so many for each parameter, losses are linear.
+_FEW_CURVED = 4.0
+
 # Dual ascent may take so many rounds to shrink the gap, many on text-like data or for
 # sets of labels: there the systems of ``alm`` are large and badly conditioned. After
 # dual ascent for sets of labels a wide envelope is best: the center is far off.
@@ -93,44 +99,10 @@ _LABELS_WIDTH = 10.0
 # many iterations.
 _FADING, _WINDOW = 0.1, 3
 
-# Pairs that it keeps at most.
-_MEMORY = 10
-
 # On wide data, first envelopes have a width of at least so many units of the loss, and
 # of this share of the mean curvature of the dual: rows are not held so tightly that
 # Newton's method could follow but a few of them in each step.
 _LEAST_WIDTH, _SOFTNESS = 3.0, 1e-2
-
-# Where this share of the objective is left of the gap, rounding has ended a method.
-_EXACT = 1e-9
-
-# Where the loss is less than this share of the objective, dual points of other alphas
-# may be too long: if by more than the second number, they are no good start.
-_LITTLE_LOSS = 0.5
-_SHORTER, _FAR = 0.9, 1e-2
-
-
-class Problem(NamedTuple):
-    """What rows of the table look at.
-
-    Attributes
-    ----------
-    objective : Objective
-    start : Start
-    facts : Facts
-    options : Options
-    cold : bool
-        Whether the start is zero.
-    far : bool
-        Whether it is, or its dual point is too long by far.
-    """
-
-    objective: Objective
-    start: Start
-    facts: Facts
-    options: Options
-    cold: bool
-    far: bool
 
 
 class Plan(NamedTuple):
@@ -141,23 +113,19 @@ class Plan(NamedTuple):
     name : str
         What a fitted estimator tells.
     when : callable
-        From facts and the kind of start to whether the row fits.
-    method : callable
-        From a problem to iterates.
-    related : callable, optional
-        From a problem to related ones, solved one after the other before, by what is
-        left of the table without this row.
+        From facts to whether the row fits.
+    related : callable or None
+        From facts to related problems, solved one after the other before, by what is
+        left of the table without the rows that have the same ones.
+    method : callable or None
+        From facts, with the start that these have led to, to iterates; None for what is
+        left of the table.
     """
 
     name: str
-    when: Callable[[Problem], bool]
-    method: Callable[[Problem], Solver]
-    related: Callable[[Problem], Iterable[Related]] | None = None
-
-
-def choose(problem: Problem, rows: Iterable[Plan]) -> Plan:
-    """Return the first row that fits."""
-    return next(plan for plan in rows if plan.when(problem))
+    when: Callable[[Facts], bool]
+    related: Callable[[Facts], Iterable[Related]] | None
+    method: Callable[[Facts], Solver] | None
 
 
 def auto(
@@ -183,90 +151,86 @@ def auto(
         That of the method at work at the end.
     """
     rows = PLANS if rows is None else rows
-    facts = Facts(objective)
-    far = cold = not start.w.any()
-    if facts.hinge and facts.l2 and start.dual is not None:
-        start, share = _with_shorter_dual(objective, start, start.dual)
-        far = share < _FAR
-    problem = Problem(objective, start, facts, options, cold, far)
-    plan = choose(problem, rows)
-    rest = tuple(row for row in rows if row.related != plan.related)
-    if plan.related is _larger_alphas:
-        rest = _without_alphas()
-    iterates = _carry_out(plan, problem, rest)
+    facts = Facts(objective, start, options)
+    plan = choose(facts, rows)
+    iterates = _carry_out(plan, facts, rows)
     yield next(iterates)._replace(plan=plan.name)
     return (yield from iterates)
 
 
-def _carry_out(plan: Plan, problem: Problem, rest: tuple[Plan, ...]) -> Solver:
+def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
+    """Return the first row that fits."""
+    return next(plan for plan in rows if plan.when(facts))
+
+
+def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
     """Yield the iterates of related problems and then those of the method."""
-    objective = problem.objective
-    others = partial(auto, options=problem.options, rows=rest)
-    for related in plan.related(problem) if plan.related else ():
-        found = yield from solve(related, others, problem.start)
-        if found is None:
-            start = Start(np.zeros(objective.n_params))
-            problem = problem._replace(start=start)
-            break
-        start = Start.from_point(found.point, found.dual)
-        problem = problem._replace(start=start, cold=False)
-    return (yield from plan.method(problem))
+    if plan.related:
+        o, options, start = facts.objective, facts.options, facts.start
+        others = tuple(row for row in rows if row.related is not plan.related)
+        method = partial(auto, options=options, rows=others)
+        for related in plan.related(facts):
+            found = yield from solve(related, method, start)
+            if found is None:
+                start = Start(np.zeros(o.n_params))
+                break
+            start = Start.from_point(found.point, found.dual)
+        facts, rows = Facts(o, start, options), others
+    if plan.method is None:
+        return (yield from _carry_out(choose(facts, rows), facts, rows))
+    return (yield from plan.method(facts))
 
 
 # Methods.
 
 
-def _rest(problem: Problem) -> Solver:
-    """Go on from where larger alphas have led, with the rest of the table."""
-    return auto(problem.objective, problem.start, problem.options, _without_alphas())
+def _alm(f: Facts) -> Solver:
+    return alm(f.objective, f.start.at(f.objective), dual=f.start.dual)
 
 
-def _alm(problem: Problem) -> Solver:
-    start = problem.start
-    return alm(problem.objective, start.at(problem.objective), dual=start.dual)
+def _newton(f: Facts) -> Solver:
+    return newton(f.objective, f.start.w)
 
 
-def _newton(problem: Problem) -> Solver:
-    return newton(problem.objective, problem.start.w)
+def _cd(f: Facts) -> Solver:
+    return cd(f.objective, f.start, f.options.tol)
 
 
-def _cd(problem: Problem) -> Solver:
-    return cd(problem.objective, problem.start, problem.options.tol)
+def _sparse_alm(f: Facts) -> Solver:
+    return sparse_alm(f.objective, f.start)
 
 
-def _alm_by_cd(problem: Problem) -> Solver:
-    return sparse_alm(problem.objective, problem.start)
+def _bundle(f: Facts) -> Solver:
+    return ls_bmrm(f.objective, f.start.w, size=f.options.bundle_size)
 
 
-def _bundle(problem: Problem) -> Solver:
-    size = problem.options.bundle_size
-    return ls_bmrm(problem.objective, problem.start.w, size=size)
-
-
-def _ascent(problem: Problem) -> Solver:
+def _ascent(f: Facts) -> Solver:
     """Dual ascent and then what is fast near the end."""
-    objective, facts = problem.objective, problem.facts
-    patience = _LONG_PATIENCE if facts.label_sets or facts.text else _PATIENCE
-    for iterate in dual_ascent(objective, problem.start, patience=patience):
+    return _ascent_from(f, f.start)
+
+
+def _ascent_from(f: Facts, start: Start) -> Solver:
+    patience = _LONG_PATIENCE if f.label_sets or f.text else _PATIENCE
+    for iterate in dual_ascent(f.objective, start, patience=patience):
         yield iterate
-    if facts.smooth:
-        return (yield from newton(objective, iterate.point.w))
-    width = _LABELS_WIDTH if facts.label_sets else None
-    return (yield from alm(objective, iterate.point, dual=iterate.dual, width=width))
+    point, dual = iterate.point, iterate.dual
+    if f.smooth:
+        return (yield from newton(f.objective, point.w))
+    width = _LABELS_WIDTH if f.label_sets else None
+    return (yield from alm(f.objective, point, dual=dual, width=width))
 
 
-def _quasi_newton(problem: Problem) -> Solver:
+def _quasi_newton(f: Facts) -> Solver:
     """SubLBFGS as long as the many kinks of the objective look smooth from afar.
 
     Once its progress fades it hands over its point, scores included, and the mean of
     its recent dual variables as the first dual center.
     """
-    objective = problem.objective
-    memory = min(problem.options.memory, _MEMORY)
-    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
+    o = f.objective
+    hessian = LimitedMemoryInverseHessian(o.n_params, f.options.memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
     duals: deque[Floats] = deque(maxlen=_WINDOW)
-    iterates = subbfgs(objective, problem.start.w, hessian)
+    iterates = subbfgs(o, f.start.w, hessian)
     for iterate in iterates:
         yield iterate
         point = iterate.point
@@ -275,77 +239,45 @@ def _quasi_newton(problem: Problem) -> Solver:
         if len(values) > _WINDOW and values[0] - values[-1] < _FADING * values[-1]:
             break
     iterates.close()
-    if problem.facts.separable and problem.facts.text:
-        start = Start.from_point(point, point.dual)
-        return (yield from _ascent(problem._replace(start=start)))
-    return (yield from alm(objective, point, dual=np.mean(duals, axis=0)))
+    if f.text:
+        return (yield from _ascent_from(f, Start.from_point(point, point.dual)))
+    return (yield from alm(o, point, dual=np.mean(duals, axis=0)))
 
 
-def _soft_alm(problem: Problem) -> Solver:
-    """``alm`` from an envelope as soft as the penalty.
+def _soft_alm(f: Facts) -> Solver:
+    """Begin with an envelope as soft as the penalty.
 
     Such an envelope hides features of a much smaller scale than the others. What the
     method does not find it goes on for with an envelope of the usual width.
     """
-    objective = problem.objective
-    point = objective.at(problem.start.w)
-    unit = objective.loss.unit(point.scores, objective.targets, objective.weights)
-    width = max(_LEAST_WIDTH * unit, _SOFTNESS * problem.facts.curvature)
+    o = f.objective
+    point = o.at(f.start.w)
+    unit = o.loss.unit(point.scores, o.targets, o.weights)
+    width = max(_LEAST_WIDTH * unit, _SOFTNESS * f.curvature)
     # So far from its ends, the dual point of a row stays between them for a while.
     share = min(0.5, unit / width)
-    bound = -np.inf
-    for iterate in alm(objective, point, dual=share * point.dual, width=width):
+    for iterate in alm(o, point, dual=share * point.dual, width=width):
         yield iterate
-        bound = max(bound, iterate.lower_bound)
-        if iterate.point.value < point.value:
-            point = iterate.point
-    if point.value - bound <= _EXACT * point.value:
-        return "no_progress"
-    return (yield from alm(objective, point))
+        point = min(point, iterate.point, key=lambda point: point.value)
+    return (yield from alm(o, point))
 
 
-def _alm_of_sample(problem: Problem) -> Solver:
-    """``alm`` from the solution of a sample, of which scores are about so uncertain."""
-    point, dual, width = _softened(problem, _SAMPLE_WIDTH_SEVERAL)
-    return alm(problem.objective, point, dual=dual, width=width)
+def _alm_of_sample(f: Facts) -> Solver:
+    """Go on from the solution of a sample."""
+    point, dual, width = _softened(f, _SAMPLE_WIDTH_SEVERAL)
+    return alm(f.objective, point, dual=dual, width=width)
 
 
-def _near_rows(problem: Problem) -> Solver:
+def _near_rows(f: Facts) -> Solver:
     """Go on from there on rows near a kink, where one score per row tells which."""
-    point, dual, _ = _softened(problem, _SAMPLE_WIDTH)
-    return near_rows(problem.objective, point, dual=dual, tol=problem.options.tol)
+    point, dual, _ = _softened(f, _SAMPLE_WIDTH)
+    return near_rows(f.objective, point, dual=dual, tol=f.options.tol)
 
 
-def _near_rows_or_larger_alphas(problem: Problem) -> Solver:
-    """Go on the same way, and with larger alphas if a gap is left.
-
-    Also if it did not fall by a tenth of ``tol`` within ``_PATIENT`` iterations.
-    """
-    first, tol = _near_rows(problem), problem.options.tol
-    best, bound = np.inf, -np.inf
-    gaps = deque([np.inf], maxlen=_PATIENT)
-    while gaps[-1] <= _EXACT * best or not gaps[0] - gaps[-1] <= 0.1 * tol * best:
-        try:
-            iterate = next(first)
-        except StopIteration as stop:
-            if gaps[-1] <= _EXACT * best:
-                return str(stop.value)
-            break
-        yield iterate
-        best, bound = min(best, iterate.point.value), max(bound, iterate.lower_bound)
-        if not iterate.preparing:
-            gaps.append(best - bound)
-    first.close()
-    start = Start(np.zeros(problem.objective.n_params))
-    (plan,) = (plan for plan in PLANS if plan.related is _larger_alphas)
-    problem = problem._replace(start=start, cold=True, far=True)
-    return (yield from _carry_out(plan, problem, _without_alphas()))
-
-
-def _softened(problem: Problem, width: float) -> tuple[Point, Floats, float]:
+def _softened(f: Facts, width: float) -> tuple[Point, Floats, float]:
     """Return the start and a dual point between the sides of rows near a kink."""
-    o = problem.objective
-    point = problem.start.at(o)
+    o = f.objective
+    point = f.start.at(o)
     width *= o.loss.unit(point.scores, o.targets, o.weights)
     envelope = o.loss.envelope(o.loss.neutral_variables(o.targets), width)
     return point, point.under(o.with_loss(envelope)).dual, width
@@ -354,266 +286,216 @@ def _softened(problem: Problem, width: float) -> tuple[Point, Floats, float]:
 # Related problems.
 
 
-def _row_space(problem: Problem) -> Iterable[Related]:
-    yield row_space(problem.objective, problem.options.tol)
+def _row_space(f: Facts) -> Iterable[Related]:
+    return [row_space(f.objective, f.options.tol)]
 
 
-def _larger_alphas(problem: Problem) -> Iterable[Related]:
-    _, first = _limits(problem.facts)
-    excess = problem.facts.curvature / first
-    return larger_alphas(problem.objective, excess, problem.options.tol)
+def _larger_alphas(f: Facts) -> Iterable[Related]:
+    _, first = _limits(f)
+    return larger_alphas(f.objective, f.curvature / first, f.options.tol)
 
 
-def _larger_alphas_of_smooth(problem: Problem) -> Iterable[Related]:
-    return roughly(problem.objective, problem.facts.curvature / _TIGHT)
+def _larger_alphas_of_smooth(f: Facts) -> Iterable[Related]:
+    return roughly(f.objective, f.curvature / _TIGHT)
 
 
-def _larger_alphas_of_l1(problem: Problem) -> Iterable[Related]:
-    excess = _OF_ALPHA_MAX / problem.facts.alpha_share
-    return islice(roughly(problem.objective, excess), _MOST_LARGER)
+def _larger_alphas_of_l1(f: Facts) -> Iterable[Related]:
+    return islice(roughly(f.objective, _OF_ALPHA_MAX / f.alpha_share), _MOST_LARGER)
 
 
-def _relaxed(problem: Problem) -> Iterable[Related]:
-    yield relaxed(problem.objective, problem.options.tol)
+def _relaxed(f: Facts) -> Iterable[Related]:
+    return [relaxed(f.objective, f.options.tol)]
 
 
-def _sample(problem: Problem) -> Iterable[Related]:
-    tol = _TOL_OF_SAMPLE_SEVERAL if problem.facts.several else _TOL_OF_SAMPLE
-    n_sampled = _n_sampled(problem.facts)
-    return filter(None, [sample(problem.objective, n_sampled, within(tol))])
+def _sample(f: Facts) -> Iterable[Related]:
+    tol = _TOL_OF_SAMPLE_SEVERAL if f.several else _TOL_OF_SAMPLE
+    return filter(None, [sample(f.objective, _n_sampled(f), within(tol))])
 
 
-def _sample_of_l1(problem: Problem) -> Iterable[Related]:
-    n_sampled = _n_sampled_of_l1(problem.facts)
-    part = sample(problem.objective, n_sampled, is_as_accurate_as_rows)
-    return filter(None, [part])
+def _sample_of_l1(f: Facts) -> Iterable[Related]:
+    n_sampled = _n_sampled_of_l1(f)
+    return filter(None, [sample(f.objective, n_sampled, is_as_accurate_as_rows)])
 
 
-# Facts of the table.
+# Conditions.
 
 
-def _n_sampled(facts: Facts) -> int:
+def _n_sampled(f: Facts) -> int:
     """Return how many rows a sample has, zero where that is not worth while."""
     share, needed = _SHARE, _ROWS_PER_PARAMETER
-    if facts.several:
+    if f.several:
         share = _SHARE_SEVERAL
-        if not facts.separable:
+        if not f.separable:
             needed = _ROWS_PER_PARAMETER_SEVERAL
-    n_sampled = int(share * facts.n_rows)
-    return n_sampled if n_sampled >= needed * facts.n_params else 0
+    n_sampled = int(share * f.n_rows)
+    return n_sampled if n_sampled >= needed * f.n_params else 0
 
 
-def _n_sampled_of_l1(facts: Facts) -> int:
-    share = _SHARE_L1_SEVERAL if facts.several else _SHARE_L1
-    least = max(_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 * facts.n_features)
-    n_sampled = int(share * facts.n_rows)
+def _n_sampled_of_l1(f: Facts) -> int:
+    share = _SHARE_L1_SEVERAL if f.several else _SHARE_L1
+    n_sampled = int(share * f.n_rows)
+    least = max(_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 * f.n_features)
     return n_sampled if n_sampled >= least else 0
 
 
-def _limits(facts: Facts) -> tuple[float, float]:
+def _limits(f: Facts) -> tuple[float, float]:
     """Return the curvature up to which alpha is not small, and that to begin with."""
-    if facts.separable and facts.text:
+    if f.text:
         return _TIGHTEST_TEXT
-    if facts.several:
+    if f.several:
         return _TIGHTEST_SEVERAL
-    tall = facts.n_rows >= _TALL * facts.n_params
-    return _TIGHTEST_TALL if tall else _TIGHTEST
+    return _TIGHTEST_TALL if f.n_rows >= _TALL * f.n_params else _TIGHTEST
 
 
-def _without_alphas() -> tuple[Plan, ...]:
-    """Return the table for starts from a larger alpha, and for larger ones."""
-    hinges = _larger_alphas, _near_rows_or_larger_alphas
-    return tuple(p for p in PLANS if p.related not in hinges and p.method not in hinges)
-
-
-def _is_tight(p: Problem) -> bool:
+def _is_tight(f: Facts) -> bool:
     """Whether hinges hold rows so tightly that larger alphas come first."""
-    f = p.facts
-    fits = f.l2 and f.hinge and (not f.smooth or (_is_text(p) and f.wide))
-    return fits and p.far and f.curvature > _limits(f)[0]
+    fits = f.l2 and f.hinge and (f.kinks or (f.text and f.wide))
+    return fits and f.far and f.curvature > _limits(f)[0]
 
 
-def _is_text(p: Problem) -> bool:
-    return p.facts.l2 and p.facts.separable and p.facts.text
-
-
-def _is_tight_l1(p: Problem) -> bool:
-    f = p.facts
-    fits = p.cold and f.elastic_net and not f.several and f.wide
-    fits = fits and (f.kinked_slope or f.envelope)
+def _is_tight_l1(f: Facts) -> bool:
+    fits = f.l1 and f.cold and f.wide and not f.several and (f.kinked_slope or f.kinks)
     return fits and f.alpha_share < _OF_ALPHA_MAX
 
 
-def _has_kinks(p: Problem) -> bool:
-    return p.facts.l2 and p.facts.envelope
+def _is_linear(f: Facts) -> bool:
+    """Whether too few rows have curvature at first, of a loss linear from afar."""
+    fits = f.cold and f.kinked_slope and f.objective.loss.from_afar() is not None
+    return fits and f.curved_rows < _FEW_CURVED
 
 
-def _is_smooth(p: Problem) -> bool:
-    return p.facts.l2 and p.facts.smooth
+def _is_wide(f: Facts) -> bool:
+    return f.wide and f.curvature > (_TIGHT_SEVERAL if f.several else _LOOSE)
 
 
-def _fits_cd(p: Problem) -> bool:
-    return p.facts.elastic_net and not p.facts.l2 and p.facts.columnwise
+def _has_short_rows(f: Facts) -> bool:
+    short = f.n_features >= _FEATURES_PER_ROW * f.n_rows
+    return f.several and f.dense and f.n_rows <= _MAX_ROWS and short
 
 
-def _with_shorter_dual(
-    objective: Objective, start: Start, dual: Floats
-) -> tuple[Start, float]:
-    """Return the start with the best multiple of its dual point, and which it is.
+def _is_tall(f: Facts) -> bool:
+    return f.cold and _n_sampled(f) > 0
 
-    At most one. The dual point may be that of a larger alpha. Where there is little
-    loss, optimal ones shrink with alpha: otherwise much of the work would be to take
-    them back.
-    """
-    point = start.at(objective)
-    start = start._replace(scores=point.scores, drift=point.drift)
-    if point.risk > _LITTLE_LOSS * point.value:
-        return start, 1.0
-    normal, offset, *_ = objective.cut(dual)
-    square = objective.regularizer.conjugate(normal / -objective.alpha)
-    # The bound of a multiple c is offset * c - alpha * square * c².
-    c = offset / max(2.0 * objective.alpha * square, 1e-300)
-    if not 0.0 < c < _SHORTER:
-        return start, 1.0
-    return start._replace(dual=c * dual), c
+
+def _suits_ascent(f: Facts) -> bool:
+    return f.smooth or f.several or not f.cold or f.curvature > _LOOSEST
 
 
 #: The first row that fits is taken.
 PLANS = (
-    # Losses with kinks and squared norms.
+    # Losses with kinks, and squared norms.
     Plan(
         "span of the rows",
-        lambda p: _has_kinks(p) and p.facts.several and p.facts.short_rows,
-        _alm,
+        lambda f: f.l2 and f.kinks and _has_short_rows(f),
         _row_space,
+        _alm,
     ),
     Plan(
-        "sample, rows near kinks, larger alphas",
-        lambda p: (
-            _is_tight(p)
-            and not (p.facts.several or _is_text(p))
-            and p.cold
-            and p.facts.n_entries >= _LARGE
-            and _n_sampled(p.facts) > 0
+        "sample of large data, rows near kinks",
+        lambda f: (
+            _is_tight(f)
+            and not (f.several or f.text)
+            and f.n_entries >= _LARGE
+            and _is_tall(f)
         ),
-        _near_rows_or_larger_alphas,
         _sample,
+        _near_rows,
     ),
-    Plan("larger alphas", _is_tight, _rest, _larger_alphas),
+    Plan("larger alphas", _is_tight, _larger_alphas, None),
     Plan(
         "dual ascent",
-        lambda p: (
-            _is_text(p)
-            and (p.facts.smooth or p.facts.envelope)
-            and (
-                p.facts.smooth
-                or p.facts.several
-                or not p.cold
-                or p.facts.curvature > _LOOSEST
-            )
-        ),
+        lambda f: f.l2 and f.text and (f.smooth or f.kinks) and _suits_ascent(f),
+        None,
         _ascent,
     ),
     Plan(
-        "proximal method of multipliers",
-        lambda p: _has_kinks(p) and p.start.dual is not None,
+        "proximal method of multipliers from a dual point",
+        lambda f: f.l2 and f.kinks and f.warm,
+        None,
         _alm,
     ),
     Plan(
         "sample, proximal method of multipliers",
-        lambda p: (
-            _has_kinks(p)
-            and p.facts.several
-            and p.cold
-            and not (p.facts.separable and p.facts.curvature <= _LOW_CURVATURE)
-            and _n_sampled(p.facts) > 0
+        lambda f: (
+            (f.l2 and f.kinks and f.several and _is_tall(f))
+            and not (f.separable and f.curvature <= _LOW_CURVATURE)
         ),
-        _alm_of_sample,
         _sample,
+        _alm_of_sample,
     ),
     Plan(
         "sample, rows near kinks",
-        lambda p: (
-            _has_kinks(p) and not p.facts.several and p.cold and _n_sampled(p.facts) > 0
-        ),
-        _near_rows,
+        lambda f: f.l2 and f.kinks and not f.several and _is_tall(f),
         _sample,
+        _near_rows,
     ),
     Plan(
-        "soft proximal method of multipliers",
-        lambda p: (
-            _has_kinks(p)
-            and p.facts.wide
-            and p.facts.curvature > (_TIGHT_SEVERAL if p.facts.several else _LOOSE)
-        ),
+        "proximal method of multipliers with soft envelopes",
+        lambda f: f.l2 and f.kinks and _is_wide(f),
+        None,
         _soft_alm,
     ),
     Plan(
         "dual ascent, proximal method of multipliers",
-        lambda p: _has_kinks(p) and p.facts.several and p.facts.separable,
+        lambda f: f.l2 and f.kinks and f.several and f.separable,
+        None,
         _ascent,
     ),
     Plan(
-        "proximal method of multipliers",
-        lambda p: _has_kinks(p) and p.facts.several,
-        _alm,
-    ),
-    Plan(
         "subLBFGS, proximal method of multipliers",
-        lambda p: _has_kinks(p),
+        lambda f: f.l2 and f.kinks and not f.several,
+        None,
         _quasi_newton,
     ),
-    # Smooth losses and squared norms.
+    Plan("proximal method of multipliers", lambda f: f.l2 and f.kinks, None, _alm),
+    # Smooth losses, and squared norms.
     Plan(
         "loss that is linear from afar, Newton's method",
-        lambda p: _is_smooth(p) and p.facts.kinked_slope and p.cold and p.facts.linear,
-        _newton,
+        lambda f: f.l2 and _is_linear(f),
         _relaxed,
+        _newton,
     ),
     Plan(
         "larger alphas, Newton's method",
-        lambda p: (
-            _is_smooth(p)
-            and p.cold
-            and p.facts.wide
-            and p.facts.kinked_slope
-            and p.facts.curvature > _TIGHT
+        lambda f: (
+            f.l2 and f.cold and f.wide and f.kinked_slope and f.curvature > _TIGHT
         ),
-        _newton,
         _larger_alphas_of_smooth,
+        _newton,
     ),
-    Plan("Newton's method", _is_smooth, _newton),
+    Plan("Newton's method", lambda f: f.l2 and f.smooth, None, _newton),
     # An L1 penalty.
     Plan(
         "loss that is linear from afar, coordinate descent",
-        lambda p: _fits_cd(p) and p.cold and p.facts.linear,
-        _cd,
+        lambda f: f.l1 and _is_linear(f),
         _relaxed,
+        _cd,
     ),
     Plan(
         "larger alphas, coordinate descent",
-        lambda p: _fits_cd(p) and _is_tight_l1(p),
-        _cd,
+        lambda f: f.columnwise and _is_tight_l1(f),
         _larger_alphas_of_l1,
+        _cd,
     ),
     Plan(
         "sample, coordinate descent",
-        lambda p: _fits_cd(p) and p.cold and _n_sampled_of_l1(p.facts) > 0,
-        _cd,
+        lambda f: f.l1 and f.columnwise and f.cold and _n_sampled_of_l1(f) > 0,
         _sample_of_l1,
+        _cd,
     ),
-    Plan("coordinate descent", _fits_cd, _cd),
+    Plan("coordinate descent", lambda f: f.l1 and f.columnwise, None, _cd),
     Plan(
-        "larger alphas, proximal method of multipliers",
-        _is_tight_l1,
-        _alm_by_cd,
+        "larger alphas, proximal method of multipliers by coordinate descent",
+        lambda f: f.kinks and _is_tight_l1(f),
         _larger_alphas_of_l1,
+        _sparse_alm,
     ),
     Plan(
-        "proximal method of multipliers",
-        lambda p: p.facts.elastic_net and p.facts.envelope and not p.facts.several,
-        _alm_by_cd,
+        "proximal method of multipliers by coordinate descent",
+        lambda f: f.l1 and f.kinks and not f.several,
+        None,
+        _sparse_alm,
     ),
     # Anything else.
-    Plan("BMRM", lambda p: True, _bundle),
+    Plan("bundle method", lambda f: True, None, _bundle),
 )

@@ -1,0 +1,298 @@
+"""What each row of the table of plans gains: fits with it and without it.
+
+python benchmarks/plans.py --data-dir DIR [name ...]
+
+Every row of ``_core/solvers/plans.py`` has a class of data on which fits take at least
+1.3 times as long without it, in processor time; the default of a kind of problem, to
+which nothing else would be left but a bundle method, has none. Names are those of rows,
+or parts of them.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import common
+import datasets
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+from sklearn_subqn._core.solvers import plans
+
+
+class Case(NamedTuple):
+    """A problem for which a row of the table is chosen.
+
+    Attributes
+    ----------
+    plan : str
+        Name of the row.
+    data : str
+        What the data are.
+    load : callable
+        Returns X and y.
+    model : estimator
+    """
+
+    plan: str
+    data: str
+    load: Callable[[], tuple[Any, Any]]
+    model: Any
+
+
+def normal(n: int, d: int, k: int, noise: float = 1.0) -> tuple[Any, Any]:
+    """Return Gaussian features and, by linear scores with noise, k classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    scores = X @ rng.normal(size=(d, k)) / np.sqrt(d) + noise * rng.normal(size=(n, k))
+    return X, scores.argmax(axis=1)
+
+
+def labels(n: int, d: int, k: int) -> tuple[Any, Any]:
+    """Return Gaussian features, and sets of labels by linear scores with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    scores = X @ rng.normal(size=(d, k)) / np.sqrt(d) + 0.3 * rng.normal(size=(n, k))
+    return X, (scores > 0.5).astype(int)
+
+
+def targets(n: int, d: int) -> tuple[Any, Any]:
+    """Return Gaussian features and targets with noise of heavy tails."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) + rng.standard_t(3, size=n)
+
+
+def words(n: int, d: int, k: int, density: float = 0.005) -> tuple[Any, Any]:
+    """Return sparse features of random signs and k classes by linear scores."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, d), density=density, format="csr", rng=rng)
+    X.data = rng.lognormal(size=X.nnz)
+    weights = rng.normal(size=(d, k)) * (rng.random((d, k)) < 0.05)
+    return X, (X @ weights).argmax(axis=1)
+
+
+def repeated(n: int, d: int) -> tuple[Any, Any]:
+    """Return repeated rows, perturbed, with heavy tails in large units."""
+    rng = np.random.default_rng(0)
+    rows = rng.random((400, d))
+    rows[:, :6] = 1e3 * rng.lognormal(sigma=4.0, size=(400, 6))
+    rows[:, :6][rng.random((400, 6)) < 0.6] = 0.0
+    scores = rows @ (rng.normal(size=d) / rows.std(axis=0))
+    chosen = rng.integers(0, 400, n)
+    X = rows[chosen]
+    X[::3, :6] *= rng.lognormal(sigma=0.5, size=X[::3, :6].shape)
+    y = (scores > np.median(scores))[chosen]
+    return X, y ^ (rng.random(n) < 5e-4)
+
+
+def cases(data_dir: str | None) -> Iterator[Case]:
+    """Yield the problems."""
+
+    @cache
+    def real(name: str) -> tuple[Any, Any]:
+        return datasets.load(name, data_dir)[1:]
+
+    @cache
+    def joint(name: str) -> tuple[Any, Any]:
+        return datasets.load_joint(name, data_dir)
+
+    yield Case(
+        "span of the rows",
+        "200 x 8000, 5 classes",
+        lambda: normal(200, 8000, 5),
+        MulticlassHingeClassifier(1e-2),
+    )
+    yield Case(
+        "sample of large data, rows near kinks",
+        "100000 x 28, repeated rows in large units",
+        lambda: repeated(100_000, 28),
+        SubLBFGSLinearSVC(1e-5, tol=1e-2),
+    )
+    for k in (2, 5):
+        yield Case(
+            "larger alphas",
+            f"600 x 100, {k} classes",
+            lambda k=k: normal(600, 100, k, 0.0),
+            MulticlassHingeClassifier(1e-7) if k > 2 else SubLBFGSLinearSVC(1e-8),
+        )
+    yield Case(
+        "larger alphas",
+        "text, 1500 x 4000",
+        lambda: words(1500, 4000, 2),
+        SubLBFGSLinearSVC(1e-7),
+    )
+    yield Case(
+        "larger alphas",
+        "text, 1000 x 2000, squared hinge",
+        lambda: words(1000, 2000, 2),
+        SubLBFGSLinearSVC(1e-6, loss="squared_hinge", max_iter=300),
+    )
+    for alpha in (1e-4, 1e-5):
+        yield Case(
+            "dual ascent",
+            f"rcv1_ccat, alpha {alpha:g}",
+            lambda: real("rcv1_ccat"),
+            SubLBFGSLinearSVC(alpha),
+        )
+    yield Case(
+        "dual ascent",
+        "rcv1_ccat, squared hinge",
+        lambda: real("rcv1_ccat"),
+        SubLBFGSLinearSVC(1e-4, loss="squared_hinge"),
+    )
+    yield Case(
+        "sample, proximal method of multipliers",
+        "letter",
+        lambda: joint("letter"),
+        MulticlassHingeClassifier(1e-6, tol=1e-2),
+    )
+    yield Case(
+        "sample, proximal method of multipliers",
+        "10000 x 20, 5 labels",
+        lambda: labels(10_000, 20, 5),
+        MultilabelHingeClassifier(1e-4),
+    )
+    for alpha in (1e-4, 1e-6):
+        yield Case(
+            "sample, rows near kinks",
+            f"covtype, alpha {alpha:g}",
+            lambda: real("covtype"),
+            SubLBFGSLinearSVC(alpha),
+        )
+    yield Case(
+        "proximal method of multipliers with soft envelopes",
+        "300 x 8000",
+        lambda: normal(300, 8000, 2),
+        SubLBFGSLinearSVC(1e-3),
+    )
+    yield Case(
+        "proximal method of multipliers with soft envelopes",
+        "500 x 500, 5 labels",
+        lambda: labels(500, 500, 5),
+        MultilabelHingeClassifier(1e-4),
+    )
+    yield Case(
+        "dual ascent, proximal method of multipliers",
+        "usps",
+        lambda: joint("usps"),
+        MulticlassHingeClassifier(1e-3, tol=1e-2),
+    )
+    yield Case(
+        "subLBFGS, proximal method of multipliers",
+        "a9a",
+        lambda: real("a9a"),
+        SubLBFGSLinearSVC(1e-3),
+    )
+    yield Case(
+        "subLBFGS, proximal method of multipliers",
+        "4000 x 100",
+        lambda: normal(4000, 100, 2),
+        SubLBFGSLinearSVC(1e-4),
+    )
+    yield Case(
+        "loss that is linear from afar, Newton's method",
+        "50000 x 60, Huber",
+        lambda: targets(50_000, 60),
+        BMRMRegressor(1e-5, loss="huber", epsilon=0.01),
+    )
+    yield Case(
+        "larger alphas, Newton's method",
+        "300 x 2000, squared hinge",
+        lambda: normal(300, 2000, 2),
+        SubLBFGSLinearSVC(1e-6, loss="squared_hinge"),
+    )
+    yield Case(
+        "loss that is linear from afar, coordinate descent",
+        "10000 x 60, Huber",
+        lambda: targets(10_000, 60),
+        BMRMRegressor(1e-2, loss="huber", epsilon=0.01, penalty="l1"),
+    )
+    yield Case(
+        "larger alphas, coordinate descent",
+        "150 x 800, squared hinge",
+        lambda: normal(150, 800, 2),
+        BMRMClassifier(1e-5, loss="squared_hinge", penalty="l1"),
+    )
+    for name in ("a9a", "covtype"):
+        yield Case(
+            "sample, coordinate descent",
+            name,
+            lambda name=name: real(name),
+            L1LogisticOWLQN(1e-4),
+        )
+    yield Case(
+        "larger alphas, proximal method of multipliers by coordinate descent",
+        "150 x 800, hinge",
+        lambda: normal(150, 800, 2),
+        BMRMClassifier(1e-5, loss="hinge", penalty="l1"),
+    )
+
+
+def seconds(case: Case, X: Any, y: Any) -> tuple[float, str]:
+    """Return the processor time of a fit, and the plan it took."""
+    begin = time.process_time()
+    case.model.fit(X, y)
+    taken = time.process_time() - begin
+    gap = case.model.dual_gap_ / case.model.objective_
+    return taken, "" if gap <= case.model.tol else f" (gap {gap:.0e})"
+
+
+def measure(case: Case, repeats: int) -> list[str]:
+    """Return a row of the table of results."""
+    X, y = case.load()
+    rows = plans.PLANS
+    without = tuple(plan for plan in rows if plan.name != case.plan)
+    taken: dict[str, list[float]] = {"with": [], "without": []}
+    ends = {}
+    chosen = []
+    choose = plans.choose
+    try:
+        plans.choose = lambda *args: chosen.append(choose(*args)) or chosen[-1]
+        for _ in range(repeats):
+            for kind, table in (("with", rows), ("without", without)):
+                plans.PLANS = table
+                time_taken, ends[kind] = seconds(case, X, y)
+                taken[kind].append(time_taken)
+    finally:
+        plans.PLANS, plans.choose = rows, choose
+    assert chosen[0].name == case.plan, f"{chosen[0].name} was chosen"
+    least = {kind: min(taken[kind]) for kind in taken}
+    each = statistics.median(b / a for a, b in zip(*taken.values(), strict=True))
+    cells = [f"{least[kind]:.3f}{ends[kind]}" for kind in least]
+    return [case.plan, case.data, *cells, f"{each:.2f}"]
+
+
+def main() -> None:
+    p = common.parser(__doc__ or "", [])
+    p.add_argument("names", nargs="*", help="parts of names of plans; default all")
+    p.add_argument("--repeats", type=int, default=3)
+    args = p.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    rows = []
+    with threadpool_limits(1):
+        for case in cases(args.data_dir):
+            if not args.names or any(name in case.plan for name in args.names):
+                rows.append(measure(case, args.repeats))
+                print(*rows[-1], sep="  ", flush=True)
+    header = ["plan", "data", "seconds", "without it", "ratio"]
+    print(common.markdown_table(header, rows))
+
+
+if __name__ == "__main__":
+    main()

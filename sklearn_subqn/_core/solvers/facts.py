@@ -1,0 +1,158 @@
+"""What decides how a problem is best solved: each fact is computed when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..lazy import cached_property
+from ..line_search import settle
+from ..losses._base import Curvature, Floats, LabelSets
+from ..newton import is_wide
+from ..objective import Objective, Point
+from ..regularizers import L2, ElasticNet
+from .run import Options, Start
+
+# Where the loss is less than this share of the objective, dual points of other alphas
+# may be too long: if by more than the second number, they are no good start.
+_LITTLE_LOSS = 0.5
+_SHORTER, _FAR = 0.9, 1e-2
+
+
+class Facts:
+    """A problem, with its shape, scales and kinds.
+
+    Parameters
+    ----------
+    objective : Objective
+    start : Start
+    options : Options
+
+    Attributes
+    ----------
+    l2, l1 : bool
+        The penalty: squares alone, or an elastic net with an L1 norm.
+    several : bool
+        Whether rows have several scores.
+    smooth, kinked_slope : bool
+        Whether the loss is differentiable, and whether it is but its slope is not, for
+        one score per row.
+    kinks : bool
+        Whether the loss has kinks, and a Moreau envelope.
+    hinge : bool
+        Whether it vanishes beyond a margin, so that zero is a dual point.
+    cold : bool
+        Whether the start is zero.
+    far : bool
+        Whether the start is zero, or its dual point of another alpha too long by far.
+    n_rows, n_features, n_params : int
+        Parameters are those of one score.
+    n_entries : float
+        Stored entries of X.
+    """
+
+    def __init__(self, objective: Objective, start: Start, options: Options) -> None:
+        self.objective, self.options = objective, options
+        loss, design = objective.loss, objective.design
+        self.l2 = isinstance(objective.regularizer, L2)
+        self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
+        self.several = design.n_outputs is not None
+        self.smooth = loss.smooth
+        self.kinked_slope = loss.smooth and not self.several and not loss.analytic
+        self.kinks = loss.has_envelope and not loss.smooth
+        self.hinge = loss.has_margin
+        self.n_rows, self.n_features = design.n_rows, design.n_features
+        self.n_params = objective.n_params // (design.n_outputs or 1)
+        self.n_entries = design.row_size * design.n_rows
+        self.far = self.cold = not start.w.any()
+        if self.hinge and self.l2 and start.dual is not None:
+            start, share = _with_shorter_dual(objective, start, start.dual)
+            self.far = share < _FAR
+        self.start = start
+
+    @property
+    def warm(self) -> bool:
+        """Whether the start has a dual point, and is close to the end already."""
+        return self.start.dual is not None
+
+    @cached_property
+    def separable(self) -> bool:
+        """Whether the dual variables of each row have constraints of their own only."""
+        return self._form is not None
+
+    @cached_property
+    def label_sets(self) -> bool:
+        """Whether these are of sets of labels."""
+        return isinstance(self._form, LabelSets)
+
+    @cached_property
+    def _form(self) -> object:
+        return self.objective.loss.rowwise_dual(self.objective.targets)
+
+    @cached_property
+    def text(self) -> bool:
+        """Whether rows are so sparse that they are nearly orthogonal, for ascent."""
+        return self.separable and self.objective.design.is_text_like
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are at most a few rows for each feature."""
+        return is_wide(self.objective)
+
+    @property
+    def dense(self) -> bool:
+        """Whether zeros of X are stored."""
+        return not self.objective.design.is_sparse
+
+    @cached_property
+    def columnwise(self) -> bool:
+        """Whether the loss has a curvature for coordinate descent on columns."""
+        if not self.smooth or not self.several:
+            return self.smooth
+        curvature = self.objective.origin().curvature
+        return type(curvature).rank_one is not Curvature.rank_one
+
+    @cached_property
+    def curvature(self) -> float:
+        """The mean curvature weight * ||x||² / alpha of the dual along a row's."""
+        o = self.objective
+        return o.design.mean_square / max(self.n_rows, 1) / o.alpha
+
+    @cached_property
+    def curved_rows(self) -> float:
+        """Rows with curvature at w = 0 for each parameter."""
+        curved = np.count_nonzero(self._origin.curvature.diagonal())
+        return curved / self.objective.n_params
+
+    @cached_property
+    def alpha_share(self) -> float:
+        """Alpha as a share of the least one for which an L1 penalty makes w zero."""
+        o = self.objective
+        gradient = self._origin.risk_gradient[: o.regularizer.n_penalized]
+        largest = float(np.abs(gradient).max(initial=0.0))
+        return o.alpha / largest if largest else np.inf
+
+    @cached_property
+    def _origin(self) -> Point:
+        return settle(self.objective.origin())
+
+
+def _with_shorter_dual(
+    objective: Objective, start: Start, dual: Floats
+) -> tuple[Start, float]:
+    """Return the start with the best multiple of its dual point, and which it is.
+
+    At most one. The dual point may be that of a larger alpha. Where there is little
+    loss, optimal ones shrink with alpha: otherwise much of the work would be to take
+    them back.
+    """
+    point = start.at(objective)
+    start = Start.from_point(point, dual)
+    if point.risk > _LITTLE_LOSS * point.value:
+        return start, 1.0
+    normal, offset, *_ = objective.cut(dual)
+    square = objective.regularizer.conjugate(normal / -objective.alpha)
+    # The bound of a multiple c is offset * c - alpha * square * c².
+    c = offset / max(2.0 * objective.alpha * square, 1e-300)
+    if not 0.0 < c < _SHORTER:
+        return start, 1.0
+    return start._replace(dual=c * dual), c

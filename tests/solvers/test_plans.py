@@ -1,0 +1,176 @@
+"""Each row of the table of plans is chosen where it should be."""
+
+import importlib
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+
+plans = importlib.import_module("sklearn_subqn._core.solvers.plans")
+
+
+def classes(n, d, k=2, unit=1.0):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    scores = X @ rng.normal(size=(d, k)) / np.sqrt(d) + rng.normal(size=(n, k))
+    return unit * X, scores.argmax(axis=1)
+
+
+def labels(n, d):
+    X, y = classes(n, d, 4)
+    return X, np.stack([y > 0, y % 2 == 0, X[:, 0] > 0.0], axis=1).astype(int)
+
+
+def words(n, d):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, d), density=0.008, format="csr", rng=rng)
+    return X, np.asarray(X @ rng.normal(size=d) > 0.0).astype(int)
+
+
+def targets(n, d):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) + rng.normal(size=n)
+
+
+HUBER = {"loss": "huber", "epsilon": 1e-3}
+PENALTY = {"penalty": "l1"}
+
+CASES = [
+    ("span of the rows", MulticlassHingeClassifier(1e-2), classes(30, 80, 3)),
+    (
+        "sample of large data, rows near kinks",
+        SubLBFGSLinearSVC(1e-9, tol=0.1),
+        classes(250_000, 4, unit=1e3),
+    ),
+    ("larger alphas", SubLBFGSLinearSVC(1e-8), classes(100, 40)),
+    ("larger alphas", MulticlassHingeClassifier(1e-7), classes(100, 60, 3)),
+    ("larger alphas", SubLBFGSLinearSVC(1e-8), words(200, 900)),
+    (
+        "larger alphas",
+        SubLBFGSLinearSVC(1e-6, loss="squared_hinge"),
+        words(200, 900),
+    ),
+    ("dual ascent", SubLBFGSLinearSVC(1e-3), words(200, 900)),
+    ("dual ascent", SubLBFGSLinearSVC(loss="squared_hinge"), words(200, 900)),
+    (
+        "sample, proximal method of multipliers",
+        MulticlassHingeClassifier(1e-5),
+        classes(4000, 3, 3),
+    ),
+    ("sample, rows near kinks", SubLBFGSLinearSVC(), classes(6000, 3)),
+    (
+        "proximal method of multipliers with soft envelopes",
+        SubLBFGSLinearSVC(1e-2),
+        classes(60, 300),
+    ),
+    (
+        "dual ascent, proximal method of multipliers",
+        MulticlassHingeClassifier(1e-2),
+        classes(500, 20, 3),
+    ),
+    (
+        "dual ascent, proximal method of multipliers",
+        MultilabelHingeClassifier(1e-2),
+        labels(500, 20),
+    ),
+    ("subLBFGS, proximal method of multipliers", SubLBFGSLinearSVC(), classes(300, 5)),
+    (
+        "proximal method of multipliers",
+        MulticlassHingeClassifier(1e-2, rescaling="slack"),
+        classes(300, 20, 3),
+    ),
+    (
+        "loss that is linear from afar, Newton's method",
+        BMRMRegressor(1e-4, **HUBER),
+        targets(300, 5),
+    ),
+    (
+        "larger alphas, Newton's method",
+        SubLBFGSLinearSVC(1e-6, loss="squared_hinge"),
+        classes(60, 300),
+    ),
+    (
+        "Newton's method",
+        SubLBFGSLinearSVC(loss="squared_hinge"),
+        classes(300, 5),
+    ),
+    (
+        "loss that is linear from afar, coordinate descent",
+        BMRMRegressor(1e-2, **HUBER, **PENALTY),
+        targets(300, 5),
+    ),
+    (
+        "larger alphas, coordinate descent",
+        BMRMClassifier(1e-4, loss="squared_hinge", **PENALTY),
+        classes(60, 100),
+    ),
+    ("sample, coordinate descent", L1LogisticOWLQN(1e-3), classes(9000, 4)),
+    ("coordinate descent", L1LogisticOWLQN(1e-3), classes(300, 5)),
+    (
+        "larger alphas, proximal method of multipliers by coordinate descent",
+        BMRMClassifier(1e-4, loss="hinge", **PENALTY),
+        classes(60, 100),
+    ),
+    (
+        "proximal method of multipliers by coordinate descent",
+        BMRMClassifier(1e-2, loss="hinge", **PENALTY),
+        classes(300, 5),
+    ),
+    ("bundle method", BMRMClassifier(1e-2, loss="f_beta"), classes(100, 5)),
+]
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """Return the names of the rows chosen, those of related problems included."""
+    names = []
+
+    def choose(facts, rows):
+        plan = original(facts, rows)
+        names.append(plan.name)
+        return plan
+
+    original = plans.choose
+    monkeypatch.setattr(plans, "choose", choose)
+    return names
+
+
+@pytest.mark.parametrize(("name", "model", "data"), CASES)
+def test_chosen(name, model, data, chosen):
+    model.fit(*data)
+    assert chosen[0] == name
+
+
+def test_a_start_with_a_dual_point(chosen):
+    X, y = classes(300, 5)
+    model = SubLBFGSLinearSVC(warm_start=True).fit(X, y)
+    model.set_params(alpha=1e-5).fit(X, y)
+    assert chosen[-1] == "proximal method of multipliers from a dual point"
+
+
+def test_every_row_is_tested():
+    names = {name for name, *_ in CASES}
+    names.add("proximal method of multipliers from a dual point")
+    assert names == {plan.name for plan in plans.PLANS}
+
+
+def test_names_are_of_one_row_each():
+    names = [plan.name for plan in plans.PLANS]
+    assert len(set(names)) == len(names)
+
+
+def test_related_problems_are_solved_without_the_row_that_they_are_of(chosen):
+    X, y = classes(100, 40)
+    SubLBFGSLinearSVC(1e-8).fit(X, y)
+    assert chosen.count("larger alphas") == 1
+    assert len(chosen) > 1
