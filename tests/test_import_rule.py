@@ -36,7 +36,6 @@ LEVELS = [
     ["_core.online._base"],
     ["_core.online.*"],
     ["_core.online"],
-    ["_core.facts"],
     ["_core.solvers.run"],
     ["_core.solvers.related", *related_files()],
     ["_core.solvers.*"],

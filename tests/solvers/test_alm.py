@@ -90,7 +90,7 @@ def solve(o, method, *, w=None, dual=None, tol=1e-9, max_iter=1000):
     start = Start(np.zeros(o.n_params) if w is None else w, dual)
     iterates = []
     if method == "near rows":
-        solver = near_rows(o, o.at(start.w), dual=dual, tol=tol)
+        solver = near_rows(o, start, tol=tol)
     else:
         solver = SOLVERS[method].start(o, start, Options())
     solver = recorded(solver, iterates)
@@ -217,7 +217,7 @@ def test_the_width_decides_the_speed_only(width):
     o = overlapping()
     reference, _ = solve(o, "alm", tol=1e-11)
     iterates = []
-    solver = recorded(alm(o, o.at(np.zeros(o.n_params)), width=width), iterates)
+    solver = recorded(alm(o, Start(np.zeros(o.n_params)), width=width), iterates)
     result = run(solver, tol=1e-9, max_iter=2000)
     assert_converged(result, iterates)
     assert result.point.value == pytest.approx(reference.point.value, rel=1e-9)

@@ -48,7 +48,7 @@ def problem(loss, fit_intercept, alpha=1e-3, **options):
 
 
 def optimum(objective):
-    start = objective.origin()
+    start = Start(np.zeros(objective.n_params))
     if objective.loss.smooth:
         solver = newton(objective, start.w)
     else:

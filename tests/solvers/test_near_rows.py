@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn._core.losses import Absolute, EpsilonInsensitive, Hinge, Quantile
-from sklearn_subqn._core.solvers import alm, run
+from sklearn_subqn._core.solvers import Start, alm, run
 from sklearn_subqn._core.solvers.near_rows import _first_step, near_rows
 from sklearn_subqn._core.solvers.related.few_rows import FewRows
 from sklearn_subqn._core.solvers.related.sample import spread
@@ -86,8 +86,8 @@ def test_optimum_is_that_of_all_rows(loss, fit_intercept, share, monkeypatch):
     monkeypatch.setattr(f"{MODULE}._SHARES_OF_REACH", (share,))
     monkeypatch.setattr(f"{MODULE}._MOST", 1.0)
     o = problem(loss, n=400, d=5, alpha=1e-3, fit_intercept=fit_intercept)
-    reference = run(alm(o, o.origin()), tol=1e-9, max_iter=1000)
-    start = o.at(reference.point.w + 0.1)
+    reference = run(alm(o, Start(np.zeros(o.n_params))), tol=1e-9, max_iter=1000)
+    start = Start(reference.point.w + 0.1)
     result = run(near_rows(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
     assert result.status == "converged"
     assert result.lower_bound <= reference.point.value * (1.0 + 1e-12)
@@ -99,7 +99,7 @@ def test_bounds_of_iterates_belong_to_their_duals():
     o = problem(Hinge(), n=2000, d=5, alpha=1e-4)
     point = o.at(0.1 * np.ones(o.n_params))
     few = FewRows(o, point, np.abs(1.0 - o.targets * point.scores) < 0.3)
-    for _, inner in zip(range(8), alm(few.objective, few.start), strict=False):
+    for _, inner in zip(range(8), alm(few.objective, Start(few.start.w)), strict=False):
         dual = few.share_out(inner.dual)
         bound = o.dual_value(o.cut(dual))
         assert inner.lower_bound == pytest.approx(bound, rel=1e-9)
@@ -113,7 +113,8 @@ def test_few_rows_save_products(alpha):
     def passes(method):
         o = binary_objective(X, y, alpha=alpha)
         sample = o.sample(spread(20_000, 1250))
-        start = o.at(run(alm(sample, sample.origin()), tol=3e-2, max_iter=99).point.w)
+        zero = Start(np.zeros(o.n_params))
+        start = Start(run(alm(sample, zero), tol=3e-2, max_iter=99).point.w)
         before = o.passes
         assert run(method(o, start), tol=1e-6, max_iter=1000).status == "converged"
         return o.passes - before
@@ -146,9 +147,9 @@ def test_few_rows_of_float32_data_are_exact(csr):
     X = X.astype(np.float32)
     X = sparse.csr_array(X) if csr else X
     o = binary_objective(X, y, alpha=1e-3)
-    result = run(near_rows(o, o.at(np.ones(5)), tol=1e-10), tol=1e-10, max_iter=1000)
+    result = run(near_rows(o, Start(np.ones(5)), tol=1e-10), tol=1e-10, max_iter=1000)
     double = binary_objective(X.astype(np.float64), y, alpha=1e-3)
-    reference = run(alm(double, double.origin()), tol=1e-11, max_iter=1000)
+    reference = run(alm(double, Start(np.zeros(5))), tol=1e-11, max_iter=1000)
     assert result.status == "converged"
     assert result.point.value == pytest.approx(reference.point.value, rel=1e-9)
 
@@ -158,6 +159,6 @@ def test_separable_rows():
     X, y = gaussian_data(np.random.default_rng(0), 200, 3)
     X[:, 0] = 100.0 * y
     o = binary_objective(X, y, alpha=1e-2)
-    start = o.at(np.array([1.0, 0.0, 0.0, 0.0]))
+    start = Start(np.array([1.0, 0.0, 0.0, 0.0]))
     result = run(near_rows(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
     assert result.status == "converged"

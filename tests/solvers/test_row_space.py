@@ -11,11 +11,10 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
 )
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.facts import Facts
 from sklearn_subqn._core.losses import MulticlassHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.solvers.alm import alm
+from sklearn_subqn._core.solvers import Options, alm, auto
 from sklearn_subqn._core.solvers.related import solve
 from sklearn_subqn._core.solvers.related.row_space import row_space
 from sklearn_subqn._core.solvers.run import Iterate, Start, run
@@ -43,7 +42,7 @@ def problem(X, y, fit_intercept=True):
 
 
 def by_alm(objective, start):
-    return alm(objective, start.at(objective), dual=start.dual)
+    return alm(objective, start)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -116,8 +115,11 @@ def test_rows_of_very_different_features():
 
 def test_where_rows_are_short():
     X, y = wide()
-    assert Facts(problem(X, y)).short_rows
-    assert not Facts(problem(X[:, :60], y)).short_rows
+    for d, expected in ((120, True), (60, False)):
+        objective = problem(X[:, :d], y)
+        start = Start(np.zeros(objective.n_params))
+        plan = next(auto(objective, start, Options())).plan
+        assert (plan == "span of the rows") == expected
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -148,7 +148,7 @@ def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
-    return alm(objective, start.at(objective), dual=start.dual)
+    return alm(objective, start)
 
 
 def _newton(objective: Objective, start: Start, options: Options) -> Solver:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..line_search import minimize_smooth, scaled, settle
-from ..losses._base import Floats
 from ..newton import is_short, is_wide, newton_direction
 from ..objective import Line, Objective, Point
-from .run import Iterate, Solver
+from .run import Iterate, Solver, Start
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
 # below this share of the outer gap: the second one for several scores per row and on
@@ -45,9 +44,8 @@ _DRIFT = 1e3
 
 def alm(
     objective: Objective,
-    start: Point,
+    start: Start,
     *,
-    dual: Floats | None = None,
     width: float | None = None,
 ) -> Solver:
     """Yield the iterates of the proximal method of multipliers.
@@ -56,11 +54,9 @@ def alm(
     ----------
     objective : Objective
         Its loss offers ``envelope`` and ``dual_variables``.
-    start : Point
-        Starting point.
-    dual : ndarray, optional
-        Dual point for the first center; default the subgradient of the loss at
-        ``start``.
+    start : Start
+        Starting point. Its dual point is the first center; default the subgradient of
+        the loss there.
     width : float, optional
         Width of the first envelope in units of scores. The default is 0.3 units of the
         loss, and 3 where features outnumber rows: there conjugate gradients profit from
@@ -72,18 +68,17 @@ def alm(
         "no_progress": the gap no longer shrinks; it is rounding.
     """
     loss, targets, weights = objective.loss, objective.targets, objective.weights
-    if dual is None:
-        dual = start.dual
+    point = start.at(objective)
+    dual = point.dual if start.dual is None else start.dual
     center = loss.dual_variables(dual, targets, weights)
     if width is None:
-        width = _first_width(objective) * loss.unit(start.scores, targets, weights)
+        width = _first_width(objective) * loss.unit(point.scores, targets, weights)
     rough = objective.design.n_outputs is not None or objective.design.is_text_like
     inner_share = _INNER_SHARE_ROUGH if rough else _INNER_SHARE
-    best, bound = start.value, -np.inf
+    best, bound = point.value, -np.inf
     # Where rows can be separated the objective is small, and rests on the last few
     # violations: too long a w is better by far than one a little too short.
     wide = is_wide(objective)
-    point = start
     # Several intercepts are left to directions: where classes are apart they do not
     # settle, and leveled dual variables are not those of a gradient.
     n_stuck, settling = 0, objective.design.n_outputs is None

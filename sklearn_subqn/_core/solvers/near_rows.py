@@ -35,20 +35,16 @@ _FIRST_WIDTH, _WIDTH, _NARROWER = 0.2, 0.1, 0.3
 _SHARE = 0.5
 
 
-def near_rows(
-    objective: Objective, start: Point, *, dual: Floats | None = None, tol: float = 0.0
-) -> Solver:
+def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver:
     """Yield the iterates of ``alm`` on rows near a kink, then on all.
 
     Parameters
     ----------
     objective : Objective
         Its loss is piecewise linear, with one score per row, and has an envelope.
-    start : Point
-        Starting point.
-    dual : ndarray of shape (n,), optional
-        Dual point for the first center; default the subgradient of the loss at
-        ``start``.
+    start : Start
+        Starting point. Its dual point is the first center; default the subgradient of
+        the loss there.
     tol : float
         Relative gap at which the run is to end.
 
@@ -58,26 +54,30 @@ def near_rows(
         That of ``alm``.
     """
     loss, targets, weights = objective.loss, objective.targets, objective.weights
-    unit = loss.unit(start.scores, targets, weights)
-    point, dual, near = _first_step(start, start.dual if dual is None else dual, unit)
+    point = start.at(objective)
+    unit = loss.unit(point.scores, targets, weights)
+    dual = point.dual if start.dual is None else start.dual
+    point, dual, near = _first_step(point, dual, unit)
     yield Iterate(point, phase="near rows", dual=dual)
     width = _WIDTH * unit
     while np.count_nonzero(near) <= _MOST * len(near):
         few = FewRows(objective, point, near)
 
         def method(objective: Objective, start: Start, width: float = width) -> Solver:
-            return alm(objective, start.at(objective), dual=start.dual, width=width)
+            return alm(objective, start, width=width)
 
         related = few.related(within(_SHARE * tol))
-        found = yield from solve(related, method, Start(point.w, dual))
+        found = yield from solve(related, method, Start.from_point(point, dual))
         assert found is not None, "few rows always tell something"
+        assert found.dual is not None, "and a dual point"
         point, dual = found.point, found.dual
         crossed = ~near & (loss.subgradient(point.scores, targets, weights) != few.far)
         if not crossed.any():
             break
         near |= crossed
         width *= _NARROWER
-    return (yield from alm(objective, point, dual=dual, width=width))
+    end = Start.from_point(point, dual)
+    return (yield from alm(objective, end, width=width))
 
 
 def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats, Mask]:

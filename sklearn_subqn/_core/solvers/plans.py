@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..losses._base import Floats
-from ..objective import Objective, Point
+from ..objective import Objective
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .bundle import ls_bmrm
@@ -174,7 +174,7 @@ def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
             if found is None:
                 start = Start(np.zeros(o.n_params))
                 break
-            start = Start.from_point(found.point, found.dual)
+            start = found.start
         facts, rows = Facts(o, start, options), others
     if plan.method is None:
         return (yield from _carry_out(choose(facts, rows), facts, rows))
@@ -185,7 +185,7 @@ def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
 
 
 def _alm(f: Facts) -> Solver:
-    return alm(f.objective, f.start.at(f.objective), dual=f.start.dual)
+    return alm(f.objective, f.start)
 
 
 def _newton(f: Facts) -> Solver:
@@ -213,11 +213,10 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
     patience = _LONG_PATIENCE if f.label_sets or f.text else _PATIENCE
     for iterate in dual_ascent(f.objective, start, patience=patience):
         yield iterate
-    point, dual = iterate.point, iterate.dual
     if f.smooth:
-        return (yield from newton(f.objective, point.w))
+        return (yield from newton(f.objective, iterate.point.w))
     width = _LABELS_WIDTH if f.label_sets else None
-    return (yield from alm(f.objective, point, dual=dual, width=width))
+    return (yield from alm(f.objective, iterate.start, width=width))
 
 
 def _quasi_newton(f: Facts) -> Solver:
@@ -241,7 +240,8 @@ def _quasi_newton(f: Facts) -> Solver:
     iterates.close()
     if f.text:
         return (yield from _ascent_from(f, Start.from_point(point, point.dual)))
-    return (yield from alm(o, point, dual=np.mean(duals, axis=0)))
+    start = Start.from_point(point, np.mean(duals, axis=0))
+    return (yield from alm(o, start))
 
 
 def _soft_alm(f: Facts) -> Solver:
@@ -256,31 +256,32 @@ def _soft_alm(f: Facts) -> Solver:
     width = max(_LEAST_WIDTH * unit, _SOFTNESS * f.curvature)
     # So far from its ends, the dual point of a row stays between them for a while.
     share = min(0.5, unit / width)
-    for iterate in alm(o, point, dual=share * point.dual, width=width):
+    start = Start.from_point(point, share * point.dual)
+    for iterate in alm(o, start, width=width):
         yield iterate
         point = min(point, iterate.point, key=lambda point: point.value)
-    return (yield from alm(o, point))
+    return (yield from alm(o, Start.from_point(point)))
 
 
 def _alm_of_sample(f: Facts) -> Solver:
     """Go on from the solution of a sample."""
-    point, dual, width = _softened(f, _SAMPLE_WIDTH_SEVERAL)
-    return alm(f.objective, point, dual=dual, width=width)
+    start, width = _softened(f, _SAMPLE_WIDTH_SEVERAL)
+    return alm(f.objective, start, width=width)
 
 
 def _near_rows(f: Facts) -> Solver:
     """Go on from there on rows near a kink, where one score per row tells which."""
-    point, dual, _ = _softened(f, _SAMPLE_WIDTH)
-    return near_rows(f.objective, point, dual=dual, tol=f.options.tol)
+    start, _ = _softened(f, _SAMPLE_WIDTH)
+    return near_rows(f.objective, start, tol=f.options.tol)
 
 
-def _softened(f: Facts, width: float) -> tuple[Point, Floats, float]:
-    """Return the start and a dual point between the sides of rows near a kink."""
+def _softened(f: Facts, width: float) -> tuple[Start, float]:
+    """Return the start with a dual point between the sides of rows near a kink."""
     o = f.objective
     point = f.start.at(o)
     width *= o.loss.unit(point.scores, o.targets, o.weights)
     envelope = o.loss.envelope(o.loss.neutral_variables(o.targets), width)
-    return point, point.under(o.with_loss(envelope)).dual, width
+    return Start.from_point(point, point.under(o.with_loss(envelope)).dual), width
 
 
 # Related problems.

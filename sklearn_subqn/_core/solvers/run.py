@@ -34,6 +34,36 @@ _HALVED_WITHIN = 5
 _TIMES, _LEAST = 5, 40
 
 
+class Start(NamedTuple):
+    """Where a run begins.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        Parameters.
+    dual : ndarray or None
+        A dual point of a similar problem, of the shape of the scores.
+    scores : ndarray or None
+        Those at w, where they are known.
+    drift : float
+        That of the scores, see ``Point``.
+    """
+
+    w: Floats
+    dual: Floats | None = None
+    scores: Floats | None = None
+    drift: float = 0.0
+
+    def at(self, objective: Objective) -> Point:
+        """Return the starting point."""
+        return objective.at(self.w, self.scores, self.drift)
+
+    @classmethod
+    def from_point(cls, point: Point, dual: Floats | None = None) -> Start:
+        """Return the start at a point of an objective with the same data."""
+        return cls(point.w, dual, point.scores, point.drift)
+
+
 class Iterate(NamedTuple):
     """One iteration's outcome.
 
@@ -72,35 +102,24 @@ class Iterate(NamedTuple):
         """Objective - lower_bound, at least zero."""
         return float(max(self.point.value - self.lower_bound, 0.0))
 
+    @property
+    def start(self) -> Start:
+        """What a run on a similar problem may start from."""
+        return Start.from_point(self.point, self.dual)
 
-class Start(NamedTuple):
-    """Where a run begins.
+    def or_better(self, new: Iterate) -> Iterate:
+        """Return the better point of two iterates, with the better bound and its dual.
 
-    Attributes
-    ----------
-    w : ndarray of shape (q,)
-        Parameters.
-    dual : ndarray or None
-        A dual point of a similar problem, of the shape of the scores.
-    scores : ndarray or None
-        Those at w, where they are known.
-    drift : float
-        That of the scores, see ``Point``.
-    """
-
-    w: Floats
-    dual: Floats | None = None
-    scores: Floats | None = None
-    drift: float = 0.0
-
-    def at(self, objective: Objective) -> Point:
-        """Return the starting point."""
-        return objective.at(self.w, self.scores, self.drift)
-
-    @classmethod
-    def from_point(cls, point: Point, dual: Floats | None = None) -> Start:
-        """Return the start at a point of an objective with the same data."""
-        return cls(point.w, dual, point.scores, point.drift)
+        Everything else is that of this one.
+        """
+        point, bound, dual, proof = self.point, self.lower_bound, self.dual, self.proof
+        if new.point.value <= point.value:
+            point = new.point
+        if new.lower_bound >= bound:
+            bound = new.lower_bound
+            if new.dual is not None:
+                dual, proof = new.dual, new.proof
+        return self._replace(point=point, lower_bound=bound, dual=dual, proof=proof)
 
 
 @dataclass(frozen=True)
@@ -171,33 +190,50 @@ class Result:
 
     Attributes
     ----------
-    point : Point
-        The best point.
-    lower_bound : float
-        Proven lower bound of the objective, -inf where there is none.
+    best : Iterate
+        The best point and lower bound, with the dual point of the best bound of those
+        that the solver gave one of.
     n_iter : int
         Number of iterations after the starting point.
     status : str
         "converged", "max_iter", "stalled", "callback", or the solver's own word.
     history : History
-    dual : ndarray or None
-        The dual point with the best lower bound, of those that the solver gave.
-    plan : str
-        How the problem was solved, where that was chosen by its facts.
     """
 
-    point: Any
-    lower_bound: float
+    best: Iterate
     n_iter: int
     status: str
     history: History
-    dual: Floats | None = None
-    plan: str = ""
+
+    @property
+    def point(self) -> Any:
+        """The best point."""
+        return self.best.point
+
+    @property
+    def lower_bound(self) -> float:
+        """Proven lower bound of the objective, -inf where there is none."""
+        return self.best.lower_bound
+
+    @property
+    def dual(self) -> Floats | None:
+        """The dual point with the best lower bound, of those that the solver gave."""
+        return self.best.dual
 
     @property
     def gap(self) -> float:
         """Objective - lower_bound, at least zero."""
-        return float(max(self.point.value - self.lower_bound, 0.0))
+        return self.best.gap
+
+    @property
+    def plan(self) -> str:
+        """How the problem was solved, where that was chosen by its facts."""
+        return self.best.plan
+
+    def raise_bound(self, bound: float) -> None:
+        """Take note of a lower bound."""
+        if bound > self.lower_bound:
+            self.best = self.best._replace(lower_bound=bound)
 
 
 def run(
@@ -262,19 +298,14 @@ def run(
         if not np.isfinite(value):
             raise FloatingPointError(f"the objective became {value}")
         if result is None:
-            result = Result(iterate.point, -np.inf, -1, "running", history)
-            result.plan = iterate.plan
+            result = Result(iterate, -1, "running", history)
         result.n_iter += 1
-        if iterate.dual is not None and iterate.lower_bound >= result.lower_bound:
-            result.dual = iterate.dual
-        if value <= result.point.value:
-            result.point = iterate.point
-        result.lower_bound = max(result.lower_bound, iterate.lower_bound)
+        result.best = result.best.or_better(iterate)
         if bundle is not None and iterate.cut is not None:
             bundle.add(iterate.cut)
             n_cuts += 1
             if _is_time_for_bound(n_cuts - 1, bundle):
-                result.lower_bound = max(result.lower_bound, bundle.improve())
+                result.raise_bound(bundle.improve())
         history.objective.append(result.point.value)
         history.lower_bound.append(result.lower_bound)
         history.passes.append(passes())
@@ -312,7 +343,7 @@ def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
 
 def _improve_bound(result: Result, bundle: CutBundle | None) -> None:
     if bundle is not None:
-        result.lower_bound = max(result.lower_bound, bundle.improve())
+        result.raise_bound(bundle.improve())
 
 
 def _record_bound(result: Result) -> None:

@@ -61,7 +61,7 @@ def solve(
         told = related.lift(iterate, False)
         if told is not None:
             yield told._replace(preparing=True)
-        best = iterate if best is None else better(best, iterate)
+        best = iterate if best is None else best.or_better(iterate)
         if related.is_solved(best) or n_iter >= related.max_iter:
             break
     iterates.close()
@@ -70,15 +70,6 @@ def solve(
     if told is not None:
         yield told
     return told
-
-
-def better(best: Iterate, new: Iterate) -> Iterate:
-    """Return the better point of two iterates, with the better bound and its dual."""
-    point = new.point if new.point.value < best.point.value else best.point
-    if new.lower_bound >= best.lower_bound:
-        dual = best.dual if new.dual is None else new.dual
-        best = best._replace(lower_bound=new.lower_bound, dual=dual, proof=new.proof)
-    return best._replace(point=point)
 
 
 def within(tol: float) -> Callable[[Iterate], bool]:
