@@ -7,7 +7,7 @@ from ._groups import Groups
 from ._hinge import Hinge, SquaredHinge
 from ._inversions import Inversions
 from ._label_pairs import LabelPairHinge
-from ._logistic import Logistic, Softmax, SoftmaxCurvature, softmax
+from ._logistic import Logistic
 from ._multiclass import MulticlassHinge
 from ._multilabel import MultilabelHinge
 from ._ontology import Ontology, path_shares
@@ -23,6 +23,7 @@ from ._ranking import (
 )
 from ._residual import Absolute, EpsilonInsensitive, Novelty, Quantile
 from ._smooth import Exponential, Huber, MultivariateSquared, Poisson, Squared
+from ._softmax import Softmax, SoftmaxCurvature, softmax
 
 __all__ = [
     "Absolute",

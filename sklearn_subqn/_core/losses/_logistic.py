@@ -1,4 +1,4 @@
-"""Logistic losses: binary for targets -1 or +1, and softmax for k classes.
+"""Binary logistic loss, for targets -1 or +1.
 
 Exponentials are taken of non-positive numbers only, so that no score overflows.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Curvature, Derivatives, DiagonalCurvature, Floats, Loss, Mask, Rows
-from ._leveling import FlowLoss
+from ._base import Derivatives, DiagonalCurvature, Floats, Loss, Mask
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-
-# Rows of duals that sum to this share of their entries do so by rounding.
-_ROUNDING_OF_SUMS = 1e-12
 
 
 class Logistic(Loss):
@@ -92,168 +88,6 @@ class Logistic(Loss):
         return at
 
 
-class Softmax(FlowLoss):
-    """Multinomial logistic loss ln sum_k exp(z_k) - z_y (Teo et al. 2010, Table 6).
-
-    Targets are the indices of the classes, as floats; scores have shape (n, k).
-    """
-
-    smooth = True
-    analytic = True
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        shifted = scores - scores.max(axis=1, keepdims=True)
-        own = shifted[_own(targets)]
-        np.exp(shifted, out=shifted)
-        return float(weights @ (np.log(shifted.sum(axis=1)) - own))
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the gradient u = s (P - Y), with probabilities P and one-hot Y."""
-        u = softmax(scores)
-        # Where the own class is all but certain, one less its probability is rounding.
-        own = _own(targets)
-        u[own] = 0.0
-        u[own] = -u.sum(axis=1)
-        u *= weights[:, np.newaxis]
-        return u
-
-    def reach(self, scores: Floats, targets: Floats) -> Floats:
-        """Return twice how far the score of the own class is below the largest.
-
-        A parabola above the loss has its minimizer about there, where the loss is
-        linear: on the wrong side.
-        """
-        return 2.0 * (scores.max(axis=1) - scores[_own(targets)])
-
-    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the negative weighted entropy of u / s + Y, rows on the simplex.
-
-        The own class has what the others leave.
-        """
-        q, others = self._probabilities(dual, targets, weights)
-        if others.max(initial=0.0) > 1.0 + _EPS * 4.0 * q.shape[1]:
-            return np.inf
-        return float(weights @ (_entropy(q).sum(axis=1) + _rest_entropy(others)))
-
-    def conjugate_size(
-        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
-    ) -> float:
-        """Return |R*(u)|, and how it changes where others have most of a row."""
-        _, others = self._probabilities(dual, targets, weights)
-        large = others > 0.5
-        slopes = -np.log1p(-np.minimum(others[large], 1.0 - _EPS))
-        return abs(conjugate) + float(weights[large] @ slopes)
-
-    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the norm of the rows' sums, and of negative probabilities."""
-        negative = np.minimum(dual, 0.0)
-        negative[_own(targets)] = 0.0
-        squares = np.square(negative).sum(axis=1) / np.maximum(weights, _TINY)
-        sums = super().distance(dual, targets, weights)
-        return sums + 2.0 * float(np.sqrt(squares.sum()))
-
-    def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
-        others = dual.copy()
-        own = _own(targets)
-        others[own] = 0.0
-        total = others.sum(axis=1)
-        inside = (others.min(axis=1) >= 0.0) & (total <= weights)
-        return inside & (np.abs(total + dual[own]) <= _ROUNDING_OF_SUMS * total)
-
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Move probability from classes with too much to those with too little.
-
-        Classes with more than their share of the weights are scaled down; what this
-        frees in a row goes to the others in proportion to what they lack altogether.
-        """
-        excess = dual.sum(axis=0)
-        if not excess.any():
-            return dual
-        shares = np.bincount(targets.astype(np.intp), weights, dual.shape[1])
-        heavy, light = np.maximum(excess, 0.0), np.maximum(-excess, 0.0)
-        if not heavy.any() or not light.any():
-            return dual
-        moved = dual.copy()
-        moved[_own(targets)] += weights
-        ratios = np.zeros_like(heavy)
-        np.divide(heavy, shares + heavy, out=ratios, where=heavy > 0.0)
-        freed = moved * ratios
-        change = np.outer(freed.sum(axis=1), light / light.sum()) - freed
-        return dual + change
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> SoftmaxCurvature:
-        return SoftmaxCurvature(softmax(scores), weights)
-
-    def derivatives(
-        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
-    ) -> Derivatives:
-        own = float(weights @ dscores[_own(targets)])
-
-        def at(step: float) -> tuple[float, float]:
-            p = softmax(scores + step * dscores)
-            mean = np.einsum("ik,ik->i", p, dscores)
-            square = np.einsum("ik,ik,ik->i", p, dscores, dscores)
-            return float(weights @ mean) - own, float(weights @ (square - mean * mean))
-
-        return at
-
-    @staticmethod
-    def _probabilities(
-        dual: Floats, targets: Floats, weights: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return those of the other classes, zero for the own one, and their sums."""
-        q = dual / np.maximum(weights, _TINY)[:, np.newaxis]
-        q[_own(targets)] = 0.0
-        np.maximum(q, 0.0, out=q)
-        return q, q.sum(axis=1)
-
-
-class SoftmaxCurvature(Curvature):
-    """s_i (diag(P_i) - P_i P_iᵀ), a k x k matrix for each row.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, k)
-    weights : ndarray of shape (n,)
-    """
-
-    def __init__(self, probabilities: Floats, weights: Floats) -> None:
-        self._p = probabilities
-        self._weights = weights
-        self._weighted = weights[:, np.newaxis] * probabilities
-
-    def take(self, rows: Rows) -> SoftmaxCurvature:
-        return SoftmaxCurvature(self._p[rows], self._weights[rows])
-
-    def apply(self, dscores: Floats) -> Floats:
-        mean = np.einsum("ik,ik->i", self._p, dscores)
-        return self._weighted * (dscores - mean[:, np.newaxis])
-
-    def diagonal(self) -> Floats:
-        return self._weighted * (1.0 - self._p)
-
-    def total(self) -> Floats:
-        return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
-
-    def rank_one(self) -> tuple[Floats, Floats, Floats]:
-        return self._weighted, self._weights, self._p
-
-
-def softmax(scores: Floats) -> Floats:
-    """Return probabilities exp(z_k) / sum_l exp(z_l) of shape (n, k)."""
-    p = scores - scores.max(axis=1, keepdims=True)
-    np.exp(p, out=p)
-    p /= p.sum(axis=1, keepdims=True)
-    return p
-
-
-def _own(targets: Floats) -> tuple[np.ndarray, np.ndarray]:
-    """Return the index of each row's own class."""
-    return np.arange(len(targets)), targets.astype(np.intp)
-
-
 def _sigmoid(t: Floats) -> Floats:
     """Return 1 / (1 + exp(-t))."""
     total = np.abs(t)
@@ -269,21 +103,19 @@ def _sigmoid(t: Floats) -> Floats:
 
 def _binary_entropy(p: Floats) -> Floats:
     """Return p ln(p) + (1 - p) ln(1 - p), accurate where p is small."""
-    entropy = _entropy(p)
-    entropy += _rest_entropy(p)
-    return entropy
+    return entropy(p) + rest_entropy(p)
 
 
-def _rest_entropy(p: Floats) -> Floats:
+def rest_entropy(p: Floats) -> Floats:
     """Return (1 - p) ln(1 - p), zero from one on."""
     p = np.minimum(p, 1.0)
     return np.asarray((1.0 - p) * np.log1p(-np.minimum(p, 1.0 - 0.5 * _EPS)))
 
 
-def _entropy(p: Floats) -> Floats:
+def entropy(p: Floats) -> Floats:
     """Return p ln(p), zero at zero."""
     # The smallest number keeps the product exact, and is faster than a mask.
-    entropy = np.maximum(p, _TINY)
-    np.log(entropy, out=entropy)
-    entropy *= p
-    return entropy
+    logs = np.maximum(p, _TINY)
+    np.log(logs, out=logs)
+    logs *= p
+    return logs
