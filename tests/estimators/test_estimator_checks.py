@@ -1,9 +1,10 @@
-"""scikit-learn's own checks of estimators, on the defaults and on other solvers."""
+"""scikit-learn's own checks: of the defaults, and as slow tests of other choices."""
 
 from __future__ import annotations
 
 import warnings
 
+import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -18,30 +19,33 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 
-AUTOMATIC = [
+DEFAULT = [
     SubLBFGSLinearSVC(),
-    SubLBFGSLinearSVC(loss="squared_hinge"),
-    SubLBFGSLinearSVC(fit_intercept=False),
     MulticlassHingeClassifier(),
-    MulticlassHingeClassifier(rescaling="slack"),
     MultilabelHingeClassifier(),
     BMRMRanker(),
+    L1LogisticOWLQN(),
+    BMRMClassifier(),
+    BMRMRegressor(),
+    BMRMOutlierDetector(),
+]
+# The automatic choice of solvers for other losses.
+AUTOMATIC = [
+    SubLBFGSLinearSVC(loss="squared_hinge"),
+    SubLBFGSLinearSVC(fit_intercept=False),
+    MulticlassHingeClassifier(rescaling="slack"),
     BMRMRanker(loss="ndcg"),
     BMRMClassifier(loss="roc_area"),
     BMRMClassifier(loss="f_beta"),
     BMRMClassifier(loss="ordinal"),
-    L1LogisticOWLQN(),
     L1LogisticOWLQN(l1_ratio=0.5),
     L1LogisticOWLQN(fit_intercept=False),
-    BMRMClassifier(),
     BMRMClassifier(loss="log_loss"),
     BMRMClassifier(loss="exponential"),
-    BMRMRegressor(),
     BMRMRegressor(loss="quantile"),
     BMRMRegressor(loss="epsilon_insensitive"),
     BMRMRegressor(loss="huber"),
     BMRMRegressor(loss="poisson"),
-    BMRMOutlierDetector(),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.
@@ -92,12 +96,21 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    AUTOMATIC, expected_failed_checks=expected_failures, xfail_strict=True
+    DEFAULT, expected_failed_checks=expected_failures, xfail_strict=True
 )
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(
+    AUTOMATIC, expected_failed_checks=expected_failures, xfail_strict=True
+)
+def test_checks_of_scikit_learn_with_other_losses(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     EXPLICIT, expected_failed_checks=expected_failures, xfail_strict=True
 )

@@ -33,12 +33,7 @@ from sklearn_subqn._callbacks import FitTask
 ALPHAS = [1.0, 1e-1, 1e-2, 1e-3]
 
 
-@parametrize_with_checks(
-    [
-        SubLBFGSLinearSVCCV(alphas=2, cv=2),
-        SubLBFGSLinearSVCCV(alphas=1, cv=2, refit=False),
-    ]
-)
+@parametrize_with_checks([SubLBFGSLinearSVCCV(alphas=2, cv=2)])
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
