@@ -187,7 +187,7 @@ def test_kernels_import_nothing_of_python():
     for name, path in FILES.items():
         if path.suffix == ".pyx":
             _, others = imports(name)
-            allowed = {"cython", ".labels", ".lattice", ".pairs", ".rows", ".standard"}
+            allowed = {"cython", ".joint", ".lattice", ".pairs", ".rows", ".standard"}
             assert others <= allowed, name
 
 

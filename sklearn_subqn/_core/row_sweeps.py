@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .design import Design
-from .kernels import ascent, multiclass_ascent, multilabel_ascent
+from .kernels import ascent, multiclass, multilabel
 from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
 
 # Share of a constant column in the squared norm of rows with one, for sparse and for
@@ -243,8 +243,9 @@ class JointSweeps(RowSweeps):
     proximity : float
     """
 
-    #: The module of compiled sweeps.
+    #: The module of compiled sweeps, and its rows.
     _kernel: Any
+    _rows: Any
 
     def __init__(
         self,
@@ -292,7 +293,7 @@ class JointSweeps(RowSweeps):
         if self._design.fit_intercept:
             scores = scores + self._shift
         gaps = np.empty(len(self._gains))
-        self._kernel.gaps(scores, *self._loss, self._weights, self._b, gaps)
+        self._kernel.gaps(self._rows, scores, self._weights, self._b, gaps)
         rows = np.flatnonzero(gaps > _GAP_SHARE * gaps.mean())
         return rows if len(rows) else np.arange(len(gaps))
 
@@ -300,7 +301,6 @@ class JointSweeps(RowSweeps):
         X = self._X
         self._seed += 1
         arguments = (
-            *self._loss,
             self._steps,
             self._squares,
             self._intercept_step,
@@ -312,9 +312,10 @@ class JointSweeps(RowSweeps):
             self._intercept,
         )
         if sparse.issparse(X):
-            self._kernel.sweep_sparse(X.data, X.indices, X.indptr, *arguments)
+            arrays = X.data, X.indices, X.indptr
+            self._kernel.sweep_sparse(self._rows, *arrays, *arguments)
         else:
-            self._kernel.sweep_dense(X, *arguments)
+            self._kernel.sweep_dense(self._rows, X, *arguments)
 
     def recenter(self, w: Floats) -> None:
         """Penalize distances to w; intercepts move by what the dual lacks of zero."""
@@ -341,12 +342,13 @@ class JointSweeps(RowSweeps):
 class SimplexSweeps(JointSweeps):
     """Sweeps over dual variables in simplices, each of one row."""
 
-    _kernel = multiclass_ascent
+    _kernel = multiclass
 
     def _variables(self, dual: Floats | None) -> Floats:
-        n = len(self._weights)
+        n, offsets = len(self._weights), self._loss.offsets
+        self._rows = multiclass.Rows(self._loss.targets, offsets, np.ones_like(offsets))
         self._own = np.arange(n), self._loss.targets
-        b = np.zeros((n, len(self._loss.offsets)))
+        b = np.zeros((n, len(offsets)))
         if dual is not None:
             scale = self._weights[:, np.newaxis]
             np.divide(dual, scale, out=b, where=scale > 0.0)
@@ -373,10 +375,11 @@ class SimplexSweeps(JointSweeps):
 class LabelSweeps(JointSweeps):
     """Sweeps over dual variables of relevant and irrelevant labels."""
 
-    _kernel = multilabel_ascent
+    _kernel = multilabel
 
     def _variables(self, dual: Floats | None) -> Floats:
         targets = self._loss.targets
+        self._rows = multilabel.Rows(targets, self._loss.costs, len(self._shift))
         b = np.zeros(targets.shape)
         if dual is not None:
             scale = self._weights[:, np.newaxis]

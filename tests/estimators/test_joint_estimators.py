@@ -50,17 +50,17 @@ def lines_of(loss, target, n_scores):
     """Offsets and gradients of the lines of which the loss of a row is the maximum."""
     eye = np.eye(n_scores)
     if isinstance(loss, MulticlassHinge):
-        gradients = loss.rates[target][:, np.newaxis] * (eye - eye[target])
-        offsets = np.where(loss.rates[target] > 0.0, loss.offsets[target], 0.0)
+        gradients = loss.set.rates[target][:, np.newaxis] * (eye - eye[target])
+        offsets = np.where(loss.set.rates[target] > 0.0, loss.set.offsets[target], 0.0)
         return offsets, gradients
     if isinstance(loss, LabelPairHinge):
         pairs = [(0.0, np.zeros(n_scores))] + [
-            (loss.costs[h, j], eye[j] - eye[h])
+            (loss.set.costs[h, j], eye[j] - eye[h])
             for h in np.flatnonzero(target)
             for j in np.flatnonzero(target == 0)
         ]
         return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
-    low, high = loss.costs
+    low, high = loss.set.costs
     a = [(0.0, np.zeros(n_scores))]
     b = list(a)
     bad, good = np.flatnonzero(target == 0), np.flatnonzero(target)

@@ -9,9 +9,7 @@ from sklearn_subqn._core.kernels import (
     flows,
     label_pairs,
     multiclass,
-    multiclass_ascent,
     multilabel,
-    multilabel_ascent,
 )
 
 N, K, D = 40, 5, 7
@@ -47,13 +45,14 @@ def test_multiclass(n, rescaling):
     args = y, *offsets_and_rates(rescaling)
     m = violations(scores, *args)
     largest = m.max(axis=1, initial=0.0)
-    value = multiclass.value(scores, *args, weights)
+    kernel_rows = multiclass.Rows(*args)
+    value = multiclass.value(kernel_rows, scores, weights)
     assert value == pytest.approx(weights @ largest, rel=1e-13)
-    count = np.empty(n, np.intp)
-    multiclass.count_ties(scores, *args, 1e-10, count)
-    assert_array_equal(count, 1)
+    flags = np.empty(n, np.uint8)
+    multiclass.kinks(kernel_rows, scores, 1e-10, flags)
+    assert not flags.any()
     u = np.empty((n, K))
-    multiclass.subgradient(scores, *args, weights, 1e-10, u)
+    multiclass.subgradient(kernel_rows, scores, None, weights, 1e-10, u)
     expected = np.zeros((n, K))
     each, worst = np.arange(n), m.argmax(axis=1)
     flow = weights * args[2][y, worst] * (worst != y)
@@ -73,17 +72,17 @@ def test_multiclass_envelope(rescaling, width):
     m = violations(scores, *args)
     b = np.array([project(row) for row in center + m / width])
     rows = np.sum(b * m - 0.5 * width * (b - center) ** 2, axis=1)
-    value = multiclass.envelope_value(scores, center, *args, weights, width)
-    assert value == pytest.approx(weights @ rows, rel=1e-12)
     out, expected = np.empty((N, K)), weights[:, np.newaxis] * b * args[2][y]
     expected[np.arange(N), y] = 0.0
     expected[np.arange(N), y] = -expected.sum(axis=1)
-    multiclass.envelope_gradient(scores, center, *args, weights, width, out)
+    kernel_rows, center = multiclass.Rows(*args), center.ravel()
+    value = multiclass.envelope(kernel_rows, scores, center, weights, width, out)
+    assert value == pytest.approx(weights @ rows, rel=1e-12)
     assert_allclose(out, expected, atol=1e-14)
-    active = np.empty((N, K), np.uint8)
-    multiclass.support(scores, center, *args, weights, width, 0.0, active)
+    active = np.empty(N * K, np.uint8)
+    multiclass.support(kernel_rows, scores, center, weights, width, 0.0, active)
     several = (b > 0).sum(axis=1, keepdims=True) > 1
-    assert_array_equal(active, (b > 0) & several)
+    assert_array_equal(active.reshape(N, K), (b > 0) & several)
 
 
 class Multilabel:
@@ -99,6 +98,7 @@ class Multilabel:
         self.relevant[:2] = [[0], [1]]
         self.costs = rng.random((2, K))
         self.center = rng.dirichlet(np.ones(K), n) * rng.random((n, 1))
+        self.rows = multilabel.Rows(self.relevant, self.costs, self.k)
         # From a row of dual variables to one of scores: the derivatives of violations.
         signs = np.where(self.relevant > 0, -1.0, 1.0)
         self.maps = signs[:, :, np.newaxis] * np.eye(K, self.k)
@@ -174,17 +174,16 @@ each_threshold = pytest.mark.parametrize("threshold", [False, True])
 @pytest.mark.parametrize("n", [2, N])
 def test_multilabel(threshold, n):
     p = Multilabel(threshold, n)
-    args = p.relevant, p.costs
     b, m = p.dual(p.scores), p.violations(p.scores)
-    value = multilabel.value(p.scores, *args, p.weights)
+    value = multilabel.value(p.rows, p.scores, p.weights)
     assert value == pytest.approx(p.weights @ (b * m).sum(axis=1), rel=1e-13)
     u, steep = np.empty((2, n, p.k))
-    multilabel.subgradient(p.scores, *args, p.weights, 1e-10, u)
+    multilabel.subgradient(p.rows, p.scores, None, p.weights, 1e-10, u)
     assert_allclose(u, p.to_scores(b), rtol=1e-14)
-    multilabel.steepest(p.scores, p.dscores, *args, p.weights, 1e-10, steep)
+    multilabel.subgradient(p.rows, p.scores, p.dscores, p.weights, 1e-10, steep)
     assert_allclose(steep, u, rtol=1e-14)
     flags = np.empty(n, np.uint8)
-    multilabel.kinks(p.scores, *args, 1e-10, flags)
+    multilabel.kinks(p.rows, p.scores, 1e-10, flags)
     assert not flags.any()
 
 
@@ -193,12 +192,12 @@ def test_multilabel_ties(threshold):
     p = Multilabel(threshold)
     # Multiples of a half: many violations are equal, and above zero.
     p.scores, p.costs = np.round(p.scores) / 2.0, np.full((2, K), 8.0)
-    args = p.relevant, p.costs
+    p.rows = multilabel.Rows(p.relevant, p.costs, p.k)
     growth = np.einsum("ijk,ik->ij", p.maps, p.dscores)
     steep, flags = np.empty((N, p.k)), np.empty(N, np.uint8)
-    multilabel.steepest(p.scores, p.dscores, *args, p.weights, 1e-10, steep)
+    multilabel.subgradient(p.rows, p.scores, p.dscores, p.weights, 1e-10, steep)
     assert_allclose(steep, p.to_scores(p.dual(p.scores, growth)), rtol=1e-14)
-    multilabel.kinks(p.scores, *args, 1e-10, flags)
+    multilabel.kinks(p.rows, p.scores, 1e-10, flags)
     unlike = p.dual(p.scores, growth) != p.dual(p.scores, -growth)
     assert_array_equal(flags, unlike.any(axis=1))
     assert flags.any()
@@ -209,7 +208,7 @@ def test_multilabel_on_a_line(threshold):
     p = Multilabel(threshold)
     kinks, jumps = np.empty((2, 20 * N))
     row, count, slope = multilabel.restrict(
-        p.scores, p.dscores, p.relevant, p.costs, p.weights, 1e-10, 0, kinks, jumps
+        p.rows, p.scores, p.dscores, p.weights, 1e-10, 0, kinks, jumps
     )
     assert row == N
     for step in (0.0, 0.2, 0.9, 5.0):
@@ -222,15 +221,15 @@ def test_multilabel_on_a_line(threshold):
 @pytest.mark.parametrize("width", [0.1, 3.0])
 def test_multilabel_envelope(threshold, width):
     p = Multilabel(threshold)
-    args = p.relevant, p.costs, p.weights, width
+    args = p.center.ravel(), p.weights, width
     b, rows = p.smooth(p.scores, width)
     out = np.empty((N, p.k))
-    value = multilabel.envelope_gradient(p.scores, p.center, *args, out)
+    value = multilabel.envelope(p.rows, p.scores, *args, out)
     assert value == pytest.approx(p.weights @ rows, rel=1e-11)
     assert_allclose(out, p.to_scores(b), atol=1e-12)
     # Second derivatives by differences of the twin's gradient.
-    groups, h = np.empty((N, K), np.uint8), 1e-6
-    multilabel.support(p.scores, p.center, *args, 0.0, groups)
+    groups, h = np.empty(N * K, np.uint8), 1e-6
+    multilabel.support(p.rows, p.scores, *args, 0.0, groups)
     factors = p.weights / width
     matrices = np.empty((N, p.k, p.k))
     for j in range(p.k):
@@ -239,22 +238,22 @@ def test_multilabel_envelope(threshold, width):
         change = p.smooth(ahead, width)[0] - p.smooth(behind, width)[0]
         matrices[:, :, j] = p.to_scores(change) / (2.0 * h)
     product = p.dscores.copy()
-    multilabel.apply_curvature(groups, factors, product)
+    multilabel.apply_curvature(p.rows, groups, factors, product)
     expected = np.einsum("ijl,il->ij", matrices, p.dscores)
     assert_allclose(product, expected, atol=1e-5 / width)
     diagonal = np.empty((N, p.k))
-    multilabel.curvature_diagonal(groups, factors, diagonal)
+    multilabel.curvature_diagonal(p.rows, groups, factors, diagonal)
     assert_allclose(diagonal, np.einsum("ijj->ij", matrices), atol=1e-5 / width)
     X = np.random.default_rng(1).standard_normal((N, 2))
     blocks = np.zeros((p.k, p.k, 2, 2))
-    multilabel.gram(X, groups, factors, blocks)
+    multilabel.gram(p.rows, X, groups, factors, blocks)
     full = np.einsum("ijl,if,ig->jlfg", matrices, X, X)
     upper = np.triu_indices(p.k)
     assert_allclose(blocks[upper], full[upper], atol=1e-4 / width)
     for step in (0.0, 0.4):
         at, moved = p.scores + step * p.dscores, h * p.dscores
         slope, curvature = multilabel.envelope_slope(
-            p.scores, p.dscores, p.center, *args, step
+            p.rows, p.scores, p.dscores, *args, step
         )
         ahead, here, behind = (
             np.vdot(p.to_scores(p.smooth(at + c * moved, width)[0]), p.dscores)
@@ -274,6 +273,7 @@ class Pairs:
         self.relevant = rng.integers(0, 2, (n, K)).astype(np.uint8)
         self.relevant[:2] = [[0], [1]]
         self.costs = rng.random((K, K))
+        self.rows = label_pairs.Rows(self.relevant, self.costs)
         self.pairs = [
             [(h, j) for h in range(K) for j in range(K) if row[h] > row[j]]
             for row in self.relevant
@@ -317,18 +317,17 @@ class Pairs:
 
 def test_label_pairs():
     p = Pairs()
-    args = p.relevant, p.costs
     losses = [p.violations(i, p.scores).max(initial=0.0) for i in range(N)]
-    value = label_pairs.value(p.scores, *args, p.weights)
+    value = label_pairs.value(p.rows, p.scores, p.weights)
     assert value == pytest.approx(p.weights @ losses, rel=1e-13)
     u, flags = np.empty((N, K)), np.empty(N, np.uint8)
-    label_pairs.subgradient(p.scores, p.dscores, *args, p.weights, 1e-10, u)
+    label_pairs.subgradient(p.rows, p.scores, p.dscores, p.weights, 1e-10, u)
     assert_allclose(u, p.to_scores(p.dual(p.scores)), rtol=1e-14)
-    label_pairs.kinks(p.scores, *args, 1e-10, flags)
+    label_pairs.kinks(p.rows, p.scores, 1e-10, flags)
     assert not flags.any()
     kinks, jumps = np.empty((2, 20 * N))
     row, count, slope = label_pairs.restrict(
-        p.scores, p.dscores, *args, p.weights, 1e-10, 0, kinks, jumps
+        p.rows, p.scores, p.dscores, p.weights, 1e-10, 0, kinks, jumps
     )
     assert row == N
     for step in (0.0, 0.2, 0.9, 5.0):
@@ -340,30 +339,24 @@ def test_label_pairs():
 @pytest.mark.parametrize("width", [0.1, 3.0])
 def test_label_pairs_envelope(width):
     p = Pairs()
-    args = p.center, p.starts, p.relevant, p.costs
+    args = p.center, p.weights, width
     rows, values = p.smooth(p.scores, width)
     out = np.empty((N, K))
-    value = label_pairs.envelope_gradient(p.scores, *args, p.weights, width, out)
+    value = label_pairs.envelope(p.rows, p.scores, *args, out)
     assert value == pytest.approx(p.weights @ values, rel=1e-11)
     assert_allclose(out, p.to_scores(rows), atol=1e-12)
-    active = np.empty((p.starts[-1], 2), np.intc)
-    sizes = np.empty((N, 2), np.intp)
-    count = label_pairs.support(p.scores, *args, width, 0.0, active, sizes)
-    expected = [
-        pair
-        for i, row in enumerate(rows)
-        for pair, b in zip(p.pairs[i], row, strict=True)
-        if b > 0.0
-    ]
-    assert_array_equal(active[:count], expected)
-    assert_array_equal(sizes[:, 0], [(row > 0.0).sum() for row in rows])
-    rests = [len(row) > 0 and row.sum() < 1.0 - 1e-12 for row in rows]
-    assert_array_equal(sizes[:, 1] - sizes[:, 0], rests)
+    codes = np.empty(len(p.center), np.uint8)
+    label_pairs.support(p.rows, p.scores, *args, 0.0, codes)
+    for row, mine in zip(rows, np.split(codes, p.starts[1:-1]), strict=True):
+        # The rest is one more entry of group 4; alone, b cannot move.
+        code = 4 if len(row) > 0 and row.sum() < 1.0 - 1e-12 else 1
+        moves = code == 4 or np.count_nonzero(row) > 1
+        assert_array_equal(mine, np.where(row > 0.0, code * moves, 0))
     h = 1e-6
     for step in (0.0, 0.4):
         at, moved = p.scores + step * p.dscores, h * p.dscores
         slope, curvature = label_pairs.envelope_slope(
-            p.scores, p.dscores, *args, p.weights, width, step
+            p.rows, p.scores, p.dscores, *args, step
         )
         ahead, here, behind = (
             np.vdot(p.to_scores(p.smooth(at + c * moved, width)[0]), p.dscores)
@@ -389,10 +382,8 @@ def test_transport(n_labels, ties):
         u[h] = -rng.dirichlet(np.ones(len(h))) * rng.integers(1, 3)
         u[j] = -u[h].sum() * rng.dirichlet(np.full(len(j), 0.5))
         flows = np.empty(len(h) * len(j))
-        starts = np.array([0, len(flows)], np.intp)
-        total = label_pairs.transport(
-            u[np.newaxis], relevant[np.newaxis], costs, starts, flows
-        )
+        rows = label_pairs.Rows(relevant[np.newaxis], costs)
+        total = label_pairs.transport(rows, u[np.newaxis], flows)
         flows = flows.reshape(len(h), len(j))
         assert np.all(flows >= 0.0)
         assert_allclose(flows.sum(axis=1), -u[h], atol=1e-14)
@@ -414,9 +405,9 @@ def ascent_problem(form, dtype, indices):
     dense = X.toarray()
     if form == "sparse":
         arrays = X.data, X.indices.astype(indices), X.indptr.astype(indices)
-        sweep = multiclass_ascent.sweep_sparse
+        sweep = multiclass.sweep_sparse
     else:
-        arrays, sweep = (dense,), multiclass_ascent.sweep_dense
+        arrays, sweep = (dense,), multiclass.sweep_dense
     dense = dense.astype(np.float64)
     steps = rng.random(N)
     steps[5] = 0.0
@@ -431,15 +422,16 @@ def ascent_problem(form, dtype, indices):
 @pytest.mark.parametrize("intercept_step", [0.0, 1.3])
 def test_ascent(form, dtype, indices, intercept_step):
     sweep, arrays, dense, y, steps, squares = ascent_problem(form, dtype, indices)
-    offsets, _ = offsets_and_rates("margin")
+    offsets, rates = offsets_and_rates("margin")
+    rows = multiclass.Rows(y, offsets, rates)
     b, w, intercept = np.eye(K)[y], np.zeros((D, K)), np.zeros(K)
     intercept[1] = 0.2
     mine_b, mine_w, mine_intercept = b.copy(), w.copy(), intercept.copy()
     gains, mine_gains = np.zeros(N), np.zeros(N)
     for seed in (1, 2, 3):
         order = np.arange(seed - 1, N, dtype=np.intp)
-        args = y, offsets, steps, squares, intercept_step, seed, order, gains
-        sweep(*arrays, *args, b, w, intercept)
+        args = steps, squares, intercept_step, seed, order, gains
+        sweep(rows, *arrays, *args, b, w, intercept)
         assert_array_equal(np.sort(order), np.arange(seed - 1, N))
         for i in order:
             a = steps[i] * (squares[i] + intercept_step)
@@ -465,7 +457,7 @@ def test_multiclass_gaps():
     b = rng.dirichlet(np.ones(K), N)
     offsets, rates = offsets_and_rates("margin")
     gaps = np.empty(N)
-    multiclass_ascent.gaps(scores, y, offsets, weights, b, gaps)
+    multiclass.gaps(multiclass.Rows(y, offsets, rates), scores, weights, b, gaps)
     m = violations(scores, y, offsets, rates)
     expected = weights * (m.max(axis=1) - (b * m).sum(axis=1))
     assert_allclose(gaps, expected, rtol=1e-12, atol=1e-14)
@@ -479,17 +471,19 @@ def test_multilabel_gaps(threshold):
     relevant[:2] = [[0], [1]]
     costs, weights, b = rng.random((2, K)), rng.random(N), rng.random((N, K))
     gaps = np.empty(N)
-    multilabel_ascent.gaps(scores, relevant, costs, weights, b, gaps)
+    rows = multilabel.Rows(relevant, costs, K + threshold)
+    multilabel.gaps(rows, scores, weights, b, gaps)
     m = scores[:, :K] - (scores[:, K:] if threshold else 0.0)
     m = np.where(relevant, costs[1] - m, costs[0] + m)
     for i in range(N):
         own = weights * (np.arange(N) == i)
-        loss = multilabel.value(scores, relevant, costs, own)
+        loss = multilabel.value(rows, scores, own)
         expected = loss - weights[i] * float(b[i] @ m[i])
         assert gaps[i] == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
-# Arrays by one letter each, s for numbers.
+# Arrays by one letter each, s for numbers; rows are made of the first ones.
+N_PAIRS = (K // 2) * (K - K // 2) * N
 ARRAYS = {
     "z": np.ones((N, K)),
     "y": np.ones(N, np.intp),
@@ -505,54 +499,52 @@ ARRAYS = {
     "g": np.ones((K, K, D, D)),
     "p": np.arange(N),
     "F": np.tile(np.arange(K) % 2, (N, 1)).astype(np.uint8),
-    "S": (K // 2) * (K - K // 2) * np.arange(N + 1),
-    "C": np.zeros((K // 2) * (K - K // 2) * N),
-    "a": np.zeros(((K // 2) * (K - K // 2) * N, 2), np.intc),
-    "e": np.zeros((N, 2), np.intp),
+    "v": np.zeros(N * K),
+    "a": np.zeros(N * K, np.uint8),
+    "V": np.zeros(N_PAIRS),
+    "A": np.zeros(N_PAIRS, np.uint8),
 }
-PARAMETERS = [
-    (multiclass.value, "zyoon"),
-    (multiclass.subgradient, "zyoonsz"),
-    (multiclass.count_ties, "zyoosy"),
-    (multiclass.steepest, "zzyoonsz"),
-    (multiclass.restrict, "zzyoons0mm"),
-    (multiclass.conjugate, "zyo"),
-    (multiclass.envelope_value, "zzyoons"),
-    (multiclass.envelope_gradient, "zzyoonsz"),
-    (multiclass.envelope_slope, "zzzyoonss"),
-    (multiclass.support, "zzyoonssf"),
-    (multiclass.apply_curvature, "fyonz"),
-    (multiclass.curvature_diagonal, "fyonz"),
-    (multiclass.gram, "Xfyong"),
-    (multiclass_ascent.sweep_dense, "Xyonns1pnzwk"),
-    (multiclass_ascent.gaps, "zyonzn"),
-    (multilabel.value, "zfcn"),
-    (multilabel.subgradient, "zfcnsz"),
-    (multilabel.steepest, "zzfcnsz"),
-    (multilabel.kinks, "zfcsb"),
-    (multilabel.restrict, "zzfcns0mm"),
-    (multilabel.envelope_gradient, "zzfcnsz"),
-    (multilabel.envelope_slope, "zzzfcnss"),
-    (multilabel.support, "zzfcnssf"),
-    (multilabel.apply_curvature, "fnz"),
-    (multilabel.curvature_diagonal, "fnz"),
-    (multilabel.gram, "Xfng"),
-    (multilabel_ascent.sweep_dense, "Xfcnns1pnzwk"),
-    (multilabel_ascent.gaps, "zfcnzn"),
-    (label_pairs.value, "zFon"),
-    (label_pairs.subgradient, "zzFonsz"),
-    (label_pairs.kinks, "zFosb"),
-    (label_pairs.restrict, "zzFons0mm"),
-    (label_pairs.transport, "zFoSC"),
-    (label_pairs.envelope_gradient, "zCSFonsz"),
-    (label_pairs.envelope_slope, "zzCSFonss"),
-    (label_pairs.support, "zCSFossae"),
+TRIPS = [
+    ("value", "zn"),
+    ("subgradient", "zznsz"),
+    ("kinks", "zsb"),
+    ("restrict", "zzns0mm"),
+    ("envelope", "zvnsz"),
+    ("envelope_slope", "zzvnss"),
+    ("support", "zvnssa"),
+    ("apply_curvature", "anz"),
+    ("curvature_diagonal", "anz"),
+    ("gram", "Xang"),
 ]
-GROUPED = multilabel.apply_curvature, multilabel.curvature_diagonal, multilabel.gram
+ASCENT = [("sweep_dense", "Xnns1pnzwk"), ("gaps", "znzn")]
+OF_PAIRS = str.maketrans("va", "VA")
+
+
+def with_rows(module, name, n_arrays, *numbers):
+    """Return a kernel that takes the arrays that its rows are made of."""
+
+    def kernel(*arguments):
+        rows = module.Rows(*arguments[:n_arrays], *numbers)
+        return getattr(module, name)(rows, *arguments[n_arrays:])
+
+    kernel.__name__ = f"{module.__name__.rpartition('.')[2]}-{name}"
+    return kernel
+
+
+PARAMETERS = [
+    *((with_rows(multiclass, name, 3), "yoo" + k) for name, k in TRIPS + ASCENT),
+    (with_rows(multiclass, "conjugate", 3), "yoozo"),
+    *((with_rows(multilabel, name, 2, K), "fc" + k) for name, k in TRIPS + ASCENT),
+    *(
+        (with_rows(label_pairs, name, 2), "Fo" + k.translate(OF_PAIRS))
+        for name, k in TRIPS
+    ),
+    (with_rows(label_pairs, "transport", 2), "FozV"),
+]
 each_array = pytest.mark.parametrize(
     ("kernel", "kinds", "place"),
     [
-        pytest.param(kernel, kinds, i, id=f"{kernel.__module__}-{kernel.__name__}-{i}")
+        pytest.param(kernel, kinds, i, id=f"{kernel.__name__}-{i}")
         for kernel, kinds in PARAMETERS
         for i, kind in enumerate(kinds)
         if kind in ARRAYS
@@ -583,8 +575,6 @@ def test_wrong_length(kernel, kinds, place, axis, longer):
         pytest.skip("any rows will do")
     if axis == -1 and ARRAYS[kinds[place]].ndim == 1:
         pytest.skip("has one axis")
-    if kinds[place] == "f" and kernel in GROUPED and axis == -1 and not longer:
-        pytest.skip("the last score is a threshold then")
 
     def change(array):
         if longer:
@@ -612,7 +602,7 @@ def test_wrong_kind(kernel, kinds, place, change):
 @pytest.mark.parametrize("label", [-1, K])
 def test_labels_that_are_none(label):
     for kernel, kinds in PARAMETERS:
-        if "y" in kinds and kernel.__name__ != "count_ties":
+        if "y" in kinds:
             with pytest.raises(ValueError, match="label"):
                 call(kernel, kinds, kinds.index("y"), lambda y: y * 0 + label)
 
@@ -630,10 +620,10 @@ def test_sparse_arrays_that_end_early(place):
     sweep, arrays, _, y, steps, squares = ascent_problem("sparse", float, np.int32)
     arrays = list(arrays)
     arrays[place] = arrays[place][:-1].copy()
-    offsets, _ = offsets_and_rates("margin")
-    args = y, offsets, steps, squares, 0.0, 1, np.arange(N), np.zeros(N)
+    rows = multiclass.Rows(y, *offsets_and_rates("margin"))
+    args = steps, squares, 0.0, 1, np.arange(N), np.zeros(N)
     with pytest.raises(ValueError, match=r"instead of|behind the end"):
-        sweep(*arrays, *args, np.eye(K)[y], np.zeros((D, K)), np.zeros(K))
+        sweep(rows, *arrays, *args, np.eye(K)[y], np.zeros((D, K)), np.zeros(K))
 
 
 def random_flows(rng, n):

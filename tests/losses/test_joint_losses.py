@@ -20,7 +20,10 @@ def brute_force(kind, loss, z, target):
     eye = np.eye(k)
     if kind in ("margin", "slack", "uniform"):
         return [
-            (loss.offsets[target, j], loss.rates[target, j] * (eye[j] - eye[target]))
+            (
+                loss.set.offsets[target, j],
+                loss.set.rates[target, j] * (eye[j] - eye[target]),
+            )
             for j in range(k)
         ]
     n_labels = len(target)
@@ -28,9 +31,11 @@ def brute_force(kind, loss, z, target):
     irrelevant, relevant = np.flatnonzero(target == 0), np.flatnonzero(target)
     if kind == "pairs":
         return none + [
-            (loss.costs[h, j], eye[j] - eye[h]) for h in relevant for j in irrelevant
+            (loss.set.costs[h, j], eye[j] - eye[h])
+            for h in relevant
+            for j in irrelevant
         ]
-    low, high = loss.costs
+    low, high = loss.set.costs
     if kind == "multilabel":
         return none + [
             (low[j] + high[h], eye[j] - eye[h]) for j in irrelevant for h in relevant
@@ -238,7 +243,7 @@ def test_gradients_of_envelopes_at_large_scores_are_feasible(kind, apart, seed):
     if kind == "threshold":
         # Of relevant and of irrelevant labels, which the threshold makes up for.
         parts = [part[:, :-1] for part in parts]
-    most = weights * (loss.rates.max() if kind == "slack" else 1.0)
+    most = weights * (loss.set.rates.max() if kind == "slack" else 1.0)
     for part in parts:
         assert np.all(part.sum(axis=1) <= most + 1e-15)
 

@@ -14,7 +14,7 @@ from test_multiclass_ascent import (
 
 from sklearn_subqn import MultilabelHingeClassifier
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.kernels import multilabel_ascent
+from sklearn_subqn._core.kernels import multilabel
 from sklearn_subqn._core.losses import MultilabelHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
@@ -211,9 +211,9 @@ def kernel_problem(form, dtype, indices, threshold):
     dense = X.toarray()
     if form == "sparse":
         arrays = X.data, X.indices.astype(indices), X.indptr.astype(indices)
-        sweep = multilabel_ascent.sweep_sparse
+        sweep = multilabel.sweep_sparse
     else:
-        arrays, sweep = (dense,), multilabel_ascent.sweep_dense
+        arrays, sweep = (dense,), multilabel.sweep_dense
     dense = dense.astype(np.float64)
     steps = 5.0 * rng.random(N)
     steps[5] = 0.0
@@ -243,8 +243,8 @@ def test_sweep(form, dtype, indices, threshold, intercept_step):
 
     for seed in (1, 2):
         before, mine_w, mine_intercept = b.copy(), w.copy(), intercept.copy()
-        args = y, costs, steps, squares, intercept_step, seed, order, gains
-        sweep(*arrays, *args, b, w, intercept)
+        args = steps, squares, intercept_step, seed, order, gains
+        sweep(multilabel.Rows(y, costs, k), *arrays, *args, b, w, intercept)
         for i in order:
             a = steps[i] * (squares[i] + intercept_step)
             if steps[i] == 0.0:
@@ -270,8 +270,9 @@ def test_a_row_without_entries_takes_the_worst_labels(threshold):
     y = np.array([[0, 0, 1, 1]], np.uint8)
     costs = np.array([[0.1, 0.4, 0.3, 0.2], [0.5, 0.5, 0.2, 0.6]])
     b, w = np.zeros((1, L)), np.zeros((D, L + threshold))
-    args = y, costs, np.ones(1), np.zeros(1), 0.0, 1, np.arange(1), np.zeros(1)
+    rows = multilabel.Rows(y, costs, L + threshold)
+    args = np.ones(1), np.zeros(1), 0.0, 1, np.arange(1), np.zeros(1)
     intercept = np.zeros(L + threshold)
-    multilabel_ascent.sweep_dense(np.zeros((1, D)), *args, b, w, intercept)
+    multilabel.sweep_dense(rows, np.zeros((1, D)), *args, b, w, intercept)
     assert_allclose(b, [[0.0, 1.0, 0.0, 1.0]])
     assert not w.any()

@@ -1,3 +1,5 @@
+from typing import Any
+
 from numpy import float64, intp, uint8
 from numpy.typing import NDArray
 
@@ -5,101 +7,91 @@ Floats = NDArray[float64]
 Labels = NDArray[intp]
 Flags = NDArray[uint8]
 
-def value(
-    scores: Floats, targets: Labels, offsets: Floats, rates: Floats, weights: Floats
-) -> float: ...
+class Rows:
+    def __init__(self, targets: Labels, offsets: Floats, rates: Floats) -> None: ...
+
+def value(rows: Rows, scores: Floats, weights: Floats) -> float: ...
+def gaps(
+    rows: Rows, scores: Floats, weights: Floats, b: Floats, out: Floats
+) -> None: ...
 def subgradient(
+    rows: Rows,
     scores: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
+    dscores: Floats | None,
     weights: Floats,
     tolerance: float,
     out: Floats,
 ) -> None: ...
-def count_ties(
-    scores: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
-    tolerance: float,
-    out: Labels,
-) -> None: ...
-def steepest(
-    scores: Floats,
-    dscores: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
-    weights: Floats,
-    tolerance: float,
-    out: Floats,
-) -> None: ...
+def kinks(rows: Rows, scores: Floats, tolerance: float, out: Flags) -> None: ...
 def restrict(
+    rows: Rows,
     scores: Floats,
     dscores: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
     weights: Floats,
     tolerance: float,
     first: int,
     kinks: Floats,
     jumps: Floats,
 ) -> tuple[int, int, float]: ...
-def conjugate(dual: Floats, targets: Labels, ratios: Floats) -> float: ...
-def envelope_value(
+def envelope(
+    rows: Rows,
     scores: Floats,
     center: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
-    weights: Floats,
-    width: float,
-) -> float: ...
-def envelope_gradient(
-    scores: Floats,
-    center: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
     weights: Floats,
     width: float,
     out: Floats,
-) -> None: ...
+) -> float: ...
 def envelope_slope(
+    rows: Rows,
     scores: Floats,
     dscores: Floats,
     center: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
     weights: Floats,
     width: float,
     step: float,
 ) -> tuple[float, float]: ...
 def support(
+    rows: Rows,
     scores: Floats,
     center: Floats,
-    targets: Labels,
-    offsets: Floats,
-    rates: Floats,
     weights: Floats,
     width: float,
     edge: float,
     out: Flags,
 ) -> None: ...
-def apply_curvature(
-    active: Flags, targets: Labels, rates: Floats, factors: Floats, v: Floats
-) -> None: ...
+def apply_curvature(rows: Rows, support: Flags, factors: Floats, v: Floats) -> None: ...
 def curvature_diagonal(
-    active: Flags, targets: Labels, rates: Floats, factors: Floats, out: Floats
+    rows: Rows, support: Flags, factors: Floats, out: Floats
 ) -> None: ...
 def gram(
-    X: Floats,
-    active: Flags,
-    targets: Labels,
-    rates: Floats,
-    factors: Floats,
-    out: Floats,
+    rows: Rows, X: Floats, support: Flags, factors: Floats, out: Floats
 ) -> None: ...
+def sweep_sparse(
+    rows: Rows,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    steps: Floats,
+    squares: Floats,
+    intercept_step: float,
+    seed: int,
+    order: Labels,
+    gains: Floats,
+    b: Floats,
+    w: Floats,
+    intercept: Floats,
+) -> None: ...
+def sweep_dense(
+    rows: Rows,
+    X: NDArray[Any],
+    steps: Floats,
+    squares: Floats,
+    intercept_step: float,
+    seed: int,
+    order: Labels,
+    gains: Floats,
+    b: Floats,
+    w: Floats,
+    intercept: Floats,
+) -> None: ...
+def conjugate(rows: Rows, dual: Floats, ratios: Floats) -> float: ...

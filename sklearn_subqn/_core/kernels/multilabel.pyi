@@ -1,70 +1,96 @@
-from numpy import float64, uint8
+from typing import Any
+
+from numpy import float64, intp, uint8
 from numpy.typing import NDArray
 
 Floats = NDArray[float64]
+Labels = NDArray[intp]
 Flags = NDArray[uint8]
 
-def value(scores: Floats, targets: Flags, costs: Floats, weights: Floats) -> float: ...
+class Rows:
+    def __init__(self, targets: Flags, costs: Floats, k: int) -> None: ...
+
+def value(rows: Rows, scores: Floats, weights: Floats) -> float: ...
+def gaps(
+    rows: Rows, scores: Floats, weights: Floats, b: Floats, out: Floats
+) -> None: ...
 def subgradient(
+    rows: Rows,
     scores: Floats,
-    targets: Flags,
-    costs: Floats,
+    dscores: Floats | None,
     weights: Floats,
     tolerance: float,
     out: Floats,
 ) -> None: ...
-def kinks(
-    scores: Floats, targets: Flags, costs: Floats, tolerance: float, out: Flags
-) -> None: ...
-def steepest(
-    scores: Floats,
-    dscores: Floats,
-    targets: Flags,
-    costs: Floats,
-    weights: Floats,
-    tolerance: float,
-    out: Floats,
-) -> None: ...
+def kinks(rows: Rows, scores: Floats, tolerance: float, out: Flags) -> None: ...
 def restrict(
+    rows: Rows,
     scores: Floats,
     dscores: Floats,
-    targets: Flags,
-    costs: Floats,
     weights: Floats,
     tolerance: float,
     first: int,
     kinks: Floats,
     jumps: Floats,
 ) -> tuple[int, int, float]: ...
-def envelope_gradient(
+def envelope(
+    rows: Rows,
     scores: Floats,
     center: Floats,
-    targets: Flags,
-    costs: Floats,
     weights: Floats,
     width: float,
     out: Floats,
 ) -> float: ...
 def envelope_slope(
+    rows: Rows,
     scores: Floats,
     dscores: Floats,
     center: Floats,
-    targets: Flags,
-    costs: Floats,
     weights: Floats,
     width: float,
     step: float,
 ) -> tuple[float, float]: ...
 def support(
+    rows: Rows,
     scores: Floats,
     center: Floats,
-    targets: Flags,
-    costs: Floats,
     weights: Floats,
     width: float,
     edge: float,
     out: Flags,
 ) -> None: ...
-def apply_curvature(groups: Flags, factors: Floats, v: Floats) -> None: ...
-def curvature_diagonal(groups: Flags, factors: Floats, out: Floats) -> None: ...
-def gram(X: Floats, groups: Flags, factors: Floats, out: Floats) -> None: ...
+def apply_curvature(rows: Rows, support: Flags, factors: Floats, v: Floats) -> None: ...
+def curvature_diagonal(
+    rows: Rows, support: Flags, factors: Floats, out: Floats
+) -> None: ...
+def gram(
+    rows: Rows, X: Floats, support: Flags, factors: Floats, out: Floats
+) -> None: ...
+def sweep_sparse(
+    rows: Rows,
+    data: NDArray[Any],
+    indices: NDArray[Any],
+    indptr: NDArray[Any],
+    steps: Floats,
+    squares: Floats,
+    intercept_step: float,
+    seed: int,
+    order: Labels,
+    gains: Floats,
+    b: Floats,
+    w: Floats,
+    intercept: Floats,
+) -> None: ...
+def sweep_dense(
+    rows: Rows,
+    X: NDArray[Any],
+    steps: Floats,
+    squares: Floats,
+    intercept_step: float,
+    seed: int,
+    order: Labels,
+    gains: Floats,
+    b: Floats,
+    w: Floats,
+    intercept: Floats,
+) -> None: ...

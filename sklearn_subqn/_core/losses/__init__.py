@@ -6,10 +6,8 @@ from ._contingency import FBeta
 from ._groups import Groups
 from ._hinge import Hinge, SquaredHinge
 from ._inversions import Inversions
-from ._label_pairs import LabelPairHinge
+from ._joint import LabelPairHinge, MulticlassHinge, MultilabelHinge
 from ._logistic import Logistic
-from ._multiclass import MulticlassHinge
-from ._multilabel import MultilabelHinge
 from ._ontology import Ontology, path_shares
 from ._own import checked, read_only
 from ._pairwise import OrderedPairs, Preferences, RocArea

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ._arguments import checked_costs
-from ._base import TIE_TOLERANCE, FirstOrderLoss, Floats, PiecewiseQuadratic, Rows
-from ._multiclass import MulticlassHinge
+from ._base import TIE_TOLERANCE, Floats, rounding
+from ._joint import JointHinge
+from ._sets import Simplex
 
 
-class Ontology(FirstOrderLoss):
+class Ontology(JointHinge):
     """Hinge of paths through a hierarchy (Teo et al. 2010, Alg. 12).
 
     Scores z of shape (n, k) belong to the k nodes other than the root. A label stands
@@ -31,12 +30,14 @@ class Ontology(FirstOrderLoss):
         Cost of predicting the second label in place of the first.
     """
 
-    has_lines = True
+    features: Floats
 
     def __init__(self, features: Floats, costs: Floats) -> None:
-        self.features = features
         shape = len(features), len(features)
-        self._hinge = MulticlassHinge(checked_costs("costs", costs, shape))
+        super().__init__(Simplex(checked_costs("costs", costs, shape)), features)
+        # Else a dual of scores does not tell which one of the labels it stands for.
+        told = np.linalg.matrix_rank(features) == len(features)
+        self.tells_conjugate = self.has_envelope = self.has_margin = bool(told)
 
     @classmethod
     def from_parents(
@@ -59,45 +60,12 @@ class Ontology(FirstOrderLoss):
             costs = _half_distances(features)
         return cls(features, costs)
 
-    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        return self._hinge.value(self.label_scores(scores), targets, weights)
-
-    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        labels = self.label_scores(scores)
-        u = self._hinge.subgradient(labels, targets, weights) @ self.features
-        return np.ascontiguousarray(u)
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
-    ) -> float:
-        """Return <u, z> - R(z), and how far rows near a kink may be from it."""
-        labels = self.label_scores(scores)
-        rows = self._hinge.kink_rows(labels, targets)
-        sizes = np.abs(labels[rows]).max(axis=1, initial=1.0)
-        near = 2.0 * TIE_TOLERANCE * float(weights[rows] @ sizes)
-        return super().conjugate_at(dual, scores, targets, weights) + near
-
-    def kink_rows(self, scores: Floats, targets: Any) -> Rows:
-        return self._hinge.kink_rows(self.label_scores(scores), targets)
-
-    def argsup(
-        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
-    ) -> Floats:
-        u = self._hinge.argsup(
-            self.label_scores(scores), self.label_scores(dscores), targets, weights
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        """Return how far values may be off, and rows near a kink from it."""
+        sizes = np.maximum(np.abs(self.label_scores(scores)).max(axis=1), 1.0)
+        return (2.0 * TIE_TOLERANCE + 4.0 * rounding(scores.size)) * float(
+            weights @ sizes
         )
-        return np.ascontiguousarray(u @ self.features)
-
-    def restrict(
-        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
-    ) -> PiecewiseQuadratic:
-        return self._hinge.restrict(
-            self.label_scores(scores), self.label_scores(dscores), targets, weights
-        )
-
-    def label_scores(self, scores: Floats) -> Floats:
-        """Return the scores of the labels, of shape (n, l)."""
-        return np.ascontiguousarray(scores @ self.features.T)
 
 
 def path_shares(parents: list[list[int]]) -> Floats:

@@ -1,0 +1,293 @@
+"""Sets of dual variables of losses with several scores per row.
+
+The loss of a row is the maximum of <b, m> over b in a set, with the violations m of its
+pieces: those of labels or of pairs of labels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import label_pairs, multiclass, multilabel
+from ._base import Floats, LabelSets, Rows, RowwiseDual, Simplices
+from ._leveling import leveled, tilted
+
+Codes = npt.NDArray[np.uint8]
+
+# A violation that is never the largest.
+_NEVER = -1e100
+
+
+class DualSet(ABC):
+    """What a joint hinge asks of the set of its dual variables.
+
+    Attributes
+    ----------
+    kernel : module
+        Compiled trips over rows.
+    is_determined : bool
+        Whether a dual u of scores has one b only. Envelopes have no conjugate of scores
+        elsewhere.
+    """
+
+    kernel: Any
+    is_determined = True
+
+    @abstractmethod
+    def rows(self, targets: Any, k: int) -> Any:
+        """Return the kernel's rows of these targets, with k scores each."""
+
+    @abstractmethod
+    def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return the b in the set that stand for u = ``dual``, zero without weight."""
+
+    @abstractmethod
+    def neutral(self, targets: Any) -> Floats:
+        """Return such variables in the middle of their set."""
+
+    @abstractmethod
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u), the least -<b, costs> of those b that stand for u."""
+
+    def rowwise(self, targets: Any) -> RowwiseDual | None:
+        """Return the set as one that ascent over rows knows."""
+        return None
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return a dual near a nearly optimal one whose columns sum to zero."""
+        return leveled(dual)
+
+    def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
+        """Return the entries of some rows, of an array of one for each variable."""
+        return codes[rows]
+
+    def positive_rows(self, codes: Codes, targets: Any) -> Rows:
+        """Return the rows that have positive entries of such an array."""
+        return np.flatnonzero(codes.any(axis=1))
+
+
+class Simplex(DualSet):
+    """The unit simplex of the labels 0, ..., k - 1 of a row (Yu 2009, eq. 3.40).
+
+    With ``rescaling="margin"`` (Taskar et al. 2004) the violations of a row of label y
+    are costs[y, j] + z_j - z_y, with "slack" (Tsochantaridis et al. 2005)
+    costs[y, j] (1 + z_j - z_y).
+
+    Parameters
+    ----------
+    costs : ndarray of shape (k, k)
+        Cost of predicting the second label in place of the first, non-negative, zero
+        on the diagonal.
+    rescaling : {"margin", "slack"}
+    """
+
+    kernel = multiclass
+
+    def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
+        k = len(costs)
+        self.offsets = np.array(costs, dtype=np.float64, order="C")
+        self.rates = np.ones((k, k))
+        self._has_unit_rates = rescaling == "margin"
+        if rescaling == "slack":
+            self.rates = self.offsets.copy()
+            # Labels of no cost never count: a dual point does not show their part.
+            self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = _NEVER
+        # Costs per unit of a dual variable.
+        self._ratios = np.zeros((k, k))
+        np.divide(self.offsets, self.rates, out=self._ratios, where=self.rates > 0.0)
+
+    def rows(self, targets: Any, k: int) -> multiclass.Rows:
+        return multiclass.Rows(targets, self.offsets, self.rates)
+
+    def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return b of shape (n, k), with u = s b rates (e_j - e_y).
+
+        Rows of no weight have b = e_y.
+        """
+        b = np.zeros_like(dual)
+        scale = self.rates[targets] * weights[:, np.newaxis]
+        np.divide(dual, scale, out=b, where=scale > 0.0)
+        rows = np.arange(len(b))
+        b[rows, targets] = 0.0
+        np.clip(b, 0.0, 1.0, out=b)
+        total = b.sum(axis=1)
+        large = total > 1.0
+        b[large] /= total[large, np.newaxis]
+        b[rows, targets] = np.maximum(1.0 - total, 0.0)
+        return b
+
+    def neutral(self, targets: Any) -> Floats:
+        k = len(self.offsets)
+        return np.full((len(targets), k), 1.0 / k)
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u) = -sum_ij u_ij costs[y_i, j] / rates[y_i, j].
+
+        It is finite where u_i = s_i sum_j b_j rates[y_i, j] (e_j - e_y) for b in the
+        unit simplex.
+        """
+        return multiclass.conjugate(
+            self.rows(targets, dual.shape[1]), dual, self._ratios
+        )
+
+    def rowwise(self, targets: Any) -> Simplices | None:
+        """Return the simplices, if all rates are one."""
+        return Simplices(targets, self.offsets) if self._has_unit_rates else None
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        if not self._has_unit_rates:
+            return leveled(dual)
+        neutral = self.neutral(targets)
+        neutral[np.arange(len(targets)), targets] -= 1.0
+        return leveled(tilted(dual, weights, neutral))
+
+
+class KindsOfLabels(DualSet):
+    """Sums of at most one over irrelevant and over relevant labels.
+
+    Without a threshold both sums are equal, and the loss of a row is the maximum of 0
+    and of costs[0, j] + z_j + costs[1, h] - z_h over its irrelevant labels j and
+    relevant labels h: (3.54) of Yu (2009) where costs are tau / 2, and (3.55) for label
+    losses that are sums of a cost for each.
+
+    With a threshold z_0, the last score, it is the sum of
+    max(0, costs[0, j] + z_j - z_0) for the worst irrelevant label and
+    max(0, costs[1, h] + z_0 - z_h) for the worst relevant one. That is (3.55) with the
+    threshold as one more label, which is relevant for the irrelevant labels and
+    irrelevant for the relevant ones, and bounds the loss without it from above.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (2, l)
+        Non-negative margins of irrelevant and relevant labels.
+    """
+
+    kernel = multilabel
+
+    def __init__(self, costs: Floats) -> None:
+        self.costs = np.ascontiguousarray(costs, dtype=np.float64)
+
+    def rows(self, targets: Any, k: int) -> multilabel.Rows:
+        return multilabel.Rows(targets, self.costs, k)
+
+    def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return b of shape (n, l), with |u| = s b."""
+        b = np.zeros(targets.shape)
+        scale = weights[:, np.newaxis]
+        np.divide(dual[:, : targets.shape[1]], scale, out=b, where=scale > 0.0)
+        b[targets > 0] *= -1.0
+        return np.clip(b, 0.0, 1.0, out=b)
+
+    def neutral(self, targets: Any) -> Floats:
+        """Return b of both kinds that sum to one half, or vanish without labels."""
+        relevant = targets.sum(axis=1, dtype=np.float64, keepdims=True)
+        sizes = np.where(targets > 0, relevant, targets.shape[1] - relevant)
+        return 0.5 / np.maximum(sizes, 1.0)
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u) = -sum_ij costs_j |u_ij| over the labels.
+
+        It is finite where u_i = s_i (p - q) for p >= 0 on irrelevant and q >= 0 on
+        relevant labels with equal sums of at most one; with a threshold the sums may
+        differ, and the last entry is their difference.
+        """
+        u = dual[:, : targets.shape[1]]
+        irrelevant = np.einsum("ij,ij->j", u, 1.0 - targets)
+        relevant = np.einsum("ij,ij->j", u, targets)
+        return float(self.costs[1] @ relevant - self.costs[0] @ irrelevant)
+
+    def rowwise(self, targets: Any) -> LabelSets:
+        return LabelSets(targets, self.costs)
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        neutral = self.neutral(targets)
+        neutral[targets > 0] *= -1.0
+        if dual.shape[1] == targets.shape[1]:
+            return leveled(tilted(dual, weights, neutral))
+        # The sums over irrelevant and over relevant labels are maxima of their own.
+        halves: list[Floats] = []
+        others: list[Floats] = []
+        for labels in (targets == 0, targets > 0):
+            for u, parts in ((dual[:, :-1], halves), (neutral, others)):
+                part = np.where(labels, u, 0.0)
+                parts.append(np.column_stack([part, -part.sum(axis=1)]))
+        both = tilted(np.vstack(halves), np.tile(weights, 2), np.vstack(others))
+        return np.add(*np.split(leveled(both), 2))
+
+
+class LabelPairs(DualSet):
+    """Sums of at most one over pairs of a relevant and an irrelevant label.
+
+    The loss of a row is the maximum of 0 and of costs[h, j] + z_j - z_h over its
+    relevant labels h and irrelevant labels j (Yu 2009, eq. 3.55). Rows without either
+    kind have no loss. Costs that are sums of one for h and one for j give
+    ``KindsOfLabels`` without a threshold, which never forms the pairs. Variables of all
+    rows, one after the other, have shape (m,).
+
+    Parameters
+    ----------
+    costs : ndarray of shape (l, l)
+        Non-negative; what is on the diagonal does not matter.
+    """
+
+    kernel = label_pairs
+    is_determined = False
+
+    def __init__(self, costs: Floats) -> None:
+        self.costs = np.ascontiguousarray(costs, dtype=np.float64)
+
+    def rows(self, targets: Any, k: int) -> label_pairs.Rows:
+        return label_pairs.Rows(targets, self.costs)
+
+    def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return those of the largest cost that make up u."""
+        _, flows = self._transport(dual, targets)
+        scale = np.repeat(weights, np.diff(starts_of_pairs(targets)))
+        b = np.zeros_like(flows)
+        np.divide(flows, scale, out=b, where=scale > 0.0)
+        return np.clip(b, 0.0, 1.0, out=b)
+
+    def neutral(self, targets: Any) -> Floats:
+        """Return variables equal to one another, and to the rest, in each row."""
+        sizes = np.diff(starts_of_pairs(targets))
+        return np.repeat(1.0 / (sizes + 1.0), sizes)
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u) = -max <costs, flows> over the flows that make up u.
+
+        It is finite where u_i = s_i (p - q) for p >= 0 on irrelevant and q >= 0 on
+        relevant labels with equal sums of at most one. The flows from q to p are a
+        transport problem for each row.
+        """
+        return -self._transport(dual, targets)[0]
+
+    def _transport(self, dual: Floats, targets: Any) -> tuple[float, Floats]:
+        flows = np.empty(starts_of_pairs(targets)[-1])
+        rows = self.rows(targets, dual.shape[1])
+        return label_pairs.transport(rows, np.ascontiguousarray(dual), flows), flows
+
+    def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
+        starts = starts_of_pairs(targets)
+        if isinstance(rows, slice):
+            first, end, _ = rows.indices(len(targets))
+            return codes[starts[first] : starts[end]]
+        sizes = np.diff(starts)[rows]
+        # Where those of each row are, less where they are to be.
+        shifts = starts[rows] - (np.cumsum(sizes) - sizes)
+        return codes[np.arange(sizes.sum()) + np.repeat(shifts, sizes)]
+
+    def positive_rows(self, codes: Codes, targets: Any) -> Rows:
+        places = np.flatnonzero(codes)
+        return np.unique(np.searchsorted(starts_of_pairs(targets), places, "right") - 1)
+
+
+def starts_of_pairs(targets: Any) -> npt.NDArray[np.intp]:
+    """Return where the pairs of each row begin, and where the last end: (n + 1,)."""
+    relevant = np.count_nonzero(targets, axis=1)
+    starts = np.zeros(len(targets) + 1, dtype=np.intp)
+    np.cumsum(relevant * (targets.shape[1] - relevant), out=starts[1:])
+    return starts
