@@ -119,7 +119,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         MulticlassHingeClassifier(1e-2),
     )
     yield Case(
-        "sample of large data, rows near kinks",
+        "sample, rows near kinks",
         "100000 x 28, repeated rows in large units",
         lambda: repeated(100_000, 28),
         SubLBFGSLinearSVC(1e-5, tol=1e-2),
@@ -164,8 +164,8 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     yield Case(
         "sample, proximal method of multipliers",
-        "10000 x 20, 5 labels",
-        lambda: labels(10_000, 20, 5),
+        "20000 x 20, 5 labels",
+        lambda: labels(20_000, 20, 5),
         MultilabelHingeClassifier(1e-4),
     )
     for alpha in (1e-4, 1e-6):

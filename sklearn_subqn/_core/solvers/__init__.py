@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..line_search import exact, settle
-from ..losses._base import Loss
+from ..losses._base import Floats, Loss
 from ..objective import Objective
 from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
@@ -116,51 +117,44 @@ class SolverSpec:
         return self.smooth is None or self.smooth == loss.smooth
 
 
+def _from_w(method: Callable[[Objective, Floats], Solver]) -> Any:
+    """Return the like of a method that reads the parameters of the start only."""
+    return lambda objective, start, options: method(objective, start.w)
+
+
+def _limited(objective: Objective, options: Options) -> LimitedMemoryInverseHessian:
+    return LimitedMemoryInverseHessian(objective.n_params, options.memory)
+
+
+def _searching(options: Options) -> dict[str, Any]:
+    """Return the settings of searches for descent directions."""
+    return {
+        "direction_tol": options.direction_tol,
+        "direction_max_iter": options.direction_max_iter,
+    }
+
+
 def _sublbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    return subbfgs(
-        objective,
-        start.w,
-        LimitedMemoryInverseHessian(objective.n_params, options.memory),
-        direction_tol=options.direction_tol,
-        direction_max_iter=options.direction_max_iter,
-    )
+    hessian = _limited(objective, options)
+    return subbfgs(objective, start.w, hessian, **_searching(options))
 
 
 def _subbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    return subbfgs(
-        objective,
-        start.w,
-        DenseInverseHessian(objective.n_params),
-        direction_tol=options.direction_tol,
-        direction_max_iter=options.direction_max_iter,
-    )
+    hessian = DenseInverseHessian(objective.n_params)
+    return subbfgs(objective, start.w, hessian, **_searching(options))
 
 
 def _lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    hessian = LimitedMemoryInverseHessian(objective.n_params, options.memory)
-    return bfgs(objective, start.w, hessian, search=exact)
+    return bfgs(objective, start.w, _limited(objective, options), search=exact)
 
 
 def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    return bfgs(
-        objective, start.w, DenseInverseHessian(objective.n_params), search=exact
-    )
+    hessian = DenseInverseHessian(objective.n_params)
+    return bfgs(objective, start.w, hessian, search=exact)
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
     return alm(objective, start)
-
-
-def _newton(objective: Objective, start: Start, options: Options) -> Solver:
-    return newton(objective, start.w)
-
-
-def _cg(objective: Objective, start: Start, options: Options) -> Solver:
-    return cg(objective, start.w)
-
-
-def _trust_region(objective: Objective, start: Start, options: Options) -> Solver:
-    return trust_region(objective, start.w)
 
 
 SOLVERS: dict[str, SolverSpec] = {
@@ -170,9 +164,9 @@ SOLVERS: dict[str, SolverSpec] = {
     "alm": SolverSpec(_alm, smooth=False, envelope=True),
     "lbfgs": SolverSpec(_lbfgs, smooth=True),
     "bfgs": SolverSpec(_bfgs, smooth=True),
-    "newton-cg": SolverSpec(_newton, smooth=True),
-    "trust-region": SolverSpec(_trust_region, smooth=True),
-    "cg": SolverSpec(_cg, smooth=True),
+    "newton-cg": SolverSpec(_from_w(newton), smooth=True),
+    "trust-region": SolverSpec(_from_w(trust_region), smooth=True),
+    "cg": SolverSpec(_from_w(cg), smooth=True),
 }
 
 
@@ -181,22 +175,12 @@ def _cd(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _owlqn(objective: Objective, start: Start, options: Options) -> Solver:
-    hessian = LimitedMemoryInverseHessian(objective.n_params, options.memory)
-    return owlqn(objective, start.w, hessian)
+    return owlqn(objective, start.w, _limited(objective, options))
 
 
 def _owlqn_star(objective: Objective, start: Start, options: Options) -> Solver:
-    return owlqn_star(
-        objective,
-        start.w,
-        LimitedMemoryInverseHessian(objective.n_params, options.memory),
-        direction_tol=options.direction_tol,
-        direction_max_iter=options.direction_max_iter,
-    )
-
-
-def _fista(objective: Objective, start: Start, options: Options) -> Solver:
-    return fista(objective, start.w)
+    hessian = _limited(objective, options)
+    return owlqn_star(objective, start.w, hessian, **_searching(options))
 
 
 #: Solvers of smooth losses with an L1 penalty.
@@ -205,7 +189,7 @@ L1_SOLVERS: dict[str, SolverSpec] = {
     "cd": SolverSpec(_cd, smooth=True, l2_only=False),
     "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False),
     "owlqn*": SolverSpec(_owlqn_star, smooth=True, l2_only=False),
-    "fista": SolverSpec(_fista, smooth=True, l2_only=False),
+    "fista": SolverSpec(_from_w(fista), smooth=True, l2_only=False),
 }
 
 
@@ -217,20 +201,6 @@ def _ls_bmrm(objective: Objective, start: Start, options: Options) -> Solver:
     return ls_bmrm(objective, start.w, size=options.bundle_size)
 
 
-def _aggregated_bmrm(objective: Objective, start: Start, options: Options) -> Solver:
-    return aggregated_bmrm(objective, start.w)
-
-
-def _proximal_bundle(objective: Objective, start: Start, options: Options) -> Solver:
-    return proximal_bundle(objective, start.w)
-
-
-def _trust_region_bundle(
-    objective: Objective, start: Start, options: Options
-) -> Solver:
-    return trust_region_bundle(objective, start.w)
-
-
 #: Solvers of any convex loss, up to what their entries say.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "ls-bmrm": SolverSpec(_ls_bmrm, proves=True, l2_only=False, first_order=True),
@@ -238,11 +208,13 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
         _bmrm, proves=True, l2_only=False, first_order=True, steep=False
     ),
     "bmrm-aggregated": SolverSpec(
-        _aggregated_bmrm, proves=True, first_order=True, steep=False
+        _from_w(aggregated_bmrm), proves=True, first_order=True, steep=False
     ),
-    "proximal-bundle": SolverSpec(_proximal_bundle, first_order=True, steep=False),
+    "proximal-bundle": SolverSpec(
+        _from_w(proximal_bundle), first_order=True, steep=False
+    ),
     "trust-region-bundle": SolverSpec(
-        _trust_region_bundle, first_order=True, steep=False
+        _from_w(trust_region_bundle), first_order=True, steep=False
     ),
 }
 

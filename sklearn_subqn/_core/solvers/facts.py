@@ -46,8 +46,6 @@ class Facts:
         Whether the start is zero, or its dual point of another alpha too long by far.
     n_rows, n_features, n_params : int
         Parameters are those of one score.
-    n_entries : float
-        Stored entries of X.
     """
 
     def __init__(self, objective: Objective, start: Start, options: Options) -> None:
@@ -62,7 +60,6 @@ class Facts:
         self.hinge = loss.has_margin
         self.n_rows, self.n_features = design.n_rows, design.n_features
         self.n_params = objective.n_params // (design.n_outputs or 1)
-        self.n_entries = design.row_size * design.n_rows
         self.far = self.cold = not start.w.any()
         if self.hinge and self.l2 and start.dual is not None:
             start, share = _with_shorter_dual(objective, start, start.dual)

@@ -45,7 +45,7 @@ _MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
 # row, which take many costly steps, and the last is the number of rows for each
 # parameter unless dual ascent is another good start.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
-_TOL_OF_SAMPLE, _TOL_OF_SAMPLE_SEVERAL = 3e-2, 1e-1
+_TOL_OF_SAMPLE = 3e-2
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 
 # With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
@@ -54,7 +54,7 @@ _SHARE_L1, _SHARE_L1_SEVERAL = 1.0 / 8.0, 1.0 / 4.0
 _LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
 
 # Scores of the solution of a sample are about so uncertain, in units of the loss.
-_SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
+_SAMPLE_WIDTH = 0.3
 
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
 # about the second number on: for one score per row, for several, and on text, where it
@@ -62,11 +62,6 @@ _SAMPLE_WIDTH, _SAMPLE_WIDTH_SEVERAL = 0.1, 0.3
 # score with at least so many rows for each parameter, classes are hardly ever apart.
 _TIGHTEST, _TIGHTEST_SEVERAL, _TIGHTEST_TEXT = (1e6, 1e4), (2e4, 1e4), (1e3, 1e2)
 _TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
-
-# There data of so many entries are solved on a sample of the rows first, where that is
-# worth while: a third of the time for 494,020 x 41 unscaled bytes, counts and rates at
-# alpha = 1e-5.
-_LARGE = 1_000_000
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first; those of losses with kinks and several
@@ -265,21 +260,21 @@ def _soft_alm(f: Facts) -> Solver:
 
 def _alm_of_sample(f: Facts) -> Solver:
     """Go on from the solution of a sample."""
-    start, width = _softened(f, _SAMPLE_WIDTH_SEVERAL)
+    start, width = _softened(f)
     return alm(f.objective, start, width=width)
 
 
 def _near_rows(f: Facts) -> Solver:
     """Go on from there on rows near a kink, where one score per row tells which."""
-    start, _ = _softened(f, _SAMPLE_WIDTH)
+    start, _ = _softened(f)
     return near_rows(f.objective, start, tol=f.options.tol)
 
 
-def _softened(f: Facts, width: float) -> tuple[Start, float]:
+def _softened(f: Facts) -> tuple[Start, float]:
     """Return the start with a dual point between the sides of rows near a kink."""
     o = f.objective
     point = f.start.at(o)
-    width *= o.loss.unit(point.scores, o.targets, o.weights)
+    width = _SAMPLE_WIDTH * o.loss.unit(point.scores, o.targets, o.weights)
     envelope = o.loss.envelope(o.loss.neutral_variables(o.targets), width)
     return Start.from_point(point, point.under(o.with_loss(envelope)).dual), width
 
@@ -309,8 +304,8 @@ def _relaxed(f: Facts) -> Iterable[Related]:
 
 
 def _sample(f: Facts) -> Iterable[Related]:
-    tol = _TOL_OF_SAMPLE_SEVERAL if f.several else _TOL_OF_SAMPLE
-    return filter(None, [sample(f.objective, _n_sampled(f), within(tol))])
+    part = sample(f.objective, _n_sampled(f), within(_TOL_OF_SAMPLE))
+    return filter(None, [part])
 
 
 def _sample_of_l1(f: Facts) -> Iterable[Related]:
@@ -392,13 +387,8 @@ PLANS = (
         _alm,
     ),
     Plan(
-        "sample of large data, rows near kinks",
-        lambda f: (
-            _is_tight(f)
-            and not (f.several or f.text)
-            and f.n_entries >= _LARGE
-            and _is_tall(f)
-        ),
+        "sample, rows near kinks",
+        lambda f: f.l2 and f.kinks and not (f.several or f.text) and _is_tall(f),
         _sample,
         _near_rows,
     ),
@@ -423,12 +413,6 @@ PLANS = (
         ),
         _sample,
         _alm_of_sample,
-    ),
-    Plan(
-        "sample, rows near kinks",
-        lambda f: f.l2 and f.kinks and not f.several and _is_tall(f),
-        _sample,
-        _near_rows,
     ),
     Plan(
         "proximal method of multipliers with soft envelopes",
