@@ -192,7 +192,7 @@ def test_ontology_without_hierarchy_is_the_multiclass_hinge():
     )
 
 
-@pytest.mark.parametrize("solver", ["ls-bmrm", "bmrm", "sublbfgs"])
+@pytest.mark.parametrize("solver", ["auto", "alm", "ls-bmrm", "bmrm", "sublbfgs"])
 def test_ontology_objective_and_bound(solver):
     X, y = leaves()
     loss = Ontology.from_parents(GRAPH)
@@ -213,6 +213,19 @@ def test_ontology_objective_and_bound(solver):
     # Exact solutions have ties.
     predicted = scores[np.arange(len(y)), exact.predict(X)]
     np.testing.assert_allclose(predicted, scores.max(axis=1), rtol=0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["auto", "bmrm"])
+def test_ontology_of_dependent_features(solver):
+    """A dual of nodes tells none of labels: bounds come from subgradients."""
+    X, y = leaves(n_leaves=3)
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    loss = Ontology(features, 1.0 - np.eye(3))
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, solver=solver)
+    model.set_params(tol=1e-4).fit(X, y)
+    assert 0.0 <= model.dual_gap_ <= 1e-4 * model.objective_
+    with pytest.raises(ValueError, match="'alm' does not support"):
+        model.set_params(solver="alm").fit(X, y)
 
 
 @pytest.mark.parametrize(

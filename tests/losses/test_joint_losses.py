@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import LabelPairHinge, MulticlassHinge, MultilabelHinge
+from sklearn_subqn._core.losses import (
+    LabelPairHinge,
+    MulticlassHinge,
+    MultilabelHinge,
+    Ontology,
+    Softmax,
+)
 
 KINDS = ["margin", "slack", "uniform", "multilabel", "threshold", "pairs"]
 
@@ -246,6 +252,105 @@ def test_gradients_of_envelopes_at_large_scores_are_feasible(kind, apart, seed):
     most = weights * (loss.set.rates.max() if kind == "slack" else 1.0)
     for part in parts:
         assert np.all(part.sum(axis=1) <= most + 1e-15)
+
+
+@each_kind
+@pytest.mark.parametrize("width", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_feasible_dual_is_better_than_the_gradient(kind, width, seed):
+    loss, smooth, targets, weights, scores, _ = envelope_of(kind, seed, width)
+    best = smooth.value(scores, targets, weights)
+    u = smooth.subgradient(scores, targets, weights)
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        if kind == "pairs":
+            assert value_of_random_pairs(
+                smooth, loss, scores, targets, weights, rng
+            ) <= (best + 1e-12)
+            continue
+        other = loss.subgradient(9.0 * rng.normal(size=scores.shape), targets, weights)
+        for share in (1e-3, 0.1, 1.0):
+            v = u + share * (other - u)
+            value = np.vdot(v, scores) - smooth.conjugate(v, targets, weights)
+            assert value <= best + 1e-12
+
+
+def value_of_random_pairs(smooth, loss, scores, targets, weights, rng):
+    """The envelope's objective at random dual variables of pairs."""
+    total, start = 0.0, 0
+    for z, t, s in zip(scores, targets, weights, strict=True):
+        lines = brute_force("pairs", loss, z, t)[1:]
+        m = np.array([a + g @ z for a, g in lines] + [0.0])
+        b = rng.dirichlet(np.full(len(m), 0.3))
+        c = smooth.center[start : start + len(lines)]
+        c = np.append(c, 1.0 - c.sum())
+        total += s * (b @ m - 0.5 * smooth.width * (b - c) @ (b - c))
+        start += len(lines)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_probabilities_are_better_than_the_softmax(seed):
+    rng = np.random.default_rng(seed)
+    loss, y, s = Softmax(), rng.integers(0, 4, 6), rng.dirichlet(np.ones(6))
+    z = 3.0 * rng.normal(size=(6, 4))
+    best, u = loss.value(z, y, s), loss.subgradient(z, y, s)
+    own = np.vdot(u, z) - loss.conjugate(u, y, s)
+    assert own == pytest.approx(best, rel=1e-13)
+    for _ in range(50):
+        other = s[:, np.newaxis] * (rng.dirichlet(np.full(4, 0.5), 6) - np.eye(4)[y])
+        for share in (1e-3, 0.1, 1.0):
+            v = u + share * (other - u)
+            assert np.vdot(v, z) - loss.conjugate(v, y, s) <= best + 1e-13
+
+
+GRAPH = [[-1], [-1], [0], [0, 1], [1], [3], [3]]
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0])
+def test_envelope_of_paths(width):
+    """A linear map in front of the simplex: gradients, bounds and curvature."""
+    rng = np.random.default_rng(0)
+    loss = Ontology.from_parents(GRAPH)
+    y, s = rng.integers(0, 4, 20), rng.dirichlet(np.ones(20))
+    z, dz, other = rng.normal(size=(3, 20, 7))
+    u = loss.subgradient(other, y, s)
+    gap = loss.value(other, y, s) + loss.conjugate(u, y, s)
+    assert gap == pytest.approx(np.vdot(u, other), rel=1e-12)
+    assert loss.distance(u, y, s) <= 1e-14
+    smooth = loss.envelope(loss.dual_variables(u, y, s), width)
+    u, value, h = smooth.subgradient(z, y, s), smooth.value(z, y, s), 1e-6
+    assert value + smooth.conjugate(u, y, s) == pytest.approx(np.vdot(u, z), rel=1e-12)
+    assert value <= loss.value(z, y, s)
+    bound = np.vdot(u, other) - loss.conjugate(u, y, s)
+    assert loss.value(other, y, s) >= bound - 1e-14
+    ahead, behind = (smooth.value(z + c * dz, y, s) for c in (h, -h))
+    assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(u, dz), abs=1e-8)
+    curvature = smooth.curvature(z, y, s)
+    ahead, behind = (smooth.subgradient(z + c * dz, y, s) for c in (h, -h))
+    product = curvature.apply(dz.copy())
+    assert_allclose(product, (ahead - behind) / (2 * h), atol=1e-7)
+    slope, bend = smooth.derivatives(z, dz, y, s)(0.0)
+    assert slope == pytest.approx(np.vdot(u, dz), rel=1e-12)
+    assert bend == pytest.approx(np.vdot(product, dz), rel=1e-12)
+    X, blocks = rng.normal(size=(20, 2)), np.zeros((7, 7, 2, 2))
+    curvature.add_gram(X, slice(None), blocks)
+    for j in range(7):
+        column = curvature.apply(np.tile(np.eye(7)[j], (20, 1)))
+        assert_allclose(column[:, j], curvature.diagonal()[:, j], atol=1e-14)
+        assert_allclose(column.sum(axis=0), curvature.total()[:, j], atol=1e-14)
+        full = np.einsum("il,if,ig->lfg", column, X, X)
+        assert_allclose(blocks[j, j:], full[j:], atol=1e-13)
+
+
+def test_paths_of_dependent_features_tell_no_conjugate():
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    loss = Ontology(features, 1.0 - np.eye(3))
+    assert not loss.has_envelope
+    assert not loss.tells_conjugate
+    z, y, s = np.zeros((3, 2)), np.arange(3), np.full(3, 1 / 3)
+    assert loss.value(z, y, s) == pytest.approx(1.0)
+    assert 0.0 < loss.rounding(z, s) < 1e-8
 
 
 @each_kind

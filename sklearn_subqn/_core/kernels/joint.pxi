@@ -445,6 +445,7 @@ def support(
     cdef Py_ssize_t size[2]
     cdef double shift[2]
     cdef unsigned char codes[2]
+    cdef unsigned char inside
     cdef unsigned char* mine
     cdef double rest
     cdef double* t
@@ -469,8 +470,9 @@ def support(
             mine = codes_of_all + row.start
             for p in range(row.size):
                 s = side(&row, p)
-                mine[p] = codes[s] if t[p] >= shift[s] - edge else 0
-                size[s] += mine[p] > 0
+                inside = t[p] >= shift[s] - edge
+                mine[p] = codes[s] * inside
+                size[s] += inside
             if SIDES == 2 and codes[0] == codes[1]:
                 size[0] = size[1] = size[0] + size[1]
             # Alone with a sum that is fixed, b cannot move.

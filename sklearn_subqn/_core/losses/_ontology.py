@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ._arguments import checked_costs
@@ -59,6 +61,17 @@ class Ontology(JointHinge):
         if costs is None:
             costs = _half_distances(features)
         return cls(features, costs)
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u), of zero only where features are linearly dependent."""
+        if self.tells_conjugate or not dual.any():
+            return super().conjugate(dual, targets, weights)
+        raise TypeError("Ontology knows its conjugate at zero only: features depend.")
+
+    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        if not self.tells_conjugate:
+            return 0.0
+        return super().distance(dual, targets, weights)
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return how far values may be off, and rows near a kink from it."""
