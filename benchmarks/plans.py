@@ -195,15 +195,9 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     yield Case(
         "subLBFGS, proximal method of multipliers",
-        "a9a",
-        lambda: real("a9a"),
-        SubLBFGSLinearSVC(1e-3),
-    )
-    yield Case(
-        "subLBFGS, proximal method of multipliers",
-        "4000 x 100",
-        lambda: normal(4000, 100, 2),
-        SubLBFGSLinearSVC(1e-4),
+        "3000 x 60, quantile regression",
+        lambda: targets(3000, 60),
+        BMRMRegressor(1e-4, loss="quantile"),
     )
     yield Case(
         "loss that is linear from afar, Newton's method",
@@ -213,15 +207,9 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     yield Case(
         "larger alphas, Newton's method",
-        "300 x 2000, squared hinge",
-        lambda: normal(300, 2000, 2),
-        SubLBFGSLinearSVC(1e-6, loss="squared_hinge"),
-    )
-    yield Case(
-        "loss that is linear from afar, coordinate descent",
-        "10000 x 60, Huber",
-        lambda: targets(10_000, 60),
-        BMRMRegressor(1e-2, loss="huber", epsilon=0.01, penalty="l1"),
+        "1500 x 800, squared hinge",
+        lambda: normal(1500, 800, 2),
+        SubLBFGSLinearSVC(1e-7, loss="squared_hinge"),
     )
     yield Case(
         "larger alphas, coordinate descent",
@@ -229,13 +217,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         lambda: normal(150, 800, 2),
         BMRMClassifier(1e-5, loss="squared_hinge", penalty="l1"),
     )
-    for name in ("a9a", "covtype"):
-        yield Case(
-            "sample, coordinate descent",
-            name,
-            lambda name=name: real(name),
-            L1LogisticOWLQN(1e-4),
-        )
+    yield Case(
+        "sample, coordinate descent",
+        "letter, multinomial",
+        lambda: joint("letter"),
+        L1LogisticOWLQN(1e-4),
+    )
     yield Case(
         "larger alphas, proximal method of multipliers by coordinate descent",
         "150 x 800, hinge",

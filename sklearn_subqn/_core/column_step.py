@@ -21,7 +21,7 @@ _ROUND, _LONGER = 5, 3
 _ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
 
 # Shares of the solution that are tried, before the one that changes no sign.
-_SHARES = (1.0, 0.3)
+SHARES = (1.0, 0.3)
 
 # Products with less than this share of the coefficients of several scores per row are
 # made entry by entry, not for all scores of a row side by side.
@@ -298,7 +298,7 @@ class ByColumns(ABC):
         """
         vanishing = self._vanishing(v, steps[0])
         share = float((-v[vanishing] / steps[0][vanishing]).min(initial=1.0))
-        for p in (*(one * steps[-1] for one in _SHARES), share * steps[0]):
+        for p in (*(one * steps[-1] for one in SHARES), share * steps[0]):
             new = v + p
             new[self._vanishing(v, p)] = 0.0
             change = self._scores(face.columns, (new - v)[face.places])

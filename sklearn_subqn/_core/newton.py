@@ -33,6 +33,9 @@ _FEW_PARAMS = 200
 # but where so few entries are stored: rows with curvature are not like the others then.
 _MAX_SPECTRUM, _MIN_STORED = 1000, 0.1
 
+# Accuracy of directions by conjugate gradients, and limit on their iterations.
+_CG_ACCURACY, _CG_LIMIT = 0.1, 100
+
 # Directions with less than this of the curvature that the preconditioner promises are
 # flat: free parameters, of which rounding would decide.
 _FLAT = 1e-12
@@ -66,7 +69,9 @@ def is_factorized(
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
 
 
-def newton_direction(point: Point, *, rtol: float, max_iter: int) -> Floats:
+def newton_direction(
+    point: Point, *, rtol: float = _CG_ACCURACY, max_iter: int = _CG_LIMIT
+) -> Floats:
     """Return an approximate solution p of H p = -g at a point of a smooth objective.
 
     Its intercepts sum to zero where adding a constant to all of them changes nothing:
@@ -156,8 +161,8 @@ def conjugate_gradients(
     hessian: Hessian,
     rhs: Floats,
     *,
-    rtol: float,
-    max_iter: int,
+    rtol: float = _CG_ACCURACY,
+    max_iter: int = _CG_LIMIT,
     diagonal: Floats | None = None,
     radius: float = np.inf,
     solve: Callable[[Floats], Floats] | None = None,

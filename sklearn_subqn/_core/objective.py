@@ -31,12 +31,9 @@ from .regularizers import L2, ElasticNet, Regularizer
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
-# Nor where they come from dual variables so much larger that they exceed the errors of
-# a product by more than this factor.
-_LARGEST_ERROR = 100.0
-
-# Scores with so many rounding errors are not worth a product: it has some itself.
-_FEW_ROUNDINGS = 32.0
+# Scores with so many rounding errors are not worth a product: it has some itself; nor
+# are gradients, which have more where dual variables were much larger.
+_FEW_ROUNDINGS = 100.0
 
 # Directions whose scores have more rounding errors than that lead nowhere.
 _MANY_ROUNDINGS = 1e6
@@ -511,7 +508,7 @@ class Point:
             share = rounding(len(change))
             # The change is no longer than both together.
             error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
-            most = _LARGEST_ERROR * share * self.norm
+            most = _FEW_ROUNDINGS * share * self.norm
             few = np.count_nonzero(change) < np.count_nonzero(self.dual)
             if few and error <= most:
                 self._n_updates = origin._n_updates + 1

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from .column_step import BlockStep, ByColumns, ColumnStep
+from .column_step import SHARES, BlockStep, ByColumns, ColumnStep
 from .columns import Columns
 from .kernels import coordinate_descent
 from .losses._base import Floats, Mask, Rows
@@ -40,10 +40,6 @@ _SWEEPS, _FACES = 30, 10_000
 # For this share of all sweeps, systems of more coordinates than the rank are left to
 # them.
 _PATIENCE = 0.9
-
-# Shares of a step that are tried, with coordinates set to zero that would change signs,
-# before the one that changes none.
-_SHARES = (1.0, 0.3)
 
 # A coordinate that keeps so little of itself vanishes.
 _NOTHING = 1e-15
@@ -162,7 +158,7 @@ class GramStep:
         w, l1, l2 = v[face], self._l1[face], self._l2[face]
         crossing = (w * p < 0.0) & (l1 > 0.0)
         first = float((-w[crossing] / p[crossing]).min(initial=1.0))
-        for length in (*_SHARES, first):
+        for length in (*SHARES, first):
             step = length * p
             vanishing = (w * (w + step) <= _NOTHING * w * w) & (w != 0.0) & (l1 > 0.0)
             step = np.where(vanishing, -w, step)

@@ -37,7 +37,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
     while True:
         level = point if settling else settle(point)
         yield Iterate(level, level.cut, level.lower_bound, "newton", level.dual)
-        p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=_CG_LIMIT)
+        p = newton_direction(point)
         line = point.along(p)
         step = exact(line)
         if not 0.0 < step < np.inf:

@@ -57,17 +57,16 @@ _LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
 _SAMPLE_WIDTH = 0.3
 
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
-# about the second number on: for one score per row, for several, and on text, where it
-# makes squared hinges of 8000 x 12000 at alpha = 1e-7 some 100 times faster. Of one
-# score with at least so many rows for each parameter, classes are hardly ever apart.
-_TIGHTEST, _TIGHTEST_SEVERAL, _TIGHTEST_TEXT = (1e6, 1e4), (2e4, 1e4), (1e3, 1e2)
+# about the second number on: in general, and on text, where it makes squared hinges of
+# 8000 x 12000 at alpha = 1e-7 some 100 times faster. With one score per row and at
+# least so many rows for each parameter, classes are hardly ever apart.
+_TIGHTEST, _TIGHTEST_TEXT = (2e4, 1e4), (1e3, 1e2)
 _TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
-# slopes are solved for larger alphas first; those of losses with kinks and several
-# scores per row begin with an envelope as soft as the penalty from the second number
-# on, those of one score from the third on.
-_TIGHT, _TIGHT_SEVERAL, _LOOSE = 1e3, 1e2, 1.0
+# slopes are solved for larger alphas first; on wide data, those of losses with kinks
+# begin with an envelope as soft as the penalty from the second number on.
+_TIGHT, _LOOSE = 1e3, 1.0
 
 # With an L1 penalty larger alphas begin at about this share of the least one with
 # w = 0, and are so many: after them rows are apart, or the penalty is negligible.
@@ -85,19 +84,17 @@ _LOW_CURVATURE = 5.0
 _FEW_CURVED = 4.0
 
 # Dual ascent may take so many rounds to shrink the gap, many on text-like data or for
-# sets of labels: there the systems of ``alm`` are large and badly conditioned. After
-# dual ascent for sets of labels a wide envelope is best: the center is far off.
+# sets of labels: there the systems of ``alm`` are large and badly conditioned.
 _PATIENCE, _LONG_PATIENCE = 2, 20
-_LABELS_WIDTH = 10.0
 
 # SubLBFGS hands over when the objective fell by less than this share of itself over so
 # many iterations.
 _FADING, _WINDOW = 0.1, 3
 
-# On wide data, first envelopes have a width of at least so many units of the loss, and
-# of this share of the mean curvature of the dual: rows are not held so tightly that
-# Newton's method could follow but a few of them in each step.
-_LEAST_WIDTH, _SOFTNESS = 3.0, 1e-2
+# On wide data, first envelopes have a width of one unit of the loss or this share of
+# the mean curvature of the dual: rows are not held so tightly that Newton's method
+# could follow but a few of them in each step. Twice the speed for 300 x 400, 4 classes.
+_SOFTNESS = 1e-2
 
 
 class Plan(NamedTuple):
@@ -210,8 +207,7 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
         yield iterate
     if f.smooth:
         return (yield from newton(f.objective, iterate.point.w))
-    width = _LABELS_WIDTH if f.label_sets else None
-    return (yield from alm(f.objective, iterate.start, width=width))
+    return (yield from alm(f.objective, iterate.start))
 
 
 def _quasi_newton(f: Facts) -> Solver:
@@ -248,7 +244,7 @@ def _soft_alm(f: Facts) -> Solver:
     o = f.objective
     point = o.at(f.start.w)
     unit = o.loss.unit(point.scores, o.targets, o.weights)
-    width = max(_LEAST_WIDTH * unit, _SOFTNESS * f.curvature)
+    width = max(unit, _SOFTNESS * f.curvature)
     # So far from its ends, the dual point of a row stays between them for a while.
     share = min(0.5, unit / width)
     start = Start.from_point(point, share * point.dual)
@@ -338,9 +334,8 @@ def _limits(f: Facts) -> tuple[float, float]:
     """Return the curvature up to which alpha is not small, and that to begin with."""
     if f.text:
         return _TIGHTEST_TEXT
-    if f.several:
-        return _TIGHTEST_SEVERAL
-    return _TIGHTEST_TALL if f.n_rows >= _TALL * f.n_params else _TIGHTEST
+    tall = not f.several and f.n_rows >= _TALL * f.n_params
+    return _TIGHTEST_TALL if tall else _TIGHTEST
 
 
 def _is_tight(f: Facts) -> bool:
@@ -361,7 +356,7 @@ def _is_linear(f: Facts) -> bool:
 
 
 def _is_wide(f: Facts) -> bool:
-    return f.wide and f.curvature > (_TIGHT_SEVERAL if f.several else _LOOSE)
+    return f.wide and f.curvature > _LOOSE
 
 
 def _has_short_rows(f: Facts) -> bool:
@@ -450,12 +445,6 @@ PLANS = (
     ),
     Plan("Newton's method", lambda f: f.l2 and f.smooth, None, _newton),
     # An L1 penalty.
-    Plan(
-        "loss that is linear from afar, coordinate descent",
-        lambda f: f.l1 and _is_linear(f),
-        _relaxed,
-        _cd,
-    ),
     Plan(
         "larger alphas, coordinate descent",
         lambda f: f.columnwise and _is_tight_l1(f),

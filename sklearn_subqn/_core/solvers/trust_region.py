@@ -15,10 +15,6 @@ from .run import Iterate, Solver
 _POOR, _GOOD = 0.25, 0.75
 
 
-# Accuracy of steps by conjugate gradients, and limit on their iterations.
-_CG_ACCURACY, _CG_LIMIT = 0.1, 100
-
-
 def trust_region(objective: Objective, w: Floats) -> Solver:
     """Yield the iterates of Newton's method with steps bounded by a trust region.
 
@@ -55,8 +51,6 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
             p = conjugate_gradients(
                 hessian,
                 -g,
-                rtol=_CG_ACCURACY,
-                max_iter=_CG_LIMIT,
                 diagonal=diagonal,
                 radius=radius,
             )
