@@ -78,6 +78,13 @@ def targets(n: int, d: int) -> tuple[Any, Any]:
     return X, X @ rng.normal(size=d) + rng.standard_t(3, size=n)
 
 
+def outliers(n: int, d: int) -> tuple[Any, Any]:
+    """Return Gaussian features and targets in large units with Cauchy noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, 1e4 * (X[:, 0] + rng.standard_cauchy(n))
+
+
 def words(n: int, d: int, k: int, density: float = 0.005) -> tuple[Any, Any]:
     """Return sparse features of random signs and k classes by linear scores."""
     rng = np.random.default_rng(0)
@@ -210,6 +217,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "1500 x 800, squared hinge",
         lambda: normal(1500, 800, 2),
         SubLBFGSLinearSVC(1e-7, loss="squared_hinge"),
+    )
+    yield Case(
+        "loss that is linear from afar, coordinate descent",
+        "200 x 10, Huber, Cauchy noise in large units",
+        lambda: outliers(200, 10),
+        BMRMRegressor(1e-8, loss="huber", epsilon=1e-6, penalty="l1", tol=1e-6),
     )
     yield Case(
         "larger alphas, coordinate descent",

@@ -105,6 +105,11 @@ CASES = [
         classes(300, 5),
     ),
     (
+        "loss that is linear from afar, coordinate descent",
+        BMRMRegressor(1e-2, **HUBER, **PENALTY),
+        targets(300, 5),
+    ),
+    (
         "larger alphas, coordinate descent",
         BMRMClassifier(1e-4, loss="squared_hinge", **PENALTY),
         classes(60, 100),

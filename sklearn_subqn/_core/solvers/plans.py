@@ -446,6 +446,12 @@ PLANS = (
     Plan("Newton's method", lambda f: f.l2 and f.smooth, None, _newton),
     # An L1 penalty.
     Plan(
+        "loss that is linear from afar, coordinate descent",
+        lambda f: f.l1 and _is_linear(f),
+        _relaxed,
+        _cd,
+    ),
+    Plan(
         "larger alphas, coordinate descent",
         lambda f: f.columnwise and _is_tight_l1(f),
         _larger_alphas_of_l1,
