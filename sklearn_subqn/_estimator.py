@@ -122,7 +122,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         problems = self._encode(X, y, sample_weight, **others)
         problems.start_from(previous)
         task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        self._store(problems, problems.solve(float(self.alpha), task))
+        solutions = problems.solve(float(self.alpha), task)
+        self._store(problems, solutions)
+        # Dual points are only worth their memory to a fit that starts from them.
+        duals = [solution.dual for solution in solutions]
+        self._duals = duals if self.warm_start else None
         task.end()
         return self
 
@@ -140,9 +144,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self.dual_gap_ = gaps if several else float(gaps[0])
         self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
         self.history_ = [solution.history for solution in solutions]
-        # Dual points are only worth their memory to a fit that starts from them.
-        warm = getattr(self, "warm_start", False)
-        self._duals = [solution.dual for solution in solutions] if warm else None
 
 
 class LinearEstimator(Estimator):
