@@ -16,6 +16,8 @@ from ._core.losses import (
     FBeta,
     Hinge,
     Logistic,
+    LogisticPairs,
+    LogisticRocArea,
     Loss,
     Ontology,
     OrderedPairs,
@@ -23,6 +25,8 @@ from ._core.losses import (
     RecallAtK,
     RocArea,
     SquaredHinge,
+    SquaredPairs,
+    SquaredRocArea,
 )
 from ._estimator import loss_name
 from ._problems import (
@@ -42,9 +46,15 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
     "log_loss": lambda estimator: Logistic(),
     "exponential": lambda estimator: Exponential(),
     "roc_area": lambda estimator: RocArea(),
+    "roc_area_squared": lambda estimator: SquaredRocArea(),
+    "roc_area_log": lambda estimator: LogisticRocArea(),
     "f_beta": lambda estimator: FBeta(float(estimator.beta)),
     "ordinal": lambda estimator: OrderedPairs("constant"),
+    "ordinal_squared": lambda estimator: SquaredPairs("constant"),
+    "ordinal_log": lambda estimator: LogisticPairs("constant"),
     "ordinal_linear": lambda estimator: OrderedPairs("linear"),
+    "ordinal_linear_squared": lambda estimator: SquaredPairs("linear"),
+    "ordinal_linear_log": lambda estimator: LogisticPairs("linear"),
     "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
     "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
 }
@@ -85,11 +95,14 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         - "log_loss": ``ln(1 + exp(-m))``;
         - "exponential": ``exp(-m)``;
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
-          negative and a positive sample;
+          negative and a positive sample; "roc_area_squared" of its square,
+          "roc_area_log" of ``ln(1 + exp(f(x_i) - f(x_j)))``;
         - "ordinal": the same over pairs of samples of different classes, which are in
           sorted order, for one score and thresholds between the classes, so that the
           scores of classes compare within a sample, and that of the first is zero;
-          "ordinal_linear" counts pairs by how far their classes are apart;
+          "ordinal_linear" counts pairs by how far their classes are apart,
+          "ordinal_squared" and "ordinal_linear_squared" take squares, "ordinal_log"
+          and "ordinal_linear_log" logarithms, for up to 1000 classes;
         - "f_beta": a bound of one minus the F-beta score of the training data, for
           classes that hardly overlap: else all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
@@ -97,10 +110,11 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         - or a loss of one's own, see the user guide. With an ``Ontology`` classes are
           the leaves of a graph of categories, in sorted order.
 
-        Losses of rankings ("roc_area", "ordinal", "precision_at_k", "recall_at_k") do
-        not depend on intercepts. They are such that ``k`` training samples have
-        positive scores, or else the mean hinge is smallest. "f_beta", "precision_at_k"
-        and "recall_at_k" count samples, whose weights must be equal or zero.
+        Losses of rankings ("roc_area", "ordinal" and the like, "precision_at_k",
+        "recall_at_k") do not depend on intercepts. They are such that ``k`` training
+        samples have positive scores, or else the mean hinge is smallest. "f_beta",
+        "precision_at_k" and "recall_at_k" count samples, whose weights must be equal or
+        zero.
     beta : float, default=1.0
         Weight of recall against precision for "f_beta", positive.
     k : int or None, default=None
@@ -125,13 +139,16 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
           start by the shape of the data, then "alm"; for L1 and elastic net coordinate
           descent on quadratic models, of envelopes around dual variables where the
-          loss has kinks; else "ls-bmrm".
+          loss has kinks; "narrowing" for hinges of pairs with L2 where there are few
+          features; else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
         - "sublbfgs", "subbfgs"; "alm" for piecewise linear losses; "lbfgs", "bfgs",
           "newton-cg", "trust-region", "cg" for smooth ones: with L2 only, as in
-          :class:`SubLBFGSLinearSVC`.
+          :class:`SubLBFGSLinearSVC`. "narrowing" for hinges of pairs with L2
+          ("roc_area", "ordinal", "ordinal_linear"): Newton's method on smooth losses
+          ever closer to the hinge.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized. The ordinal losses need True,
         for their thresholds, and an ``Ontology`` needs False.

@@ -6,6 +6,8 @@ from ._core.losses import (
     FirstOrderLoss,
     Groups,
     Inversions,
+    LogisticPairs,
+    LogisticRocArea,
     Loss,
     Ndcg,
     Ontology,
@@ -16,6 +18,8 @@ from ._core.losses import (
     RecallAtK,
     ReciprocalRank,
     RocArea,
+    SquaredPairs,
+    SquaredRocArea,
 )
 
 __all__ = [
@@ -24,6 +28,8 @@ __all__ = [
     "FirstOrderLoss",
     "Groups",
     "Inversions",
+    "LogisticPairs",
+    "LogisticRocArea",
     "Loss",
     "Ndcg",
     "Ontology",
@@ -34,4 +40,6 @@ __all__ = [
     "RecallAtK",
     "ReciprocalRank",
     "RocArea",
+    "SquaredPairs",
+    "SquaredRocArea",
 ]

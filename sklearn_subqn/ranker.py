@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from ._core.losses import (
     ExpectedRankUtility,
     Groups,
     Inversions,
+    LogisticPairs,
     Loss,
     Ndcg,
     OrderedPairs,
@@ -25,8 +26,9 @@ from ._core.losses import (
     RankingLoss,
     RecallAtK,
     ReciprocalRank,
+    SquaredPairs,
 )
-from ._core.solvers import BUNDLE_SOLVERS
+from ._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
 from ._estimator import LinearEstimator
 from ._problems import LinearProblems
 from ._solve import Floats, Progress
@@ -49,7 +51,14 @@ _MEASURES: dict[str, Callable[[Groups, Any], RankingLoss]] = {
 _NEED_K = ("precision", "recall")
 _ASSIGNMENT = "-assignment"
 
-_PAIRS = {"pairwise-linear": "linear", "pairwise": "constant"}
+_PAIRS: dict[str, Callable[[Groups], OrderedPairs]] = {
+    "pairwise-linear": lambda groups: OrderedPairs("linear", groups),
+    "pairwise": lambda groups: OrderedPairs("constant", groups),
+    "pairwise-linear-squared": lambda groups: SquaredPairs("linear", groups),
+    "pairwise-squared": lambda groups: SquaredPairs("constant", groups),
+    "pairwise-linear-log": lambda groups: LogisticPairs("linear", groups),
+    "pairwise-log": lambda groups: LogisticPairs("constant", groups),
+}
 _LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
 
 # Gains 2^y - 1 are finite up to here, and so are their sums.
@@ -57,7 +66,7 @@ _LARGEST_RELEVANCE = 500.0
 
 
 class BMRMRanker(LinearEstimator):
-    """Linear ranking of the rows of each query by bundle methods.
+    """Linear ranking of the rows of each query, with any of many losses.
 
     Minimizes ``alpha / 2 * ||w||² + sum_q v_q loss_q / sum_q v_q`` over queries q, with
     convex losses of the scores of a query's rows, and reports how far the result is
@@ -75,6 +84,9 @@ class BMRMRanker(LinearEstimator):
           It grows with the unit of y; for two grades 0 and 1 it is "pairwise".
         - "pairwise": the same without the factor y_j - y_i, the ranking support vector
           machine. Only the order of relevances counts, not their size.
+        - "pairwise-linear-squared", "pairwise-squared": the same with squares of
+          ``max(0, 1 + z_i - z_j)``; "pairwise-linear-log", "pairwise-log" with
+          ``ln(1 + exp(z_i - z_j))``, for up to 1000 different relevances.
         - "ndcg": a bound of 1 - NDCG at rank ``k``, of gains 2^y - 1 and discounts
           1 / log2(1 + rank). Its time grows with the number of different relevances in
           a query: round those that are real numbers, such as rates.
@@ -91,10 +103,19 @@ class BMRMRanker(LinearEstimator):
     k : int or None, default=None
         Rank at which measures end, at least 1; ``None`` for all ranks. It holds for
         "ndcg" and for ``score``, and "precision" and "recall" need it.
-    solver : {"ls-bmrm", "bmrm", "bmrm-aggregated", "proximal-bundle", \
-            "trust-region-bundle"}, default="ls-bmrm"
-        Bundle method: with a line search, without, or with two cuts only; the last two
-        stay near the best point, and are there to compare with.
+    solver : {"auto", "narrowing", "newton-cg", "ls-bmrm", "bmrm", \
+            "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, \
+            default="auto"
+        Optimization method.
+
+        - "auto": "newton-cg" for smooth losses, "narrowing" for other pairs where there
+          are few features, else "ls-bmrm".
+        - "narrowing": Newton's method on smooth losses of pairs ever closer to the
+          hinge.
+        - "newton-cg": Newton's method, for squares and logistic losses.
+        - Bundle methods for all losses: "ls-bmrm" with a line search, "bmrm" without,
+          "bmrm-aggregated" with two cuts only; "proximal-bundle" and
+          "trust-region-bundle" stay near the best point, and are there to compare with.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times itself of the
         optimum.
@@ -169,7 +190,10 @@ class BMRMRanker(LinearEstimator):
     1.0
     """
 
-    _solvers = BUNDLE_SOLVERS
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = {
+        **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
+        **BUNDLE_SOLVERS,
+    }
 
     coef_: npt.NDArray[Any]
     intercept_: float
@@ -180,7 +204,7 @@ class BMRMRanker(LinearEstimator):
         *,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
-        solver: str = "ls-bmrm",
+        solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         bundle_size: int | None = None,
@@ -352,7 +376,7 @@ class BMRMRanker(LinearEstimator):
     def _loss(self, groups: Groups) -> Loss:
         if not callable(self.loss):
             if self.loss in _PAIRS:
-                return OrderedPairs(_PAIRS[self.loss], groups)
+                return _PAIRS[self.loss](groups)
             measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
             by_assignment = self.loss.endswith(_ASSIGNMENT)
             return measure if by_assignment else Inversions(measure)

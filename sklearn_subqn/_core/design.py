@@ -16,7 +16,7 @@ from scipy import linalg, sparse
 
 from .kernels import gram, products
 from .lazy import cached_property
-from .losses._base import Floats, Rows
+from .losses._base import Curvature, Floats, Rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.
@@ -324,6 +324,32 @@ class Design:
 
         half = sum(self.each(multiply, self.row_slices))
         return half + half.T
+
+    def coupled_gram(self, curvature: Curvature) -> Floats:
+        """Return Xᵀ (diag(a) - C - Cᵀ) X, zero for an intercept.
+
+        For one score per row and second derivatives that rows do not have apart, whose
+        rows sum to zero.
+        """
+        d = self.n_features
+        matrix = self.gram(curvature.diagonal())
+        matrix[d:], matrix[:, d:] = 0.0, 0.0
+        half = curvature.crossed(self)
+        matrix[:d, :d] -= half + half.T
+        self.passes += 1.0
+        return matrix
+
+    def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
+        """Return weighted sums of the rows of each code below n, of shape (n, d)."""
+        X, d = self.X, self.n_features
+        if not sparse.issparse(X):
+            X = self._float64(X)
+            ones = weights, codes, np.arange(self.n_rows + 1)
+            return np.asarray(sparse.csc_array(ones, shape=(n, self.n_rows)) @ X)
+        sizes = np.diff(X.indptr)
+        places = np.repeat(codes * d, sizes) + X.indices
+        sums = np.bincount(places, np.repeat(weights, sizes) * X.data, n * d)
+        return sums.astype(np.float64, copy=False).reshape(n, d)
 
     def row_gram(self, rows: Rows) -> Floats:
         """Return the products of some rows of X with each other, intercepts aside.

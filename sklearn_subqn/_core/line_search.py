@@ -72,6 +72,18 @@ def exact(line: Line) -> float:
     return minimize_piecewise(line.restriction)
 
 
+def newton_step(line: Line) -> float:
+    """Return about the minimizer on a line in a Newton direction, 0 or ``inf`` if none.
+
+    Where slopes are dear, such as those that need a sort. The step is 1 if the slope
+    falls to a small share there.
+    """
+    start = line.slope_of(line.start)
+    if start < 0.0 and abs(line.slope_of(line.point(1.0))) <= _NEAR * -start:
+        return 1.0
+    return minimize_smooth(line.derivatives, accuracy=_NEAR)
+
+
 def minimizer(line: Line) -> Point:
     """Return the minimizer on a half-line, its start if nothing is gained.
 

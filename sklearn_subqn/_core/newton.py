@@ -97,6 +97,7 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
     design = objective.design
     if (
         design.n_outputs is None
+        and hessian.by_rows
         and max(hessian.n_rows, _FEW_PARAMS) < objective.n_params
         and is_factorized(objective, rtol, hessian.n_rows)
         and hessian.penalty > 0.0

@@ -609,7 +609,8 @@ class Point:
     @cached_property
     def lower_bound(self) -> float:
         o = self.objective
-        if o.regularizer.smooth or not o.loss.tells_conjugate:
+        known = isinstance(o.loss, FirstOrderLoss) or not o.loss.tells_conjugate
+        if o.regularizer.smooth or known:
             return o.dual_value(self.cut)
         return o.dual_bound(
             self.dual,
@@ -909,6 +910,8 @@ class Hessian:
     ----------
     n_rows, n_free : int
         Numbers of those rows, and of intercepts.
+    by_rows : bool
+        Whether H is diagonal, but for several scores per row.
     """
 
     def __init__(self, point: Point) -> None:
@@ -920,7 +923,8 @@ class Hessian:
         self._whole = o.design
         # A copy of most rows would gain nothing.
         self._rows = None
-        if rows.size <= _COPY_SHARE * o.design.n_rows:
+        self.by_rows = curvature.by_rows
+        if self.by_rows and rows.size <= _COPY_SHARE * o.design.n_rows:
             curvature = curvature.take(rows)
             self._rows = rows
         self._curvature, self._of_all = curvature, point.curvature
@@ -967,7 +971,9 @@ class Hessian:
         subset, curvature = self._whole, self._of_all
         if self._rows is not None and not subset.multiplies_pairs:
             subset, curvature = subset.rows(self._rows, copy=False), self._curvature
-        if subset.n_outputs is None:
+        if not curvature.by_rows:
+            matrix = subset.coupled_gram(curvature)
+        elif subset.n_outputs is None:
             matrix = subset.gram(curvature.diagonal())
         else:
             matrix = subset.block_gram(curvature.add_gram)

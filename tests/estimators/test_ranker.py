@@ -64,7 +64,7 @@ def ranking_svm(X, y, qid, alpha, linear):
     return -found.fun, upper
 
 
-@pytest.mark.parametrize("solver", BUNDLE_SOLVERS)
+@pytest.mark.parametrize("solver", ["auto", "narrowing", *BUNDLE_SOLVERS])
 @pytest.mark.parametrize("alpha", [1e-1, 1e-2])
 @pytest.mark.parametrize("loss", ["pairwise", "pairwise-linear"])
 def test_pairwise_is_the_ranking_svm(solver, alpha, loss):
@@ -240,7 +240,6 @@ def test_pickle_and_not_fitted():
 
 def test_what_is_not_reached_is_said():
     X, y, qid = queries()
-    # There is no solver "auto" to advise.
     advice = r"reached max_iter=1 .* Increase max_iter or tol\."
     with pytest.warns(ConvergenceWarning, match=advice):
         BMRMRanker(1e-6, max_iter=1, tol=1e-9).fit(X, y, qid=qid)
@@ -253,7 +252,10 @@ def test_what_is_not_reached_is_said():
         ({"loss": "precision"}, {}, "loss='precision' needs a rank k"),
         ({"loss": "recall-assignment"}, {}, "needs a rank k"),
         ({"k": 0}, {}, "k must be finite and >= 1"),
-        ({"solver": "auto"}, {}, "solver must be one of 'ls-bmrm'"),
+        ({"solver": "alm"}, {}, "solver must be one of 'auto', 'narrowing'"),
+        ({"solver": "newton-cg"}, {}, "does not support loss='pairwise-linear'"),
+        ({"solver": "narrowing", "loss": "ndcg"}, {}, "solvers that do are 'auto'"),
+        ({"solver": "narrowing", "loss": "pairwise-squared"}, {}, "'newton-cg'"),
         ({"alpha": 0.0}, {}, "alpha must be finite and > 0"),
         ({"bundle_size": 1}, {}, "bundle_size must be finite and >= 2"),
         ({}, {"qid": [0] * 56, "group": [56]}, "either qid or group"),

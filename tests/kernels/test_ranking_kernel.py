@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from sklearn_subqn._core.kernels import ranking
 
@@ -29,47 +29,6 @@ def test_gather(n, n_groups):
     assert_array_equal(out, np.lexsort((scores, codes)))
 
 
-@pytest.mark.parametrize("kind", ["constant", "difference", "table"])
-@pytest.mark.parametrize(("n", "n_groups"), [(0, 1), (1, 1), (30, 1), (80, 5)])
-def test_ordered_pairs(kind, n, n_groups):
-    codes, starts, scores = groups(n, n_groups)
-    rng = np.random.default_rng(1)
-    k = 4
-    levels, weights = rng.integers(0, k, n).astype(np.intp), rng.random(n)
-    values, costs, cost = np.empty(0), np.empty((0, 0)), np.ones((k, k))
-    if kind == "difference":
-        values = np.sort(rng.normal(size=k))
-        cost = values - values[:, np.newaxis]
-    elif kind == "table":
-        costs = cost = rng.random((k, k))
-    out, sums = np.empty(n), np.zeros((2, k + 1))
-    value, _ = ranking.ordered_pairs(
-        scores,
-        sorted_rows(codes, starts, scores),
-        starts,
-        levels,
-        values,
-        costs,
-        weights,
-        sums,
-        out,
-    )
-    assert not sums.any()
-    total, u = 0.0, np.zeros(n)
-    for g in range(n_groups):
-        lower = (levels[:, None] < levels) & (codes[:, None] == g) & (codes == g)
-        mass = lower * weights[:, None] * weights
-        if not mass.any():
-            continue
-        mass *= weights[codes == g].sum() / mass.sum()
-        violation = 1.0 + scores[:, None] - scores
-        active = mass * cost[levels][:, levels] * (scores - scores[:, None] < 1.0)
-        total += (active * violation).sum()
-        u += active.sum(axis=1) - active.sum(axis=0)
-    assert value == pytest.approx(total, abs=1e-12)
-    assert_allclose(out, u, atol=1e-13)
-
-
 def arguments(kernel):
     """Return what a kernel accepts, by name."""
     codes, starts, scores = groups(12, 3)
@@ -78,15 +37,6 @@ def arguments(kernel):
         return {"rows": order, "codes": codes, "starts": starts, "out": order.copy()}
     common = {"scores": scores, "order": order, "starts": starts}
     relevant = (np.arange(12) % 2).astype(np.uint8)
-    if kernel is ranking.ordered_pairs:
-        return common | {
-            "levels": (np.arange(12) % 3).astype(np.intp),
-            "values": np.arange(3.0),
-            "costs": np.ones((3, 3)),
-            "weights": np.ones(12),
-            "sums": np.zeros((2, 4)),
-            "out": np.empty(12),
-        }
     if kernel is ranking.first_hit:
         return common | {
             "relevant": relevant,
@@ -109,7 +59,6 @@ def arguments(kernel):
 
 KERNELS = [
     ranking.gather,
-    ranking.ordered_pairs,
     ranking.first_hit,
     ranking.interleave,
 ]
@@ -154,10 +103,6 @@ def test_wrong_types(kernel, name):
         (ranking.gather, "rows", -1),
         (ranking.gather, "codes", 3),
         (ranking.gather, "codes", -1),
-        (ranking.ordered_pairs, "order", 12),
-        (ranking.ordered_pairs, "order", -1),
-        (ranking.ordered_pairs, "levels", 3),
-        (ranking.ordered_pairs, "levels", -1),
         (ranking.first_hit, "order", 12),
         (ranking.interleave, "order", -1),
         (ranking.interleave, "starts", 99),

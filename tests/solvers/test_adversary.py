@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,13 +138,40 @@ def log1p_exp(t: Any) -> Any:
     return np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))
 
 
-def each_pair(z: Any, y: Any, s: Any, cost: Callable[[Any, Any], Any]) -> Any:
-    """Mean over pairs y_i < y_j of cost * max(0, 1 + z_i - z_j)."""
+def hinge_of(m: Any) -> Any:
+    return np.maximum(m, LONG(0))
+
+
+def each_pair(
+    z: Any,
+    y: Any,
+    s: Any,
+    cost: Callable[[Any, Any], Any] = lambda a, b: LONG(1),
+    phi: Callable[[Any], Any] = hinge_of,
+) -> Any:
+    """Mean over pairs y_i < y_j of cost * phi(1 + z_i - z_j)."""
     less = y[:, np.newaxis] < y
     weights = np.where(less, s[:, np.newaxis] * s, LONG(0))
     costs = cost(y[:, np.newaxis], y)
-    hinges = np.maximum(LONG(1) + z[:, np.newaxis] - z, LONG(0))
-    return s.sum() * (weights * costs * hinges).sum() / weights.sum()
+    each = phi(LONG(1) + z[:, np.newaxis] - z)
+    return s.sum() * (weights * costs * each).sum() / weights.sum()
+
+
+#: Functions of the violation 1 + z_i - z_j, by the endings of names of losses.
+PAIRWISE: dict[str, Callable[[Any], Any]] = {
+    "": hinge_of,
+    "_squared": lambda m: hinge_of(m) ** 2,
+    "_log": lambda m: log1p_exp(m - LONG(1)),
+}
+PAIRS = {
+    f"{name}{ending}": partial(each_pair, cost=cost, phi=phi)
+    for name, cost in {
+        "roc_area": lambda a, b: LONG(1),
+        "ordinal": lambda a, b: LONG(1),
+        "ordinal_linear": lambda a, b: b - a,
+    }.items()
+    for ending, phi in PAIRWISE.items()
+}
 
 
 def f_beta(z: Any, y: Any, s: Any) -> Any:
@@ -167,11 +195,9 @@ ONE_SCORE: dict[str, Callable[..., Any]] = {
     "squared_hinge": lambda z, y, s: s @ np.maximum(1 - y * z, 0) ** 2,
     "log_loss": lambda z, y, s: s @ log1p_exp(-y * z),
     "exponential": lambda z, y, s: s @ np.exp(-y * z),
-    "roc_area": lambda z, y, s: each_pair(z, y, s, lambda a, b: LONG(1)),
     "f_beta": f_beta,
-    "ordinal": lambda z, y, s: each_pair(z, y, s, lambda a, b: LONG(1)),
-    "pairs": lambda z, y, s: each_pair(z, y, s, lambda a, b: LONG(1)),
-    "ordinal_linear": lambda z, y, s: each_pair(z, y, s, lambda a, b: b - a),
+    "pairs": each_pair,
+    **PAIRS,
     "squared_error": lambda z, y, s: s @ (y - z) ** 2 / 2,
     "absolute_error": lambda z, y, s: s @ np.abs(y - z),
     "quantile": lambda z, y, s: (
@@ -284,8 +310,16 @@ def of_one_score(name: str, penalty: str) -> Callable[[Any, Problem], Any]:
     return objective
 
 
-RANKS = ("roc_area", "ordinal", "ordinal_linear", "pairs")
-BINARY = ("hinge", "squared_hinge", "log_loss", "exponential", "roc_area", "f_beta")
+RANKS = ("pairs", *PAIRS)
+BINARY = (
+    "hinge",
+    "squared_hinge",
+    "log_loss",
+    "exponential",
+    "f_beta",
+    *(name for name in PAIRS if name.startswith("roc_area")),
+)
+ORDINAL = tuple(name for name in PAIRS if name.startswith("ordinal"))
 REGRESSION = (
     "squared_error",
     "absolute_error",
@@ -300,9 +334,15 @@ LOSSES = {
     "log_loss": losses.Logistic(),
     "exponential": losses.Exponential(),
     "roc_area": losses.RocArea(),
+    "roc_area_squared": losses.SquaredRocArea(),
+    "roc_area_log": losses.LogisticRocArea(),
     "f_beta": losses.FBeta(1.0),
     "ordinal": losses.OrderedPairs(),
+    "ordinal_squared": losses.SquaredPairs(),
+    "ordinal_log": losses.LogisticPairs(),
     "ordinal_linear": losses.OrderedPairs("linear"),
+    "ordinal_linear_squared": losses.SquaredPairs("linear"),
+    "ordinal_linear_log": losses.LogisticPairs("linear"),
     "squared_error": losses.Squared(),
     "absolute_error": losses.Absolute(),
     "quantile": losses.Quantile(0.3),
@@ -335,7 +375,7 @@ def cases() -> list[Case]:
                 of_one_score(name, "l2"),
             )
         )
-    for name in (*BINARY, "ordinal", "ordinal_linear", *REGRESSION):
+    for name in (*BINARY, *ORDINAL, *REGRESSION):
         for penalty in PENALTIES:
             regresses, ordinal = name in REGRESSION, name.startswith("ordinal")
             model = BMRMRegressor if regresses else BMRMClassifier

@@ -5,17 +5,6 @@ Floats = NDArray[float64]
 Indices = NDArray[intp]
 
 def gather(rows: Indices, codes: Indices, starts: Indices, out: Indices) -> None: ...
-def ordered_pairs(
-    scores: Floats,
-    order: Indices,
-    starts: Indices,
-    levels: Indices,
-    values: Floats,
-    costs: Floats,
-    weights: Floats,
-    sums: Floats,
-    out: Floats,
-) -> tuple[float, float]: ...
 def first_hit(
     scores: Floats,
     order: Indices,

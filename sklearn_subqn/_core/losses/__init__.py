@@ -8,9 +8,16 @@ from ._hinge import Hinge, SquaredHinge
 from ._inversions import Inversions
 from ._joint import LabelPairHinge, MulticlassHinge, MultilabelHinge
 from ._logistic import Logistic
+from ._logistic_pairs import LogisticPairs, LogisticRocArea
 from ._ontology import Ontology, path_shares
 from ._own import checked, read_only
-from ._pairwise import OrderedPairs, Preferences, RocArea
+from ._pairwise import (
+    OrderedPairs,
+    Preferences,
+    RocArea,
+    SquaredPairs,
+    SquaredRocArea,
+)
 from ._ranking import (
     ExpectedRankUtility,
     Ndcg,
@@ -39,6 +46,8 @@ __all__ = [
     "Inversions",
     "LabelPairHinge",
     "Logistic",
+    "LogisticPairs",
+    "LogisticRocArea",
     "Loss",
     "MulticlassHinge",
     "MultilabelHinge",
@@ -60,6 +69,8 @@ __all__ = [
     "SoftmaxCurvature",
     "Squared",
     "SquaredHinge",
+    "SquaredPairs",
+    "SquaredRocArea",
     "checked",
     "path_shares",
     "read_only",

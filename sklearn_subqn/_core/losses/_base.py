@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -137,7 +137,15 @@ class Curvature(ABC):
     ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
     more: ``add_gram`` for Newton directions by factorization, ``rank_one`` for
     quadratic models.
+
+    Attributes
+    ----------
+    by_rows : bool
+        Whether rows have their matrices apart. Elsewhere R'' is diag(a) - C - Cᵀ for
+        its ``diagonal`` a, and ``crossed`` tells C.
     """
+
+    by_rows: bool = True
 
     def rows(self) -> Rows:
         """Return the rows whose matrix is not zero."""
@@ -167,6 +175,10 @@ class Curvature(ABC):
         which the blocks j <= l are added to.
         """
         raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
+
+    def crossed(self, design: Any) -> Floats:
+        """Return Xᵀ C X for the X of a design."""
+        raise TypeError(f"{type(self).__name__} couples no rows.")
 
     def rank_one(self) -> tuple[Floats, Floats, Floats]:
         """Return a, s and p of matrices diag(a_i) - s_i p_i p_iᵀ.
@@ -539,11 +551,18 @@ class FirstOrderLoss(Loss):
     infimum : float
         A lower bound of R over all scores, which models with an L1 penalty need; minus
         infinity where none is known.
+    narrows : bool
+        Whether it offers ``narrowed``.
     """
 
     smooth = False
     has_lines = False
     infimum: float = 0.0
+    narrows: bool = False
+
+    def narrowed(self, width: float) -> NarrowLoss:
+        """Return a smooth loss below this one that is close to it for a small width."""
+        raise TypeError(f"{type(self).__name__} has no smooth losses close to it.")
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(0) <= -inf R; other duals need the scores they belong to."""
@@ -583,3 +602,19 @@ class FirstOrderLoss(Loss):
         total = float(np.abs(dual).sum())
         share = float(np.abs(sums).sum()) / (total or 1.0)
         return share if share <= _ROUNDING_OF_SUMS * _EPS else np.inf
+
+
+class NarrowLoss(FirstOrderLoss):
+    """A smooth loss whose gradients are in the domain of the conjugate of another."""
+
+    smooth = True
+    has_lines = True
+
+    @abstractmethod
+    def proof(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float]:
+        """Return -R*(u) of the other loss R at the gradient u, or less, and an error.
+
+        The root of sum_i d_i² / s_i of what rounding leaves out of u.
+        """

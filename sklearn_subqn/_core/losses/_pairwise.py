@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import ranking as kernel
 from ._arguments import check_choice, checked_costs, checked_rows
 from ._base import (
     TIE_TOLERANCE,
+    Derivatives,
     FirstOrderLoss,
     Floats,
+    NarrowLoss,
     PiecewiseQuadratic,
     Rows,
     rounding,
 )
 from ._groups import Groups
+from ._pairs import PairCurvature, Pairs, PairSums, Window, derivatives
 
 _NO_VALUES = np.empty(0)
 _NO_COSTS = np.empty((0, 0))
@@ -49,6 +51,8 @@ class OrderedPairs(FirstOrderLoss):
     """
 
     ranks = True
+    narrows = True
+    _window = Window()
 
     def __init__(
         self, cost: str | Floats = "constant", groups: Groups | None = None
@@ -59,7 +63,8 @@ class OrderedPairs(FirstOrderLoss):
         else:
             self._cost = checked_costs("cost", cost)
         self._groups = groups
-        self._plan: tuple[Any, ...] = (None,)
+        self._plan: tuple[Floats, Floats, Pairs] | None = None
+        self._last: tuple[tuple[Floats, Floats, Floats], PairSums] | None = None
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return self.evaluate(scores, targets, weights)[0]
@@ -72,52 +77,129 @@ class OrderedPairs(FirstOrderLoss):
         values, levels = np.unique(targets, return_inverse=True)
         return values.astype(np.float64), levels.astype(np.intp)
 
-    def _prepare(self, targets: Floats) -> tuple[Any, ...]:
-        groups = self._groups or Groups.one(len(targets))
-        costs = _NO_COSTS
-        if isinstance(self._cost, str):
-            values, levels = self._levels(targets)
-            n_levels = len(values)
-            if self._cost == "constant":
-                values = _NO_VALUES
-        else:
-            values, levels = _NO_VALUES, targets.astype(np.intp)
-            costs = self._cost
-            n_levels = len(costs)
-        return targets, groups, levels, values, costs, n_levels
+    def _pairs(self, targets: Floats, weights: Floats) -> Pairs:
+        # Targets and weights are the same ones in all calls of a fit.
+        plan = self._plan
+        if plan is None or plan[0] is not targets or plan[1] is not weights:
+            groups = self._groups or Groups.one(len(targets))
+            values, costs = _NO_VALUES, _NO_COSTS
+            if isinstance(self._cost, str):
+                distinct, levels = self._levels(targets)
+                n_levels = len(distinct)
+                if self._cost == "linear":
+                    values = distinct
+            else:
+                levels, costs = targets.astype(np.intp), self._cost
+                n_levels = len(costs)
+            pairs = Pairs(groups, levels, values, costs, n_levels, weights)
+            plan = self._plan = targets, weights, pairs
+        return plan[2]
+
+    def _sums(self, scores: Floats, targets: Floats, weights: Floats) -> PairSums:
+        """Return the sums at some scores, which are asked for several times."""
+        last, args = self._last, (scores, targets, weights)
+        if last is None or any(a is not b for a, b in zip(last[0], args, strict=True)):
+            sums = PairSums(self._pairs(targets, weights), scores, self._window)
+            last = self._last = args, sums
+        return last[1]
 
     def evaluate(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, Floats]:
-        value, _, u = self._evaluate(scores, targets, weights)
-        return value, u
+        sums = self._sums(scores, targets, weights)
+        return float(sums.totals(1)[0]), sums.differences(0)
 
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
         """Return minus the costs of the pairs that count, whatever their scores."""
-        height = self._evaluate(scores, targets, weights)[1]
+        height = float(self._sums(scores, targets, weights).totals(0)[0])
         return -height * (1.0 - rounding(len(scores)))
 
-    def _evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, float, Floats]:
-        """Return value, height and subgradient.
+    def narrowed(self, width: float) -> NarrowPairs:
+        return NarrowPairs(self, width)
 
-        The height is the value less what scores have to do with it.
+
+class WindowedPairs(OrderedPairs):
+    """A loss of pairs that is a sum of squared violations of some margins.
+
+    Dual variables b of the pairs are the slopes of that function of m; u is the sum of
+    those of a row's pairs, with signs, times their weights.
+    """
+
+    smooth = True
+    has_lines = True
+    narrows = False
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self._sums(scores, targets, weights).value
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        sums = self._sums(scores, targets, weights)
+        return sums.value, sums.gradient
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        conjugate, size = self._sums(scores, targets, weights).conjugate
+        return conjugate + rounding(len(scores)) * size
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> PairCurvature:
+        """Return generalized second derivatives; pairs on a margin do not count."""
+        return self._sums(scores, targets, weights).curvature()
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        pairs = self._pairs(targets, weights)
+        return derivatives(pairs, scores, dscores, self._window)
+
+
+class SquaredPairs(WindowedPairs):
+    """Squared hinge of all pairs of rows with unequal targets.
+
+    As ``OrderedPairs``, with C max(0, 1 + z_i - z_j)² of a pair.
+    """
+
+
+class NarrowPairs(WindowedPairs, NarrowLoss):
+    """Hinge of pairs whose kink is rounded off within a width.
+
+    The function max over b in [0, 1] of b m - width / 2 * b², which is below the hinge
+    by half the width at most. Its slopes b are feasible dual variables of the hinge.
+
+    Parameters
+    ----------
+    loss : OrderedPairs
+        Whose pairs these are.
+    width : float
+        Positive.
+    """
+
+    def __init__(self, loss: OrderedPairs, width: float) -> None:
+        super().__init__()
+        self._loss = loss
+        self._window = Window(0.5 / width, width)
+
+    def _pairs(self, targets: Floats, weights: Floats) -> Pairs:
+        return self._loss._pairs(targets, weights)
+
+    def proof(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, float]:
+        """Return -R*(u) of the hinge at the gradient u, or less, and the error of u.
+
+        The latter is the root of sum_i d_i² / s_i of what rounding leaves out of u.
         """
-        # Targets are the same ones in all calls of a fit.
-        plan = self._plan
-        if plan[0] is not targets:
-            plan = self._plan = self._prepare(targets)
-        _, groups, levels, values, costs, n_levels = plan
-        u = np.empty_like(scores)
-        sums = np.zeros((2, n_levels + 1))
-        order = groups.sort(scores)
-        value, height = kernel.ordered_pairs(
-            scores, order, groups.starts, levels, values, costs, weights, sums, u
-        )
-        return value, height, u
+        height, size, sizes = self._sums(scores, targets, weights).slopes
+        share = rounding(len(scores))
+        positive = weights > 0.0
+        squares = np.square(sizes[positive]) / weights[positive]
+        return height - share * size, share * float(np.sqrt(squares.sum()))
 
 
 class RocArea(OrderedPairs):
@@ -132,6 +214,10 @@ class RocArea(OrderedPairs):
 
     def _levels(self, targets: Floats) -> tuple[Floats, Rows]:
         return np.arange(2.0), (targets > 0.0).astype(np.intp)
+
+
+class SquaredRocArea(SquaredPairs, RocArea):
+    """Squared hinge of all pairs of a negative and a positive row."""
 
 
 class Preferences(FirstOrderLoss):

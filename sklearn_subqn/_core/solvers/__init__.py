@@ -25,6 +25,7 @@ from .cg import cg
 from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
 from .fista import fista
 from .n_slack import n_slack
+from .narrowing import narrowing
 from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .plans import auto
@@ -94,6 +95,8 @@ class SolverSpec:
         Whether the loss may grow exponentially.
     envelope : bool
         Whether losses that are not smooth must have an envelope.
+    narrows : bool
+        Whether the loss must offer ``narrowed`` ones.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
@@ -103,10 +106,13 @@ class SolverSpec:
     first_order: bool = False
     steep: bool = True
     envelope: bool = False
+    narrows: bool = False
 
     def supports(self, loss: Loss, regularizer: Regularizer | None = None) -> bool:
         """Return whether the solver can minimize such objectives; default with L2."""
         if self.l2_only and not (regularizer is None or isinstance(regularizer, L2)):
+            return False
+        if self.narrows and not getattr(loss, "narrows", False):
             return False
         if loss.steep and not self.steep:
             return False
@@ -231,10 +237,15 @@ STRUCTURED_SOLVERS: dict[str, SolverSpec] = {
 }
 
 
+def _narrowing(objective: Objective, start: Start, options: Options) -> Solver:
+    return narrowing(objective, start)
+
+
 #: All solvers of L2-regularized losses and bundle methods; "auto" takes any problem.
 CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
     **SOLVERS,
     **BUNDLE_SOLVERS,
+    "narrowing": SolverSpec(_narrowing, first_order=True, narrows=True),
     "auto": SolverSpec(auto, l2_only=False, first_order=True),
 }
 

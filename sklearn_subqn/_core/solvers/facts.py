@@ -6,7 +6,7 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..line_search import settle
-from ..losses._base import Curvature, Floats, LabelSets
+from ..losses._base import Curvature, FirstOrderLoss, Floats, LabelSets
 from ..newton import is_wide
 from ..objective import Objective, Point
 from ..regularizers import L2, ElasticNet
@@ -38,6 +38,9 @@ class Facts:
         one score per row.
     kinks : bool
         Whether the loss has kinks, and a Moreau envelope.
+    pairs, narrows : bool
+        Whether losses are of differences of the scores of rows, and whether there are
+        smooth ones close to a loss with kinks.
     hinge : bool
         Whether it vanishes beyond a margin, so that zero is a dual point.
     cold : bool
@@ -57,6 +60,8 @@ class Facts:
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
         self.kinks = loss.has_envelope and not loss.smooth
+        self.pairs = loss.ranks
+        self.narrows = isinstance(loss, FirstOrderLoss) and loss.narrows
         self.hinge = loss.has_margin
         self.n_rows, self.n_features = design.n_rows, design.n_features
         self.n_params = objective.n_params // (design.n_outputs or 1)
@@ -103,8 +108,8 @@ class Facts:
     @cached_property
     def columnwise(self) -> bool:
         """Whether the loss has a curvature for coordinate descent on columns."""
-        if not self.smooth or not self.several:
-            return self.smooth
+        if self.pairs or not self.smooth or not self.several:
+            return self.smooth and not self.pairs
         curvature = self.objective.origin().curvature
         return type(curvature).rank_one is not Curvature.rank_one
 

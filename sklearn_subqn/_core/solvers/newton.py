@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import exact, settle
+from ..line_search import exact, newton_step, settle
 from ..losses._base import Floats
 from ..newton import is_short, is_wide, newton_direction
 from ..objective import Objective
@@ -39,7 +39,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
         yield Iterate(level, level.cut, level.lower_bound, "newton", level.dual)
         p = newton_direction(point)
         line = point.along(p)
-        step = exact(line)
+        step = exact(line) if point.curvature.by_rows else newton_step(line)
         if not 0.0 < step < np.inf:
             return "no_step"
         settling = settling and not (is_wide(objective) and is_short(step))

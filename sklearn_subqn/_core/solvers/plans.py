@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..losses._base import Floats
+from ..newton import is_factorized
 from ..objective import Objective
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
@@ -25,8 +26,11 @@ from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import dual_ascent
 from .facts import Facts
+from .narrowing import CG_ACCURACY as NARROWING_ACCURACY
+from .narrowing import narrowing
 from .near_rows import near_rows
 from .newton import newton
+from .owlqn import owlqn
 from .related import Related, solve, within
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
@@ -190,6 +194,15 @@ def _cd(f: Facts) -> Solver:
 
 def _sparse_alm(f: Facts) -> Solver:
     return sparse_alm(f.objective, f.start)
+
+
+def _narrowing(f: Facts) -> Solver:
+    return narrowing(f.objective, f.start)
+
+
+def _owlqn(f: Facts) -> Solver:
+    o, memory = f.objective, f.options.memory
+    return owlqn(o, f.start.w, LimitedMemoryInverseHessian(o.n_params, memory))
 
 
 def _bundle(f: Facts) -> Solver:
@@ -476,6 +489,14 @@ PLANS = (
         None,
         _sparse_alm,
     ),
+    # Pairs of rows.
+    Plan(
+        "Newton's method on narrowing kinks",
+        lambda f: f.l2 and f.narrows and is_factorized(f.objective, NARROWING_ACCURACY),
+        None,
+        _narrowing,
+    ),
+    Plan("OWL-QN", lambda f: f.l1 and f.pairs and f.smooth, None, _owlqn),
     # Anything else.
     Plan("bundle method", lambda f: True, None, _bundle),
 )

@@ -1,0 +1,118 @@
+"""Sums of a function of differences of scores, by bins of the scores and its derivatives.
+
+Bins are of one width and in groups: group g has those from ``starts[g]`` on, up to
+``starts[g + 1]``, by ascending ``positions`` in units of the width. Scores are
+(position + offset) times the width. The function f of a difference of scores is known by
+its derivatives at multiples of the width; above the largest one it is a line or zero,
+below the least one zero.
+"""
+
+
+def derivatives(
+    const Py_ssize_t[::1] positions,
+    const Py_ssize_t[::1] starts,
+    const double[:, :, ::1] sources,
+    const double[:, ::1] table,
+    double width,
+    bint line,
+    double[:, :, ::1] out,
+):
+    """Add to ``out`` the derivatives of sums of f at the centers of the bins.
+
+    With moments ``sources[a, l, q]``, sums of s_j (-y_j)^q / q! over the members j of bin
+    l at offsets y_j, the p-th derivative of sum_j s_j f(z - z_j) at the center of bin k
+    is the sum over l and q of f^(p + q)(c_k - c_l) sources[a, l, q], up to the order of
+    the table. Where the sources of a level are zero, so is what is added for it.
+
+    Parameters
+    ----------
+    positions : (m,)
+    starts : (g + 1,)
+    sources : (k, m, r)
+    table : (2 t + 1, r)
+        Derivatives of f at -t, ..., t times the width.
+    width : float
+    line : bool
+        Whether f(x) = x beyond the table, rather than zero; r is two at least then.
+    out : (k, m, r)
+    """
+    cdef Py_ssize_t n = positions.shape[0], r = table.shape[1], t = table.shape[0] // 2
+    cdef Py_ssize_t g, a, b, e, p, q, first, passed, distance
+    cdef double source, zeroth, moment
+    cdef const double *row
+    if sources.shape[1] != n or sources.shape[2] != r:
+        raise ValueError(f"{n} bins and {r} derivatives do not fit to the moments.")
+    if out.shape[0] != sources.shape[0] or out.shape[1] != n or out.shape[2] != r:
+        raise ValueError("Results must have the shape of the moments.")
+    if table.shape[0] != 2 * t + 1 or (line and r < 2):
+        raise ValueError("The table must have an odd number of rows, and two columns.")
+    if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != n:
+        raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+    for g in range(starts.shape[0] - 1):
+        if starts[g] > starts[g + 1]:
+            raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+        for b in range(starts[g] + 1, starts[g + 1]):
+            if positions[b] <= positions[b - 1]:
+                raise ValueError("Positions must rise in each group.")
+    with nogil:
+        for a in range(sources.shape[0]):
+            for g in range(starts.shape[0] - 1):
+                passed = first = starts[g]
+                zeroth, moment = 0.0, 0.0
+                for b in range(starts[g], starts[g + 1]):
+                    # Sums over the bins that are farther below than the table.
+                    while positions[b] - positions[passed] > t:
+                        source = sources[a, passed, 0]
+                        zeroth += source
+                        if line:
+                            moment += width * (positions[passed] - positions[first]) * source
+                            moment -= sources[a, passed, 1]
+                        passed += 1
+                    if line:
+                        out[a, b, 0] += (
+                            width * (positions[b] - positions[first]) * zeroth - moment
+                        )
+                        out[a, b, 1] += zeroth
+                    for e in range(passed, starts[g + 1]):
+                        distance = positions[b] - positions[e]
+                        if distance < -t:
+                            break
+                        row = &table[distance + t, 0]
+                        for q in range(r):
+                            source = sources[a, e, q]
+                            if source != 0.0:
+                                for p in range(r - q):
+                                    out[a, b, p] += row[p + q] * source
+
+
+def polynomials(
+    const double[:, ::1] coefficients,
+    const Py_ssize_t[::1] cells,
+    const double[::1] offsets,
+    double[::1] out,
+):
+    """Set ``out`` to the polynomials of cells at offsets.
+
+    Parameters
+    ----------
+    coefficients : (c, r)
+    cells : (n,)
+        Numbers below c.
+    offsets : (n,)
+    out : (n,)
+    """
+    cdef Py_ssize_t n = cells.shape[0], r = coefficients.shape[1], i, p
+    cdef double total
+    if offsets.shape[0] != n or out.shape[0] != n:
+        raise ValueError(
+            f"{n} cells, but {offsets.shape[0]} offsets and {out.shape[0]} results."
+        )
+    for i in range(n):
+        if not 0 <= cells[i] < coefficients.shape[0]:
+            raise ValueError(f"Cells must lie in [0, {coefficients.shape[0]}).")
+    with nogil:
+        for i in range(n):
+            total = 0.0
+            for p in range(r - 1, -1, -1):
+                total = coefficients[cells[i], p] + total * offsets[i]
+            out[i] = total

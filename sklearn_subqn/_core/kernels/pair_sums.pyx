@@ -1,0 +1,566 @@
+"""Sums over pairs of rows of unequal level within groups of rows.
+
+The rows of group g are ``order[starts[g]:starts[g + 1]]``, by ascending scores. A pair
+of a lower level i and a higher one j violates its margin by m = margin + z_i - z_j, if
+that is positive. Rows are visited in the order in which their violations grow, for
+either side of the pairs by itself; a second pointer passes the partners that are
+violated from there on. Sums over all levels below that of the row, or above, come from
+Fenwick trees, in O(log k) time for k levels, and with a table of costs in O(k).
+
+Powers of m grow from row to row by m² + 2 t m + t². All of these terms are positive, so
+that the rounding error of a sum is a small share of itself.
+"""
+
+cdef struct Pairs:
+    # What pairs cost, and room for sums over levels: k + 1 nodes of some width, of
+    # which node k is in no sum that is asked for.
+    Py_ssize_t k
+    Py_ssize_t width
+    bint higher
+    const double *values
+    const double *costs
+    double *sums
+
+
+def shares(
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] weights,
+    double[:, ::1] sums,
+    double[::1] out,
+):
+    """Set ``out`` to the weight of each group over that of its pairs, zero without.
+
+    Pairs count by the products of their weights.
+
+    Parameters
+    ----------
+    order : (n,)
+    starts : (g + 1,)
+    levels : (n,)
+        Numbers below k.
+    weights : (n,)
+    sums : (k + 1, 1)
+        Room for sums over levels; zero, and zero again at the end.
+    out : (g,)
+    """
+    cdef Py_ssize_t g, t, level
+    cdef double pairs, total
+    check(weights, order, starts, levels, sums)
+    if weights.shape[0] != order.shape[0] or out.shape[0] != starts.shape[0] - 1:
+        raise ValueError(
+            f"{order.shape[0]} rows and {starts.shape[0] - 1} groups, but "
+            f"{weights.shape[0]} weights and {out.shape[0]} results."
+        )
+    with nogil:
+        for g in range(out.shape[0]):
+            pairs, total = 0.0, 0.0
+            for t in range(starts[g], starts[g + 1]):
+                sums[levels[order[t]], 0] += weights[order[t]]
+            for t in range(starts[g], starts[g + 1]):
+                # The first row of a level stands for it; those before make pairs.
+                level = levels[order[t]]
+                pairs += sums[level, 0] * total
+                total += sums[level, 0]
+                sums[level, 0] = 0.0
+            out[g] = total / pairs if pairs > 0.0 else 0.0
+
+
+def moments(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    double margin,
+    bint higher,
+    double[:, ::1] sums,
+    double[:, ::1] out,
+):
+    """Sum cost * weight * (1, m, m²) over the partners of each row with m > 0.
+
+    Parameters
+    ----------
+    scores : (n,)
+    order : (n,)
+    starts : (g + 1,)
+    levels : (n,)
+        Numbers below k.
+    values : (k,) or (0,)
+        The cost of a pair is the difference of its values; one if this is empty.
+    costs : (k, k) or (0, 0)
+        The cost of each pair of levels, unless this is empty.
+    weights : (n,)
+        Those of the partners count.
+    margin : float
+    higher : bool
+        Whether rows are the higher ones of their pairs and partners the lower ones.
+    sums : (k + 1, 7)
+        Room for sums over levels; zero, and zero again at the end.
+    out : (3, n)
+    """
+    cdef Py_ssize_t n = scores.shape[0], g, a, m, step, passed, row, other, i
+    cdef double sign = 1.0 if higher else -1.0, violation
+    cdef double[3] total
+    cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, 3)
+    pairs.higher = higher
+    if weights.shape[0] != n or out.shape[0] != 3 or out.shape[1] != n:
+        raise ValueError(
+            f"{n} scores, but {weights.shape[0]} weights and results of shape "
+            f"({out.shape[0]}, {out.shape[1]})."
+        )
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, m, passed = starts[g], starts[g + 1] - starts[g], 0
+            for step in range(m):
+                row = order[a + m - 1 - step if higher else a + step]
+                while passed < m:
+                    other = order[a + m - 1 - passed if higher else a + passed]
+                    violation = margin - sign * (scores[row] - scores[other])
+                    if not violation > 0.0:
+                        break
+                    total[0] = weights[other]
+                    total[1] = total[0] * violation
+                    total[2] = total[1] * violation
+                    put(&pairs, levels[other], total, 3, -sign * scores[row])
+                    passed += 1
+                get(&pairs, levels[row], total, 3, -sign * scores[row])
+                for i in range(3):
+                    out[i, row] = total[i]
+            for step in range(a, a + m):
+                clear(&pairs, levels[order[step]])
+
+
+def slope(
+    const double[::1] scores,
+    const double[::1] dscores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    const double[::1] factors,
+    double margin,
+    double[:, ::1] sums,
+):
+    """Return the sums of m dm and dm² over all pairs with m > 0.
+
+    Parameters that are not named here are those of ``moments``.
+
+    Parameters
+    ----------
+    dscores : (n,)
+        Pairs have dm = dscores_i - dscores_j.
+    factors : (n,)
+        What pairs are multiplied by, by their lower rows.
+    sums : (k + 1, 11)
+
+    Returns
+    -------
+    slope, curvature : float
+    """
+    cdef Py_ssize_t n = scores.shape[0], g, a, m, step, passed, row, other, i
+    cdef double first = 0.0, second = 0.0, violation, d
+    cdef double[5] total
+    cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, 5)
+    if dscores.shape[0] != n or weights.shape[0] != n or factors.shape[0] != n:
+        raise ValueError(
+            f"{n} scores, but {dscores.shape[0]} directions, {weights.shape[0]} "
+            f"weights and {factors.shape[0]} factors."
+        )
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, m, passed = starts[g], starts[g + 1] - starts[g], 0
+            for step in range(a, a + m):
+                row = order[step]
+                while passed < m:
+                    other = order[a + passed]
+                    violation = margin + scores[row] - scores[other]
+                    if not violation > 0.0:
+                        break
+                    # Of (1, m, d, m d, d²), in an order for growing.
+                    total[0] = weights[other]
+                    total[1] = total[0] * violation
+                    total[2] = total[0] * dscores[other]
+                    total[3] = total[1] * dscores[other]
+                    total[4] = total[2] * dscores[other]
+                    put(&pairs, levels[other], total, 5, scores[row])
+                    passed += 1
+                get(&pairs, levels[row], total, 5, scores[row])
+                d = dscores[row]
+                first += factors[row] * (d * total[1] - total[3])
+                second += factors[row] * (d * (d * total[0] - 2.0 * total[2]) + total[4])
+            for step in range(a, a + m):
+                clear(&pairs, levels[order[step]])
+    return first, second
+
+
+def products(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[:, ::1] terms,
+    const double[::1] weights,
+    double margin,
+    double width,
+    bint higher,
+    const Py_ssize_t[::1] places,
+    double factor,
+    double[:, ::1] sums,
+    double[:, ::1] out,
+):
+    """Add factor * cost * weight * terms of partners with 0 < m <= width.
+
+    Parameters that are not named here are those of ``moments``.
+
+    Parameters
+    ----------
+    terms : (n, w)
+        Of the partners.
+    width : float
+        May be infinite.
+    places : (n,)
+        Which result belongs to a row; negative where none does.
+    factor : float
+    sums : (k + 1, 2 w + 1)
+    out : (p, w)
+    """
+    cdef Py_ssize_t n = scores.shape[0], w = terms.shape[1]
+    cdef Py_ssize_t g, a, m, step, passed, left, row, other
+    cdef double sign = 1.0 if higher else -1.0
+    cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, w)
+    pairs.higher = higher
+    if terms.shape[0] != n or weights.shape[0] != n or places.shape[0] != n:
+        raise ValueError(
+            f"{n} scores, but {terms.shape[0]} rows of terms, {weights.shape[0]} "
+            f"weights and {places.shape[0]} places."
+        )
+    if out.shape[1] != w:
+        raise ValueError(f"{w} terms, but results of {out.shape[1]}.")
+    for row in range(n):
+        if places[row] >= out.shape[0]:
+            raise ValueError(f"Places must be less than {out.shape[0]}.")
+    if w == 0:
+        return
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, m, passed, left = starts[g], starts[g + 1] - starts[g], 0, 0
+            for step in range(m):
+                row = order[a + m - 1 - step if higher else a + step]
+                if places[row] < 0:
+                    continue
+                while passed < m:
+                    other = order[a + m - 1 - passed if higher else a + passed]
+                    if not margin - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    put_terms(
+                        &pairs, levels[other], &terms[other, 0], NULL, w, weights[other]
+                    )
+                    passed += 1
+                while left < passed:
+                    other = order[a + m - 1 - left if higher else a + left]
+                    if not margin - width - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    put_terms(
+                        &pairs, levels[other], &terms[other, 0], NULL, w, -weights[other]
+                    )
+                    left += 1
+                get_terms(&pairs, levels[row], factor, w, &out[places[row], 0])
+            for step in range(a, a + m):
+                clear(&pairs, levels[order[step]])
+
+
+def crossed(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    const double[::1] factors,
+    double margin,
+    double width,
+    bint higher,
+    const int[::1] indptr,
+    const int[::1] indices,
+    const double[::1] data,
+    double[:, ::1] sums,
+    double[:, ::1] out,
+):
+    """Add factor_i * cost * weight_j * x_i x_jᵀ over pairs, 0 < m <= width.
+
+    Rows i have partners j. Parameters that are not named here are those of ``moments``.
+
+    Parameters
+    ----------
+    width : float
+        May be infinite.
+    factors : (n,)
+        Zero where a row has no partners to be counted.
+    indptr, indices, data : (n + 1,), (nnz,), (nnz,)
+        X of shape (n, d), by rows.
+    sums : (k + 1, 2 d + 1)
+        The last row is room for one sum of partners.
+    out : (d, d)
+    """
+    cdef Py_ssize_t n = scores.shape[0], d = out.shape[1]
+    cdef Py_ssize_t g, a, m, step, passed, left, row, other, t, i
+    cdef double sign = 1.0 if higher else -1.0, value
+    cdef double *total
+    cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, d)
+    pairs.higher = higher
+    if weights.shape[0] != n or factors.shape[0] != n or indptr.shape[0] != n + 1:
+        raise ValueError(
+            f"{n} scores, but {weights.shape[0]} weights, {factors.shape[0]} factors "
+            f"and {indptr.shape[0]} ends of rows."
+        )
+    if out.shape[0] != d or data.shape[0] != indices.shape[0]:
+        raise ValueError(
+            f"{indices.shape[0]} indices, but {data.shape[0]} entries, and results of "
+            f"shape ({out.shape[0]}, {d})."
+        )
+    if indptr[0] < 0 or indptr[n] > indices.shape[0]:
+        raise ValueError("Rows must lie within the entries.")
+    for row in range(n):
+        if indptr[row] > indptr[row + 1]:
+            raise ValueError("Ends of rows must rise.")
+    for t in range(indices.shape[0]):
+        if not 0 <= indices[t] < d:
+            raise ValueError(f"Indices must lie in [0, {d}), got {indices[t]}.")
+    if d == 0:
+        return
+    total = pairs.sums + pairs.k * pairs.width
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, m, passed, left = starts[g], starts[g + 1] - starts[g], 0, 0
+            for step in range(m):
+                row = order[a + m - 1 - step if higher else a + step]
+                if factors[row] == 0.0:
+                    continue
+                while passed < m:
+                    other = order[a + m - 1 - passed if higher else a + passed]
+                    if not margin - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    t = indptr[other]
+                    if t < indptr[other + 1]:
+                        put_terms(
+                            &pairs, levels[other], &data[t], &indices[t],
+                            indptr[other + 1] - t, weights[other],
+                        )
+                    passed += 1
+                while left < passed:
+                    other = order[a + m - 1 - left if higher else a + left]
+                    if not margin - width - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    t = indptr[other]
+                    if t < indptr[other + 1]:
+                        put_terms(
+                            &pairs, levels[other], &data[t], &indices[t],
+                            indptr[other + 1] - t, -weights[other],
+                        )
+                    left += 1
+                for i in range(d):
+                    total[i] = 0.0
+                get_terms(&pairs, levels[row], factors[row], d, total)
+                for t in range(indptr[row], indptr[row + 1]):
+                    value = data[t]
+                    for i in range(d):
+                        out[indices[t], i] += value * total[i]
+            for step in range(a, a + m):
+                clear(&pairs, levels[order[step]])
+        for i in range(d):
+            total[i] = 0.0
+
+
+cdef Pairs pairs_of(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    double[:, ::1] sums,
+    Py_ssize_t w,
+):
+    """Return the pairs; raise ValueError unless all that concerns them is consistent."""
+    cdef Pairs pairs
+    check(scores, order, starts, levels, sums)
+    pairs.k, pairs.width, pairs.higher = sums.shape[0] - 1, sums.shape[1], False
+    if values.shape[0] not in (0, pairs.k) or costs.shape[0] not in (0, pairs.k):
+        raise ValueError(
+            f"{pairs.k} levels, but {values.shape[0]} values and {costs.shape[0]} costs."
+        )
+    if costs.shape[1] != costs.shape[0]:
+        raise ValueError("Costs must be square.")
+    if pairs.width != 2 * w + 1:
+        raise ValueError(f"{w} terms do not fit to {pairs.width} sums.")
+    pairs.values = &values[0] if values.shape[0] else NULL
+    pairs.costs = &costs[0, 0] if costs.shape[0] else NULL
+    pairs.sums = &sums[0, 0]
+    return pairs
+
+
+cdef check(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    double[:, ::1] sums,
+):
+    """Raise ValueError unless rows, groups and levels are consistent."""
+    cdef Py_ssize_t i, n = scores.shape[0], g = starts.shape[0] - 1
+    if order.shape[0] != n or levels.shape[0] != n:
+        raise ValueError(
+            f"{n} rows, but {order.shape[0]} places and {levels.shape[0]} levels."
+        )
+    if g < 0 or starts[0] != 0 or starts[g] != n:
+        raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+    for i in range(g):
+        if starts[i] > starts[i + 1]:
+            raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+    for i in range(n):
+        if not 0 <= order[i] < n:
+            raise ValueError(f"Places must lie in [0, {n}), got {order[i]}.")
+        if not 0 <= levels[i] < sums.shape[0] - 1:
+            raise ValueError(
+                f"Levels must lie in [0, {sums.shape[0] - 1}), got {levels[i]}."
+            )
+
+
+cdef inline Py_ssize_t leaf(const Pairs *pairs, Py_ssize_t level) noexcept nogil:
+    """Return the first node of a level."""
+    if pairs.costs != NULL:
+        return level
+    return level + 1 if pairs.higher else pairs.k - level
+
+
+cdef inline Py_ssize_t after(const Pairs *pairs, Py_ssize_t node) noexcept nogil:
+    """Return the next node of the same level."""
+    return pairs.k if pairs.costs != NULL else node + (node & -node)
+
+
+cdef inline void grow(double *node, Py_ssize_t w, double now) noexcept nogil:
+    """Let the violations m in sums of (1, m, m²), or (1, m, d, m d, d²), grow.
+
+    The last entry of a node is the time at which they are those.
+    """
+    cdef double t = now - node[2 * w]
+    if t == 0.0:
+        return
+    node[2 * w] = now
+    grow_by(node, w, t)
+    grow_by(node + w, w, t)
+
+
+cdef inline void grow_by(double *sums, Py_ssize_t w, double t) noexcept nogil:
+    if w == 3:
+        sums[2] += t * (2.0 * sums[1] + t * sums[0])
+    else:
+        sums[3] += t * sums[2]
+    sums[1] += t * sums[0]
+
+
+cdef inline void put(
+    Pairs *pairs, Py_ssize_t level, const double *terms, Py_ssize_t w, double now
+) noexcept nogil:
+    """Add terms of a partner to the sums of its level, and to those times its value."""
+    cdef Py_ssize_t t = leaf(pairs, level), i
+    cdef double *node
+    while t < pairs.k:
+        node = pairs.sums + t * pairs.width
+        grow(node, w, now)
+        for i in range(w):
+            node[i] += terms[i]
+        if pairs.values != NULL:
+            for i in range(w):
+                node[w + i] += pairs.values[level] * terms[i]
+        t = after(pairs, t)
+
+
+cdef inline void get(
+    Pairs *pairs, Py_ssize_t level, double *out, Py_ssize_t w, double now
+) noexcept nogil:
+    """Set ``out`` to the sums of cost * terms over the levels of a row's partners."""
+    cdef Py_ssize_t t, i, k = pairs.k
+    for i in range(w):
+        out[i] = 0.0
+    if pairs.costs != NULL:
+        for t in range(0 if pairs.higher else level + 1, level if pairs.higher else k):
+            grow(pairs.sums + t * pairs.width, w, now)
+    else:
+        t = level if pairs.higher else k - 1 - level
+        while t > 0:
+            grow(pairs.sums + t * pairs.width, w, now)
+            t -= t & -t
+    get_terms(pairs, level, 1.0, w, out)
+
+
+cdef inline void put_terms(
+    Pairs *pairs,
+    Py_ssize_t level,
+    const double *terms,
+    const int *places,
+    Py_ssize_t w,
+    double factor,
+) noexcept nogil:
+    """Add a multiple of terms, at their places if these are told, without growing."""
+    cdef Py_ssize_t t = leaf(pairs, level), i, half = pairs.width // 2
+    cdef double value
+    cdef double *node
+    while t < pairs.k:
+        node = pairs.sums + t * pairs.width
+        if places == NULL:
+            for i in range(w):
+                node[i] += factor * terms[i]
+        else:
+            for i in range(w):
+                node[places[i]] += factor * terms[i]
+        if pairs.values != NULL:
+            value = factor * pairs.values[level]
+            for i in range(w):
+                node[half + (i if places == NULL else places[i])] += value * terms[i]
+        t = after(pairs, t)
+
+
+cdef inline void get_terms(
+    const Pairs *pairs, Py_ssize_t level, double factor, Py_ssize_t w, double *out
+) noexcept nogil:
+    """Add the factor times the sums of cost * terms over the partners' levels."""
+    cdef Py_ssize_t t, i, k = pairs.k
+    cdef double cost
+    cdef const double *node
+    if pairs.costs != NULL:
+        for t in range(0 if pairs.higher else level + 1, level if pairs.higher else k):
+            node = pairs.sums + t * pairs.width
+            cost = pairs.costs[t * k + level if pairs.higher else level * k + t]
+            for i in range(w):
+                out[i] += factor * cost * node[i]
+        return
+    t = level if pairs.higher else k - 1 - level
+    while t > 0:
+        node = pairs.sums + t * pairs.width
+        if pairs.values == NULL:
+            for i in range(w):
+                out[i] += factor * node[i]
+        else:
+            for i in range(w):
+                cost = pairs.values[level] * node[i] - node[w + i]
+                out[i] += factor * cost if pairs.higher else -factor * cost
+        t -= t & -t
+
+
+cdef inline void clear(Pairs *pairs, Py_ssize_t level) noexcept nogil:
+    """Set the sums to which a level belongs to zero."""
+    cdef Py_ssize_t t = leaf(pairs, level), i
+    while t < pairs.k:
+        for i in range(pairs.width):
+            pairs.sums[t * pairs.width + i] = 0.0
+        t = after(pairs, t)

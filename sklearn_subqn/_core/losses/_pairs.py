@@ -1,0 +1,350 @@
+"""Which rows make pairs, what these cost, and sums over those that violate a margin."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels import pair_sums as kernel
+from ._base import Curvature, Derivatives, Floats, Rows
+from ._groups import Groups
+
+# Sums of some of the columns have so many entries, about.
+_BLOCK_SIZE = 1 << 21
+
+
+class Window(NamedTuple):
+    """A function of m = 1 + z_i - z_j: coef * (max(0, m)² - max(0, m - width)²)."""
+
+    coef: float = 1.0
+    width: float = np.inf
+
+    @property
+    def parts(self) -> list[tuple[float, float]]:
+        """Margins and factors of the squares of violations that it is a sum of."""
+        if self.width == np.inf:
+            return [(1.0, self.coef)]
+        return [(1.0, self.coef), (1.0 - self.width, -self.coef)]
+
+
+class Pairs:
+    """The pairs i, j of rows of a group with level_i < level_j.
+
+    A pair has the weight s_i s_j C_ij, over the sum of s_i s_j over the pairs of the
+    group, times the weight of the group.
+
+    Parameters
+    ----------
+    groups : Groups
+    levels : ndarray of int of shape (n,)
+        Numbers below k.
+    values : ndarray of shape (k,) or (0,)
+        C_ij is the difference of the values of the levels; one if this is empty.
+    costs : ndarray of shape (k, k) or (0, 0)
+        C_ij of each pair of levels, unless this is empty.
+    n_levels : int
+        k.
+    weights : ndarray of shape (n,)
+        s.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (g,)
+        What all pairs of a group are multiplied by.
+    factors : ndarray of shape (n,)
+        s_i times that of the row's group.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        levels: Rows,
+        values: Floats,
+        costs: Floats,
+        n_levels: int,
+        weights: Floats,
+    ) -> None:
+        self.groups = groups
+        self.weights = weights
+        # Only differences count; small values keep their digits.
+        self.costs = values - values.min(initial=np.inf), costs
+        self.levels, self.n_levels = levels, n_levels
+        # The same scores come from a step on a line and at the point there.
+        self._last: Sorted | None = None
+        shares = np.zeros(len(groups))
+        rows = groups.sort(np.zeros(len(weights)))
+        sums = np.zeros((n_levels + 1, 1))
+        kernel.shares(rows, groups.starts, levels, weights, sums, shares)
+        self.shares, self.factors = shares, shares[groups.codes] * weights
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def table(self) -> Floats:
+        """C_ij of each pair of levels, zero but above the diagonal."""
+        values, costs = self.costs
+        if values.size:
+            costs = values - values[:, np.newaxis]
+        elif not costs.size:
+            costs = np.ones((self.n_levels, self.n_levels))
+        return np.triu(costs, 1)
+
+    def sort(self, scores: Floats) -> Sorted:
+        """Return the pairs with their rows sorted by scores."""
+        last = self._last
+        if last is None or not np.array_equal(last.scores, scores):
+            last = self._last = Sorted(self, scores)
+        return last
+
+
+class Sorted:
+    """Pairs whose rows are sorted by scores.
+
+    With the violation m = margin + z_i - z_j of a pair, sums are over pairs with m > 0;
+    those for a window are over pairs that it bends for.
+    """
+
+    def __init__(self, pairs: Pairs, scores: Floats) -> None:
+        self.pairs, self.scores = pairs, scores
+        self._order, self._starts = pairs.groups.sort(scores), pairs.groups.starts
+        self._moments: dict[float, tuple[Floats, Floats]] = {}
+        self._levels = pairs.levels, *pairs.costs
+
+    def _room(self, n_sums: int) -> Floats:
+        return np.zeros((self.pairs.n_levels + 1, 2 * n_sums + 1))
+
+    def moments(self, margin: float) -> tuple[Floats, Floats]:
+        """Return sums of C_ij s_j (1, m, m²) for each row, of shape (3, n).
+
+        For the rows as the lower ones of their pairs, and as the higher ones.
+        """
+        if margin in self._moments:
+            return self._moments[margin]
+        n, room = len(self.scores), self._room(3)
+        both = np.empty((3, n)), np.empty((3, n))
+        rows = self.scores, self._order, self._starts, *self._levels
+        for higher, out in zip((False, True), both, strict=True):
+            kernel.moments(*rows, self.pairs.weights, margin, higher, room, out)
+        self._moments[margin] = both
+        return both
+
+    def slope(self, dscores: Floats, margin: float) -> tuple[float, float]:
+        """Return the sums of m dm and dm² over all pairs."""
+        pairs, rows = self.pairs, (self._order, self._starts, *self._levels)
+        weights = pairs.weights, pairs.factors
+        return kernel.slope(
+            self.scores, dscores, *rows, *weights, margin, self._room(5)
+        )
+
+    def products(
+        self, V: Floats, window: Window, higher: bool, places: Rows, out: Floats
+    ) -> None:
+        """Add 2 coef times sums of C_ij s_j v_j to results of rows at some places."""
+        rows = self.scores, self._order, self._starts, *self._levels
+        kernel.products(
+            *rows,
+            V,
+            self.pairs.weights,
+            1.0,
+            window.width,
+            higher,
+            places,
+            2.0 * window.coef,
+            self._room(V.shape[1]),
+            out,
+        )
+
+    def crossed(
+        self, X: Any, factors: Floats, window: Window, higher: bool, out: Floats
+    ) -> None:
+        """Add 2 coef times the sum of factor_i C_ij s_j x_i x_jᵀ, for a sparse X."""
+        rows = self.scores, self._order, self._starts, *self._levels
+        kernel.crossed(
+            *rows,
+            self.pairs.weights,
+            2.0 * window.coef * factors,
+            1.0,
+            window.width,
+            higher,
+            X.indptr,
+            X.indices,
+            X.data.astype(np.float64, copy=False),
+            self._room(X.shape[1]),
+            out,
+        )
+
+
+class PairSums:
+    """Sums over the pairs at some scores for a function of their violations.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    scores : ndarray of shape (n,)
+    window : Window
+    """
+
+    def __init__(self, pairs: Pairs, scores: Floats, window: Window) -> None:
+        self._pairs, self._window = pairs, window
+        self._sorted = pairs.sort(scores)
+
+    @cached_property
+    def _moments(self) -> list[tuple[Floats, Floats]]:
+        """For each part sums of (1, m, m²), for the lower and the higher rows."""
+        margins = [margin for margin, _ in self._window.parts]
+        return [self._sorted.moments(margin) for margin in margins]
+
+    def totals(self, power: int) -> Floats:
+        """Return for each part the sum of m to a power over all pairs."""
+        factors = self._pairs.factors
+        return np.array([lower[power] @ factors for lower, _ in self._moments])
+
+    def differences(self, power: int) -> Floats:
+        """Return for each row the sum of m to a power where it is the lower one.
+
+        Less that where it is the higher one; of the first part.
+        """
+        lower, higher = self._moments[0]
+        return self._pairs.factors * (lower[power] - higher[power])
+
+    @property
+    def value(self) -> float:
+        """The sum over all pairs of the function."""
+        return float(self._coefs @ self.totals(2))
+
+    @property
+    def _coefs(self) -> Floats:
+        return np.array([coef for _, coef in self._window.parts])
+
+    @property
+    def conjugate(self) -> tuple[float, float]:
+        """R*(u) of the gradient u, and the sum of the sizes of its terms."""
+        margins = np.array([margin for margin, _ in self._window.parts])
+        m1, m2 = self.totals(1), self.totals(2)
+        size = np.abs(self._coefs) @ (m2 + 2.0 * np.abs(margins) * m1)
+        return float(self._coefs @ (m2 - 2.0 * margins * m1)), float(size)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        u = np.zeros(len(self._pairs))
+        for coef, (lower, higher) in zip(self._coefs, self._moments, strict=True):
+            u += 2.0 * coef * (lower[1] - higher[1])
+        u *= self._pairs.factors
+        return u
+
+    @property
+    def slopes(self) -> tuple[float, float, Floats]:
+        """The sum of the function's slopes, and sizes of its terms in all, and by rows.
+
+        Of the latter the gradient is a sum.
+        """
+        slopes = 2.0 * self._coefs * self.totals(1)
+        sizes = np.zeros(len(self._pairs))
+        for coef, (lower, higher) in zip(self._coefs, self._moments, strict=True):
+            sizes += 2.0 * abs(coef) * (lower[1] + higher[1])
+        sizes *= self._pairs.factors
+        return float(slopes.sum()), float(np.abs(slopes).sum()), sizes
+
+    def curvature(self) -> PairCurvature:
+        """Return second derivatives; pairs on a margin do not count."""
+        both = np.zeros(len(self._pairs)), np.zeros(len(self._pairs))
+        for coef, moments in zip(self._coefs, self._moments, strict=True):
+            for total, sums in zip(both, moments, strict=True):
+                total += 2.0 * coef * sums[0]
+        for total in both:
+            # Differences of sums, and zero but for rounding.
+            np.maximum(total, 0.0, out=total)
+            total *= self._pairs.factors
+        return PairCurvature(self._sorted, self._window, both)
+
+
+def derivatives(
+    pairs: Pairs, scores: Floats, dscores: Floats, window: Window
+) -> Derivatives:
+    """Return slope and curvature of the sum over all pairs on a line of scores."""
+
+    def at(step: float) -> tuple[float, float]:
+        there = pairs.sort(scores + step * dscores)
+        total = np.zeros(2)
+        for margin, coef in window.parts:
+            total += 2.0 * coef * np.array(there.slope(dscores, margin))
+        return float(total[0]), max(float(total[1]), 0.0)
+
+    return at
+
+
+class PairCurvature(Curvature):
+    """Second derivatives of a sum over pairs: a Laplacian of the graph of the pairs.
+
+    The product with v is a_i v_i - sum_j P_ij v_j for the weights P_ij of pairs and
+    their sums a_i.
+
+    Parameters
+    ----------
+    rows : Sorted
+    window : Window
+    sums : pair of ndarrays of shape (n,)
+        Of the weights of a row's pairs, as the lower one and as the higher one.
+    """
+
+    by_rows = False
+
+    def __init__(
+        self, rows: Sorted, window: Window, sums: tuple[Floats, Floats]
+    ) -> None:
+        self._rows, self._window, self._sums = rows, window, sums
+
+    def take(self, rows: Rows) -> Curvature:
+        raise TypeError("Rows of pairs are not apart.")
+
+    def diagonal(self) -> Floats:
+        lower, higher = self._sums
+        return lower + higher
+
+    def total(self) -> Floats:
+        """Return zero: only differences of scores count."""
+        return np.zeros((1, 1))
+
+    def apply(self, dscores: Floats) -> Floats:
+        product = self.diagonal() * dscores
+        places = np.arange(len(dscores))
+        for higher in (False, True):
+            product -= self._partners(dscores[:, np.newaxis], higher, places)[:, 0]
+        return product
+
+    def _partners(self, V: Floats, higher: bool, rows: Rows) -> Floats:
+        """Return the sums of P_ij v_j for some rows i, of shape (p, w)."""
+        out = np.zeros((len(rows), V.shape[1]))
+        places = np.full(len(V), -1, dtype=np.intp)
+        places[rows] = np.arange(len(rows))
+        self._rows.products(V, self._window, higher, places, out)
+        out *= self._rows.pairs.factors[rows, np.newaxis]
+        return out
+
+    def crossed(self, design: Any) -> Floats:
+        """Return the sum of P_ij x_i x_jᵀ over all pairs, each once."""
+        X = design.X
+        # Sums are taken for the side of the pairs with fewer rows.
+        used = [sums > 0.0 for sums in self._sums]
+        higher = bool(np.count_nonzero(used[1]) < np.count_nonzero(used[0]))
+        d = X.shape[1]
+        matrix = np.zeros((d, d))
+        dense = isinstance(X, np.ndarray)
+        if not dense and X.indptr.dtype == np.int32:
+            factors = np.where(used[higher], self._rows.pairs.factors, 0.0)
+            self._rows.crossed(X, factors, self._window, higher, matrix)
+            return matrix
+        rows = np.flatnonzero(used[higher])
+        width = max(1, _BLOCK_SIZE // max(len(rows), 1))
+        for a in range(0, d, width):
+            columns = slice(a, min(a + width, d))
+            part = X[:, columns]
+            part = part if dense else part.toarray()
+            sums = self._partners(
+                np.ascontiguousarray(part, dtype=np.float64), higher, rows
+            )
+            matrix[:, columns] = X[rows].T @ sums
+        return matrix

@@ -1,0 +1,77 @@
+"""Newton's method on smooth losses that approach one with kinks.
+
+For losses of pairs of rows, whose dual variables are far too many to be the center of
+an envelope as in ``alm``. The center stays at zero instead, and the width of the
+envelope falls until the gap is small enough; the slopes of the smooth loss are feasible
+dual variables all along, so that each iterate proves a bound.
+"""
+
+from __future__ import annotations
+
+from ..line_search import newton_step
+from ..losses._base import FirstOrderLoss
+from ..newton import newton_direction
+from ..objective import Objective
+from .run import Iterate, Solver, Start
+
+# The first width in units of the margin, and the factor by which widths fall.
+_WIDTH, _NARROWER = 1.0, 0.1
+
+# A width is left once ||g||² / (2 alpha), which bounds the gap of its own problem, is
+# below this share of the gap, or after so many steps.
+_INNER_SHARE, _MAX_INNER = 0.6, 20
+
+# Accuracy of directions by conjugate gradients, and limit on their iterations.
+CG_ACCURACY, _CG_LIMIT = 0.1, 100
+
+# Beyond this width rounding is all that is left.
+_NARROWEST = 1e-8
+
+
+def narrowing(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates for smooth losses of falling width.
+
+    Parameters
+    ----------
+    objective : Objective
+        L2-regularized; its loss offers ``narrowed``.
+    start : Start
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "no_progress": the gap is rounding.
+    """
+    loss, args = objective.loss, (objective.targets, objective.weights)
+    assert isinstance(loss, FirstOrderLoss), "a loss with narrowed ones"
+    point = start.at(objective)
+    best, bound, width = point.value, -float("inf"), _WIDTH
+    while width > _NARROWEST:
+        narrow = loss.narrowed(width)
+        point = point.under(objective.with_loss(narrow))
+        for n_inner in range(_MAX_INNER + 1):
+            height, error = narrow.proof(point.scores, *args)
+            cut = objective.cut(
+                point.dual,
+                point.risk_gradient,
+                height,
+                error=point.gradient_error + error,
+                norm=point.norm,
+            )
+            lower = objective.dual_value(cut)
+            primal = point.under(objective)
+            best, bound = min(best, primal.value), max(bound, lower)
+            yield Iterate(primal, None, lower, "narrowing", point.dual, proof=cut)
+            g = point.gradient
+            square = float(g @ g) / (2.0 * objective.alpha)
+            if square <= _INNER_SHARE * (best - bound) or n_inner == _MAX_INNER:
+                break
+            p = newton_direction(point, rtol=CG_ACCURACY, max_iter=_CG_LIMIT)
+            line = point.along(p)
+            step = newton_step(line)
+            if not 0.0 < step < float("inf"):
+                break
+            point = line.point(step)
+        width *= _NARROWER
+    return "no_progress"
