@@ -39,7 +39,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_subqn._core import cut_model
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import Hinge, MulticlassHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES, MulticlassHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.solvers import (
@@ -85,7 +85,7 @@ def problem(name: str, alpha: float, args: Any) -> Objective:
         loss: Any = MulticlassHinge(1.0 - np.eye(k))
     else:
         data = datasets.load(name, args.data_dir, args.cache_dir)
-        X, y, loss = data.X, data.y, Hinge()
+        X, y, loss = data.X, data.y, BINARY_LOSSES["hinge"]
         design = Design(X, fit_intercept=False)
     weights = np.full(len(y), 1.0 / len(y))
     return Objective(design, y, loss, L2(design.n_coef), alpha, weights)

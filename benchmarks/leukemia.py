@@ -37,7 +37,7 @@ def minimize(
     """Return the objectives of the iterates of a method, and how it ended."""
     from sklearn_subqn._core.design import Design
     from sklearn_subqn._core.line_search import exact, wolfe
-    from sklearn_subqn._core.losses import Hinge
+    from sklearn_subqn._core.losses import BINARY_LOSSES
     from sklearn_subqn._core.objective import Objective
     from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
     from sklearn_subqn._core.regularizers import L2
@@ -45,7 +45,9 @@ def minimize(
 
     n, d = data.X.shape
     design = Design(data.X, fit_intercept=False)
-    problem = Objective(design, data.y, Hinge(), L2(d), alpha, np.full(n, 1.0 / n))
+    problem = Objective(
+        design, data.y, BINARY_LOSSES["hinge"], L2(d), alpha, np.full(n, 1.0 / n)
+    )
     hessian = LimitedMemoryInverseHessian(d, 15)
     failures: list[int] = []
     objectives: list[float] = []

@@ -18,7 +18,7 @@ import datasets
 import numpy as np
 
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import Logistic
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
@@ -68,7 +68,9 @@ def main() -> None:
         weights = np.full(len(data.y), 1.0 / len(data.y))
         penalty = ElasticNet(design.n_coef)
         alpha = args.alpha or ALPHAS[name]
-        objective = Objective(design, data.y, Logistic(), penalty, alpha, weights)
+        objective = Objective(
+            design, data.y, BINARY_LOSSES["log_loss"], penalty, alpha, weights
+        )
         start = Start(np.zeros(design.n_params))
         solver = L1_SOLVERS["auto"].start(objective, start, Options())
         best = run(solver, tol=1e-8, max_iter=200).point.value

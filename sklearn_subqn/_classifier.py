@@ -65,19 +65,21 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
 
+# Those whose scores tell probabilities.
+_LOSSES_OF_PROBABILITIES = ("log_loss", "modified_huber")
+
+
 def _has_probabilities(estimator: Any) -> bool:
     loss = getattr(estimator, "loss", "log_loss")
-    known = estimator._losses_of_probabilities
-    if not isinstance(loss, str) or loss not in known:
-        names = " or ".join(f"loss={name!r}" for name in known)
+    if not isinstance(loss, str) or loss not in _LOSSES_OF_PROBABILITIES:
+        names = " or ".join(f"loss={name!r}" for name in _LOSSES_OF_PROBABILITIES)
         raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")
     return True
 
 
 class ProbabilityMixin:
-    """Probabilities of classes by the logistic loss, the only one or one of several."""
+    """Probabilities of classes by the logistic loss or the modified Huber loss."""
 
-    _losses_of_probabilities: tuple[str, ...] = ("log_loss",)
     _raw_scores: Callable[[Any], npt.NDArray[Any]]
 
     @available_if(_has_probabilities)
@@ -112,7 +114,16 @@ class ProbabilityMixin:
 
     def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return log probabilities from raw scores."""
-        return log_probabilities(scores)
+        if getattr(self, "loss", "log_loss") == "log_loss":
+            return log_probabilities(scores)
+        # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
+        p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)
+        if p.shape[1] == 1:
+            p = np.hstack([1.0 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        p = np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p))
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores of which probabilities are the softmax."""

@@ -17,7 +17,14 @@ from scipy import sparse
 
 from ._callbacks import FitTask
 from ._core.design import Design
-from ._core.losses import Hinge, Loss, Ontology, PrecisionAtK, checked, read_only
+from ._core.losses import (
+    BINARY_LOSSES,
+    Loss,
+    Ontology,
+    PrecisionAtK,
+    checked,
+    read_only,
+)
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import Start, settle
@@ -248,7 +255,9 @@ class LinearProblems(Problems):
         """Return the intercept of the smallest mean hinge for given coefficients."""
         design = self._with_intercept
         penalty = L2(design.n_coef)
-        hinge = Objective(design, signs, Hinge(), penalty, 1.0, self.weights)
+        hinge = Objective(
+            design, signs, BINARY_LOSSES["hinge"], penalty, 1.0, self.weights
+        )
         return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
 
     @cached_property

@@ -12,10 +12,8 @@ from scipy import special
 from ._bundle import BundleEstimator
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import (
-    Exponential,
+    BINARY_LOSSES,
     FBeta,
-    Hinge,
-    Logistic,
     LogisticPairs,
     LogisticRocArea,
     Loss,
@@ -24,7 +22,6 @@ from ._core.losses import (
     PrecisionAtK,
     RecallAtK,
     RocArea,
-    SquaredHinge,
     SquaredPairs,
     SquaredRocArea,
 )
@@ -41,10 +38,10 @@ from ._validation import check_option, warn_of_unused
 
 #: Losses of one score per row, for targets -1 or +1; each class against the rest.
 _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
-    "hinge": lambda estimator: Hinge(),
-    "squared_hinge": lambda estimator: SquaredHinge(),
-    "log_loss": lambda estimator: Logistic(),
-    "exponential": lambda estimator: Exponential(),
+    **{
+        name: lambda estimator: BINARY_LOSSES[str(estimator.loss)]
+        for name in BINARY_LOSSES
+    },
     "roc_area": lambda estimator: RocArea(),
     "roc_area_squared": lambda estimator: SquaredRocArea(),
     "roc_area_log": lambda estimator: LogisticRocArea(),
@@ -92,6 +89,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
 
         - "hinge": ``max(0, 1 - m)``;
         - "squared_hinge": ``max(0, 1 - m)²``;
+        - "modified_huber": the same for ``m >= -1``, and ``-4 m`` beyond (Zhang 2004);
         - "log_loss": ``ln(1 + exp(-m))``;
         - "exponential": ``exp(-m)``;
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
@@ -213,6 +211,9 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
     Regularized Risk Minimization, JMLR 11: Alg. 2-4, Table 5, Appendix C.
 
+    T. Zhang (2004), Solving Large Scale Linear Prediction Problems Using Stochastic
+    Gradient Descent Algorithms, ICML: probabilities of "modified_huber".
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -273,7 +274,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return those of each class against the rest, of more than two classes."""
         scores = self._raw_scores(X)
-        return special.log_expit(scores) if scores.shape[1] > 1 else scores
+        several = scores.shape[1] > 1 and self.loss == "log_loss"
+        return special.log_expit(scores) if several else scores
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

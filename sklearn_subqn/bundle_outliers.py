@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin
 
 from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
-from ._core.losses import Novelty
+from ._core.losses import NOVELTY_LOSS
 from ._problems import LinearProblems
 from ._solve import Floats, Progress, Solution
 from ._validation import check_number, check_sample_weight, unchanged_on_failure
@@ -269,7 +269,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
     ) -> _NoveltyProblem:
         X = self._check_X(X, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
-        return _NoveltyProblem(self, X, [np.ones(X.shape[0])], Novelty(), weights)
+        return _NoveltyProblem(self, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
 
     def _store(self, problems: Any, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)

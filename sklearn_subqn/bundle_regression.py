@@ -12,17 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._bundle import BundleEstimator, checked_metric
 from ._callbacks import with_callbacks
-from ._core.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Huber,
-    Loss,
-    MultivariateSquared,
-    Ontology,
-    Poisson,
-    Quantile,
-    Squared,
-)
+from ._core.losses import Loss, MultivariateSquared, Ontology, regression_losses
 from ._core.regularizers import Regularizer
 from ._estimator import ScoringRegressor, loss_name
 from ._problems import LinearProblems
@@ -37,22 +27,18 @@ from ._validation import (
     warn_of_unused,
 )
 
-_LOSSES: dict[str, Callable[[Any], Loss]] = {
-    "squared_error": lambda estimator: Squared(),
-    "absolute_error": lambda estimator: Absolute(),
-    "quantile": lambda estimator: Quantile(float(estimator.quantile)),
-    "epsilon_insensitive": lambda estimator: EpsilonInsensitive(_epsilon(estimator)),
-    "huber": lambda estimator: Huber(_epsilon(estimator)),
-    "poisson": lambda estimator: Poisson(),
-}
-
 # Losses with an ``epsilon``, by what it is where the user does not say.
 _EPSILON = {"epsilon_insensitive": 0.1, "huber": 1.35}
 
 
-def _epsilon(estimator: Any) -> float:
-    given = estimator.epsilon
-    return float(_EPSILON[estimator.loss] if given is None else given)
+def _loss(estimator: Any) -> Loss:
+    name, parameters = estimator.loss, {}
+    if name == "quantile":
+        parameters["quantile"] = float(estimator.quantile)
+    if name in _EPSILON:
+        given = estimator.epsilon
+        parameters["epsilon"] = float(_EPSILON[name] if given is None else given)
+    return regression_losses(**parameters)[name]
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
@@ -289,7 +275,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.loss, Loss):
-            check_option("loss", self.loss, list(_LOSSES))
+            check_option("loss", self.loss, list(regression_losses()))
         super()._check_parameters()
         if self.loss == "quantile":
             check_fraction("quantile", self.quantile)
@@ -346,7 +332,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if self.metric is not None:
             metric = checked_metric("metric", self.metric, n_targets, definite=False)
             return MultivariateSquared(metric)
-        loss = self.loss if isinstance(self.loss, Loss) else _LOSSES[self.loss](self)
+        loss = self.loss if isinstance(self.loss, Loss) else _loss(self)
         if isinstance(loss, Ontology):
             raise ValueError(
                 "loss=Ontology is a loss of classes, which BMRMClassifier takes; "

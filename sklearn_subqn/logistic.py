@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ._classifier import LinearClassifier, ProbabilityMixin
-from ._core.losses import Logistic, Softmax
+from ._core.losses import BINARY_LOSSES, Softmax
 from ._core.regularizers import ElasticNet
 from ._core.solvers import L1_SOLVERS, settle
 from ._problems import LinearProblems, Problems, class_problems, joint_classes
@@ -80,7 +80,9 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
         if len(classes) == 2:
-            return class_problems(self, X, y, Logistic(), weights, classes)
+            return class_problems(
+                self, X, y, BINARY_LOSSES["log_loss"], weights, classes
+            )
         return joint_classes(self, X, y, Softmax(), weights, classes)
 
     def _alpha_max(self, problems: Problems) -> float:

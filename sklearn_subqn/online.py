@@ -12,20 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import FitTask, with_callbacks
 from ._classifier import ProbabilityMixin, ScoringClassifier
+from ._core.losses import BINARY_LOSSES, regression_losses
 from ._core.online.losses import (
     LARGEST_COUNT,
-    Counts,
-    DampedLogistic,
     DampedSoftmax,
-    MajorizedHinge,
-    MajorizedHuber,
-    MajorizedQuantile,
-    ModifiedHuber,
+    OfScores,
     OneVsRest,
     OnlineLoss,
-    RegressionLoss,
-    SquaredError,
-    SquaredHinge,
 )
 from ._estimator import ScoringRegressor
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
@@ -43,17 +36,12 @@ from ._validation import (
 )
 
 _BINARY: dict[str, OnlineLoss] = {
-    "log_loss": DampedLogistic(),
-    "hinge": MajorizedHinge(),
-    "squared_hinge": SquaredHinge(),
-    "modified_huber": ModifiedHuber(),
+    name: OfScores(BINARY_LOSSES[name])
+    for name in ("log_loss", "hinge", "squared_hinge", "modified_huber")
 }
 
 # Labels that an error message shows.
 _MOST_SHOWN = 5
-
-# Those whose scores tell probabilities.
-_PROBABILISTIC = ("log_loss", "modified_huber")
 
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
@@ -212,8 +200,6 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     True
     """
 
-    _losses_of_probabilities = _PROBABILISTIC
-
     def __init__(
         self,
         loss: str = "log_loss",
@@ -362,18 +348,6 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
             weights = self._class_weighted(y, weights)
         self._partial_fit(X, targets, weights, loss, n_outputs)
         return self
-
-    def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if self.loss == "log_loss":
-            return super()._log_probabilities(scores)
-        # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
-        p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)
-        if p.shape[1] == 1:
-            p = np.hstack([1.0 - p, p])
-        total = p.sum(axis=1, keepdims=True)
-        p = np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(p))
 
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_BINARY))
@@ -677,14 +651,12 @@ callback, verbose
         )
         super()._check_parameters()
 
-    def _loss(self) -> RegressionLoss:
-        losses: dict[str, RegressionLoss] = {
-            "squared_error": SquaredError(),
-            "huber": MajorizedHuber(float(self.epsilon)),
-            "quantile": MajorizedQuantile(float(self.quantile)),
-            "poisson": Counts(),
-        }
-        return losses[self.loss]
+    def _loss(self) -> OfScores:
+        parameters = {}
+        if self.loss in ("huber", "quantile"):
+            name = "epsilon" if self.loss == "huber" else "quantile"
+            parameters[name] = float(getattr(self, name))
+        return OfScores(regression_losses(**parameters)[self.loss])
 
     def _checked_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Floats]:
         X, y = self._check_X(X, y, reset=reset, numeric=True)

@@ -9,13 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ._classifier import LinearClassifier
-from ._core.losses import Hinge, Loss, SquaredHinge
+from ._core.losses import BINARY_LOSSES, Loss
 from ._core.solvers import SOLVERS
 from ._problems import LinearProblems, class_problems
 from ._solve import Progress
 from ._validation import check_option
 
-_LOSSES: dict[str, Loss] = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
+_LOSSES: dict[str, Loss] = {
+    name: BINARY_LOSSES[name] for name in ("hinge", "squared_hinge")
+}
 
 
 class BaseLinearSVC(LinearClassifier):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import Logistic, Softmax
+from sklearn_subqn._core.losses import BINARY_LOSSES, Softmax
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
@@ -28,7 +28,7 @@ def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True)
         X, fit_intercept=fit_intercept, n_outputs=k if multinomial else None
     )
     targets = y.astype(float) if multinomial else np.where(y > 0, 1.0, -1.0)
-    loss = Softmax() if multinomial else Logistic()
+    loss = Softmax() if multinomial else BINARY_LOSSES["log_loss"]
     penalty = ElasticNet(design.n_coef, l1_ratio)
     return Objective(design, targets, loss, penalty, alpha, weights / weights.sum())
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import Hinge, SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 
@@ -21,7 +21,9 @@ from sklearn_subqn._core.regularizers import L2
 EXPLORE = settings(deadline=None, max_examples=60, derandomize=True)
 
 each_loss = pytest.mark.parametrize(
-    "loss", [Hinge(), SquaredHinge()], ids=["hinge", "squared hinge"]
+    "loss",
+    [BINARY_LOSSES["hinge"], BINARY_LOSSES["squared_hinge"]],
+    ids=["hinge", "squared hinge"],
 )
 
 
@@ -30,7 +32,7 @@ def binary_objective(
 ):
     """L2-regularized objective with normalized weights."""
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
-    loss = Hinge() if loss is None else loss
+    loss = BINARY_LOSSES["hinge"] if loss is None else loss
     design = Design(X, fit_intercept=fit_intercept, **design)
     regularizer = L2(design.n_coef)
     return Objective(design, y, loss, regularizer, alpha, weights / weights.sum())

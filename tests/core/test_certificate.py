@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.line_search import settle
-from sklearn_subqn._core.losses import SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.solvers import run, subbfgs
@@ -229,7 +229,7 @@ def test_squared_hinge_against_scipy(alpha, fit_intercept):
     objective = binary_objective(
         X,
         y,
-        loss=SquaredHinge(),
+        loss=BINARY_LOSSES["squared_hinge"],
         weights=rng.uniform(0.5, 2.0, 40),
         alpha=alpha,
         fit_intercept=fit_intercept,

@@ -23,7 +23,7 @@ from sklearn_subqn._core.line_search import (
     settle,
     wolfe,
 )
-from sklearn_subqn._core.losses import Hinge, PiecewiseQuadratic, SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
 
 
 def piecewise(slope, curvature, kinks=(), slope_jumps=(), curvature_jumps=None):
@@ -133,7 +133,7 @@ def test_rounding_does_not_hide_a_flat_end():
         rng = np.random.default_rng(seed)
         n = rng.integers(1, 40)
         scores, weights = rng.normal(size=n), rng.dirichlet(np.ones(n))
-        f = Hinge().restrict(scores, np.ones(n), np.ones(n), weights)
+        f = BINARY_LOSSES["hinge"].restrict(scores, np.ones(n), np.ones(n), weights)
         assert minimize_piecewise(f) == max(1.0 - scores.min(), 0.0)
 
 
@@ -255,7 +255,7 @@ def test_exact_step_is_no_worse_than_any_other(problem, squared, fit_intercept, 
     objective = binary_objective(
         X,
         y,
-        loss=SquaredHinge() if squared else Hinge(),
+        loss=BINARY_LOSSES["squared_hinge"] if squared else BINARY_LOSSES["hinge"],
         alpha=alpha,
         weights=weights,
         fit_intercept=fit_intercept,
@@ -278,7 +278,9 @@ def test_exact_step_is_no_worse_than_any_other(problem, squared, fit_intercept, 
 def test_exact_step_equals_the_bisected_one(seed, squared):
     rng = np.random.default_rng(seed)
     X, y = gaussian_data(rng, 300, 5)
-    objective = binary_objective(X, y, loss=SquaredHinge() if squared else Hinge())
+    objective = binary_objective(
+        X, y, loss=BINARY_LOSSES["squared_hinge"] if squared else BINARY_LOSSES["hinge"]
+    )
     point = objective.at(rng.normal(size=6))
     line = point.along(-point.gradient)
     assert exact(line) == pytest.approx(bisect(line), rel=1e-9)

@@ -12,7 +12,7 @@ from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core import newton as newton_module
-from sklearn_subqn._core.losses import Hinge, SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.newton import (
     conjugate_gradients,
     is_factorized,
@@ -53,7 +53,11 @@ def point_with_curvature(
     """
     X, y, weights = sparse_data(seed)
     squared = loss == "squared"
-    loss = SquaredHinge() if squared else Hinge().envelope(np.full(len(y), 0.5), 0.8)
+    loss = (
+        BINARY_LOSSES["squared_hinge"]
+        if squared
+        else BINARY_LOSSES["hinge"].envelope(np.full(len(y), 0.5), 0.8)
+    )
     objective = binary_objective(
         convert(X), y, loss=loss, weights=weights, alpha=0.3, **options
     )
@@ -100,7 +104,7 @@ def test_hessian(share, container, fit_intercept, n_threads, loss):
 
 def test_hessian_is_the_derivative_of_the_gradient():
     X, y = gaussian_data(np.random.default_rng(0), 30, 4)
-    objective = binary_objective(X, y, loss=SquaredHinge(), alpha=0.1)
+    objective = binary_objective(X, y, loss=BINARY_LOSSES["squared_hinge"], alpha=0.1)
     w = np.random.default_rng(1).normal(size=5)
     h = 1e-6
     assert np.min(np.abs(1.0 - y * objective.at(w).scores)) > 1e-4
@@ -166,7 +170,12 @@ def wide_point(convert=np.asarray, share=1.0, n=12, d=30, scale=1.0, **options):
     X = scale * rng.integers(-8, 9, size=(n, d)) / 4.0
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     objective = binary_objective(
-        convert(X), y, loss=SquaredHinge(), weights=rng.random(n), alpha=0.3, **options
+        convert(X),
+        y,
+        loss=BINARY_LOSSES["squared_hinge"],
+        weights=rng.random(n),
+        alpha=0.3,
+        **options,
     )
     point = objective.at(rng.normal(size=objective.n_params))
     rows = rng.random(n) < share
@@ -268,7 +277,7 @@ def test_factorization_survives_a_matrix_that_rounding_makes_singular():
     X = 1e8 * np.column_stack([column, column])
     y = np.where(np.arange(30) % 2, 1.0, -1.0)
     objective = binary_objective(
-        X, y, loss=SquaredHinge(), alpha=1e-14, fit_intercept=False
+        X, y, loss=BINARY_LOSSES["squared_hinge"], alpha=1e-14, fit_intercept=False
     )
     point = objective.at(np.zeros(2))
     p = newton_direction(point, rtol=0.1, max_iter=10)
@@ -300,7 +309,11 @@ def test_factorized_where_the_matrix_is_small(n, d, convert, rough, accurate):
 def test_iterations_cost_three_products(fit_intercept):
     X, y = gaussian_data(np.random.default_rng(0), 300, 5)
     objective = binary_objective(
-        X, y, loss=SquaredHinge(), alpha=1e-3, fit_intercept=fit_intercept
+        X,
+        y,
+        loss=BINARY_LOSSES["squared_hinge"],
+        alpha=1e-3,
+        fit_intercept=fit_intercept,
     )
     iterates = newton(objective, np.zeros(objective.n_params))
     passes = []
@@ -354,7 +367,7 @@ def test_reaches_the_optimum_with_intercept(seed, factorized, monkeypatch):
     X, y = gaussian_data(rng, int(rng.integers(5, 80)), int(rng.integers(1, 9)))
     weights, alpha = rng.exponential(size=len(y)), 10.0 ** rng.integers(-3, 1)
     objective = binary_objective(
-        X, y, loss=SquaredHinge(), weights=weights, alpha=alpha
+        X, y, loss=BINARY_LOSSES["squared_hinge"], weights=weights, alpha=alpha
     )
     result, bounds, values = solve(objective)
     assert result.status == "converged"
@@ -371,7 +384,7 @@ def test_reaches_the_optimum_without_intercept(seed, dual):
     X, y = gaussian_data(rng, 50, 5)
     alpha = 10.0 ** -float(seed)
     objective = binary_objective(
-        X, y, loss=SquaredHinge(), alpha=alpha, fit_intercept=False
+        X, y, loss=BINARY_LOSSES["squared_hinge"], alpha=alpha, fit_intercept=False
     )
     result, bounds, values = solve(objective)
     assert result.status == "converged"
@@ -397,7 +410,7 @@ def test_bounds_enclose_values_on_problems_of_all_kinds(problem, fit_intercept):
     objective = binary_objective(
         X,
         y,
-        loss=SquaredHinge(),
+        loss=BINARY_LOSSES["squared_hinge"],
         weights=weights,
         alpha=alpha,
         fit_intercept=fit_intercept,
@@ -412,7 +425,9 @@ def test_bounds_enclose_values_on_problems_of_all_kinds(problem, fit_intercept):
 def test_is_exact_in_one_step_once_the_rows_in_error_stay_the_same():
     rng = np.random.default_rng(0)
     X, y = 0.01 * rng.normal(size=(30, 3)), np.where(np.arange(30) % 2, 1.0, -1.0)
-    objective = binary_objective(X, y, loss=SquaredHinge(), fit_intercept=False)
+    objective = binary_objective(
+        X, y, loss=BINARY_LOSSES["squared_hinge"], fit_intercept=False
+    )
     # Scores stay far below one: all rows are in error throughout.
     # Bounds are charged for rounding.
     result, _, _ = solve(objective, tol=1e-13)
@@ -421,7 +436,9 @@ def test_is_exact_in_one_step_once_the_rows_in_error_stay_the_same():
 
 def test_optimum_at_the_start():
     X = np.array([[1.0], [1.0]])
-    objective = binary_objective(X, np.array([1.0, -1.0]), loss=SquaredHinge())
+    objective = binary_objective(
+        X, np.array([1.0, -1.0]), loss=BINARY_LOSSES["squared_hinge"]
+    )
     result, _, _ = solve(objective, tol=0.0)
     assert result.n_iter <= 1
     assert result.point.value == 1.0
@@ -432,7 +449,7 @@ def test_rows_that_reach_the_margin_are_held_there():
     # Separable, with room for the intercept: after the first step no row is in error,
     # and shrinking w brings one to the margin and then the other.
     X, y = np.array([[160.0], [173.0], [-154.0]]), np.array([1.0, 1.0, -1.0])
-    objective = binary_objective(X, y, loss=SquaredHinge(), alpha=1.0)
+    objective = binary_objective(X, y, loss=BINARY_LOSSES["squared_hinge"], alpha=1.0)
     result, _, _ = solve(objective)
     assert result.status == "converged"
     assert result.n_iter <= 5

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core import objective as objective_module
 from sklearn_subqn._core.line_search import exact, settle
-from sklearn_subqn._core.losses import Hinge, SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut, Point
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.solvers import subbfgs
@@ -38,7 +38,9 @@ def test_value_does_not_penalize_the_intercept():
     # Scores 1 and 3.5, hinges 0 and 4.5.
     w = np.array([0.25, 3.0, 0.5])
     assert objective.at(w).value == 0.25 * (0.0625 + 9.0) + 0.25 * 4.5
-    objective = binary_objective(X, y, loss=SquaredHinge(), alpha=0.5, weights=[3, 1])
+    objective = binary_objective(
+        X, y, loss=BINARY_LOSSES["squared_hinge"], alpha=0.5, weights=[3, 1]
+    )
     assert objective.at(w).value == 0.25 * (0.0625 + 9.0) + 0.25 * 4.5**2
     assert (objective.n_params, objective.n_free) == (3, 1)
 
@@ -170,7 +172,7 @@ def test_cuts_bound_the_risk_and_dual_values_the_objective(
     objective = binary_objective(
         X,
         y,
-        loss=SquaredHinge() if squared else Hinge(),
+        loss=BINARY_LOSSES["squared_hinge"] if squared else BINARY_LOSSES["hinge"],
         alpha=alpha,
         weights=weights,
         fit_intercept=fit_intercept,

@@ -15,6 +15,7 @@ from sklearn.linear_model import (
     PoissonRegressor,
     QuantileRegressor,
     Ridge,
+    SGDClassifier,
 )
 from sklearn.multiclass import OneVsRestClassifier
 
@@ -24,7 +25,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import FirstOrderLoss
+from sklearn_subqn._core.losses import BINARY_LOSSES, FirstOrderLoss
 
 LOSSES = [
     "squared_error",
@@ -255,7 +256,7 @@ def test_sparse_regression_by_other_methods(loss, l1_ratio):
     assert other.objective_ - other.dual_gap_ <= model.objective_ + slack
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss", "exponential"])
+@pytest.mark.parametrize("loss", BINARY_LOSSES)
 def test_sparse_classification_by_other_methods(loss):
     X, y = gaussian_data(np.random.default_rng(6), 80, 6)
     options = {"loss": loss, "penalty": "l1", "alpha": 0.02}
@@ -297,7 +298,7 @@ def test_normalized_entropy_mixes_features():
     assert_allclose(model.coef_, [0.2, 0.7, 0.1], atol=0.02)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss", "exponential"])
+@pytest.mark.parametrize("loss", BINARY_LOSSES)
 def test_classes_against_the_rest(loss):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(90, 3)) + np.repeat(2.0 * np.eye(3), 30, axis=0)
@@ -453,6 +454,37 @@ def test_probabilities(n_classes):
     expected = same.fit(X, y).predict_proba(X)
     assert_allclose(probabilities, expected, atol=1e-4)
     assert not hasattr(BMRMClassifier(loss="hinge"), "predict_proba")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_modified_huber_are_those_of_scikit_learn(n_classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < n_classes], y[y < n_classes]
+    model = BMRMClassifier(1e-2, loss="modified_huber").fit(X, y)
+    other = SGDClassifier(loss="modified_huber", max_iter=5, tol=None).fit(X, y)
+    other.coef_, other.intercept_ = model.coef_, model.intercept_
+    assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-15)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_optimum_of_modified_huber_by_another_solver(penalty):
+    X, y = gaussian_data(np.random.default_rng(1), 200, 5)
+    options = {"alpha": 1e-2, "fit_intercept": False, "tol": 1e-8, "penalty": penalty}
+    model = BMRMClassifier(loss="modified_huber", **options).fit(X, y)
+
+    def objective(parts):
+        # Of the positive and negative parts of the coefficients, for smoothness.
+        w = parts[:5] - parts[5:]
+        m = y * (X @ w)
+        each = np.where(m >= -1.0, np.maximum(1.0 - m, 0.0) ** 2, -4.0 * m)
+        norm = 0.5 * w @ w if penalty == "l2" else parts.sum()
+        return 1e-2 * norm + each.mean()
+
+    bounds, exact = [(0.0, None)] * 10, {"ftol": 1e-15, "gtol": 1e-10}
+    best = minimize(objective, np.zeros(10), bounds=bounds, options=exact).fun
+    assert model.objective_ == pytest.approx(best, rel=1e-7)
+    assert model.dual_gap_ <= 1e-8 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])

@@ -42,6 +42,7 @@ AUTOMATIC = [
     L1LogisticOWLQN(fit_intercept=False),
     BMRMClassifier(loss="log_loss"),
     BMRMClassifier(loss="exponential"),
+    BMRMClassifier(loss="modified_huber"),
     BMRMRegressor(loss="quantile"),
     BMRMRegressor(loss="epsilon_insensitive"),
     BMRMRegressor(loss="huber"),

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn._core.kernels import ascent, gram, hinge, piecewise, simplex
+from sklearn_subqn._core.kernels import ascent, gram, piecewise, simplex
+from sklearn_subqn._core.kernels import box as kernels
 
 
 def rows(n, seed=0):
@@ -19,80 +20,106 @@ def rows(n, seed=0):
     return scores, targets, rng.random(n)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 100, 1001])
-def test_hinge_value(n):
-    scores, targets, weights = rows(n)
-    expected = weights @ np.maximum(1 - targets * scores, 0)
-    assert hinge.value(scores, targets, weights) == pytest.approx(expected, rel=1e-13)
-
-
 each_n = pytest.mark.parametrize("n", [0, 1, 2, 100, 1001])
+# Whether targets are labels; low, high and tube of the maximum over v.
+each_box = pytest.mark.parametrize(
+    "box",
+    [
+        (True, 0.0, 1.0, 0.0),
+        (True, 0.0, 4.0, 0.0),
+        (False, -0.2, 0.8, 0.0),
+        (False, -1.0, 1.0, 0.3),
+        (False, 0.0, 1.0, 0.0),
+        (True, -1.0, 0.5, 0.2),
+    ],
+)
+
+
+def arguments_of(labels, scores, targets):
+    """Return t and how it changes with the score."""
+    if labels:
+        return 1 - targets * scores, -targets
+    return targets - scores, -np.ones_like(targets)
 
 
 @each_n
-def test_hinge_subgradient(n):
+@each_box
+def test_box_value_and_subgradient(n, box):
+    labels, low, high, tube = box
     scores, targets, weights = rows(n)
+    t, sign = arguments_of(labels, scores, targets)
+    v = np.array([low, 0.0, high])
+    maxima = (np.multiply.outer(t, v) - tube * np.abs(v)).max(axis=1, initial=-np.inf)
+    value = kernels.value(scores, targets, weights, *box)
+    assert value == pytest.approx(weights @ maxima, rel=1e-13)
     out = np.empty(n)
-    hinge.subgradient(scores, targets, weights, 1e-10, out)
-    in_error = 1 - targets * scores > 1e-10
-    assert_array_equal(out, np.where(in_error, -weights * targets, 0.0))
+    kernels.subgradient(scores, targets, weights, *box, 1e-10, 1.0, out)
+    chosen = np.where(t > tube + 1e-10, high, np.where(t < -tube - 1e-10, low, 0.0))
+    assert_allclose(out, weights * sign * chosen, rtol=1e-15)
 
 
 @each_n
-def test_hinge_kinks_ahead(n):
+@each_box
+def test_box_kinks_ahead(n, box):
+    labels, low, high, shift = box
     scores, targets, weights = rows(n)
     dscores = np.random.default_rng(1).standard_normal(n)
     kinks, jumps = np.empty(n), np.empty(n)
-    slope, n_kinks = hinge.kinks_ahead(
-        scores, dscores, targets, weights, 1e-10, kinks, jumps
-    )
-    m, dm = 1 - targets * scores, -targets * dscores
-    on_kink = np.abs(m) <= 1e-10
-    right = np.where(on_kink, dm > 0, m > 0)
-    assert slope == pytest.approx((weights * dm)[right].sum(), rel=1e-12, abs=1e-12)
-    ahead = ~on_kink & (m * dm < 0)
-    assert_allclose(kinks[:n_kinks], (-m / dm)[ahead], rtol=1e-13)
-    assert_allclose(jumps[:n_kinks], np.abs(weights * dm)[ahead], rtol=1e-13)
+    args = scores, dscores, targets, weights, *box, 1e-10, 1.0
+    slope, n_kinks = kernels.kinks_ahead(*args, kinks, jumps)
+    t, sign = arguments_of(labels, scores, targets)
+    t, dt = t - shift, sign * dscores
+    on_kink = np.abs(t) <= 1e-10 * np.maximum(1.0, np.abs(scores))
+    v = np.where(np.where(on_kink, dt, t) > 0, high, low)
+    assert slope == pytest.approx((weights * dt) @ v, rel=1e-12, abs=1e-12)
+    ahead = ~on_kink & (t * dt < 0)
+    assert_allclose(kinks[:n_kinks], (-t / dt)[ahead], rtol=1e-13)
+    heights = (high - low) * np.abs(weights * dt)
+    assert_allclose(jumps[:n_kinks], heights[ahead], rtol=1e-13)
 
 
 @each_n
-@pytest.mark.parametrize("step", [0.0, 0.3, 5.0])
-def test_hinge_squared_slope(n, step):
-    scores, targets, weights = rows(n)
-    dscores = np.random.default_rng(1).standard_normal(n)
-    m, dm = np.empty(n), np.empty(n)
-    hinge.squared_line(scores, dscores, targets, m, dm)
-    assert_array_equal(m, 1 - targets * scores)
-    assert_array_equal(dm, -targets * dscores)
-    at = np.maximum(m + step * dm, 0.0)
-    slope, curvature = hinge.squared_slope(m, dm, weights, step)
-    assert slope == pytest.approx(2 * weights @ (at * dm), rel=1e-12, abs=1e-12)
-    assert curvature == pytest.approx(2 * weights @ (dm**2 * (at > 0)), rel=1e-12)
-
-
-@each_n
-@pytest.mark.parametrize("width", [0.1, 3.0])
-def test_hinge_envelope(n, width):
+@each_box
+@pytest.mark.parametrize("ridge", [0.1, 3.0])
+@pytest.mark.parametrize("centered", [False, True])
+def test_box_with_a_ridge(n, box, ridge, centered):
+    labels, low, high, tube = box
     scores, targets, weights = rows(n)
     rng = np.random.default_rng(1)
-    dscores, center = rng.standard_normal(n), rng.random(n)
-    center[::5] = 0.0
-    t = center + (1 - targets * scores) / width
-    out, dt = np.empty(n), np.empty(n)
-    hinge.envelope_dual(scores, targets, weights, center, width, out)
-    assert_allclose(out, -weights * targets * np.clip(t, 0, 1), rtol=1e-13)
-    hinge.envelope_curvature(scores, targets, weights, center, width, 1e-9, out)
-    inside = (t >= -1e-9) & (t <= 1 + 1e-9)
-    assert_allclose(out, np.where(inside, weights / width, 0.0), rtol=1e-14)
-    hinge.envelope_line(scores, dscores, targets, center, width, out, dt)
-    assert_allclose(out, t, rtol=1e-13)
-    assert_allclose(dt, -targets * dscores / width, rtol=1e-14)
-    at = out + 0.7 * dt
-    slope, curvature = hinge.envelope_slope(out, dt, weights, width, 0.7)
-    expected = width * weights @ (dt * np.clip(at, 0, 1))
+    dscores = rng.standard_normal(n)
+    center = low + (high - low) * rng.random(n)
+    center[::5] = low
+    c = center if centered else np.zeros(n)
+    args = scores, targets, weights, *box, ridge, center if centered else None
+    t, sign = arguments_of(labels, scores, targets)
+    edge = tube / ridge
+
+    def threshold(q):
+        return np.clip(np.sign(q) * np.maximum(np.abs(q) - edge, 0.0), low, high)
+
+    def bends(q, tolerance):
+        below = (q >= low - edge - tolerance) & (q <= -edge + tolerance) & (low < 0)
+        return below | ((q >= edge - tolerance) & (q <= high + edge + tolerance))
+
+    q = c + t / ridge
+    v = threshold(q)
+    maxima = v * t - tube * np.abs(v) - 0.5 * ridge * (v - c) ** 2
+    value = kernels.smooth_value(*args)
+    assert value == pytest.approx(weights @ maxima, rel=1e-12, abs=1e-13)
+    out, dq = np.empty(n), np.empty(n)
+    kernels.smooth_gradient(*args, out)
+    assert_allclose(out, weights * sign * v, rtol=1e-12, atol=1e-15)
+    kernels.smooth_curvature(*args, 1e-9, out)
+    assert_allclose(out, np.where(bends(q, 1e-9), weights / ridge, 0.0), rtol=1e-14)
+    kernels.smooth_line(scores, dscores, targets, labels, ridge, args[-1], out, dq)
+    assert_allclose(out, q, rtol=1e-13)
+    assert_allclose(dq, sign * dscores / ridge, rtol=1e-14)
+    at = out + 0.7 * dq
+    slope, curvature = kernels.smooth_slope(out, dq, weights, *box[1:], ridge, 0.7)
+    expected = ridge * weights @ (dq * threshold(at))
     assert slope == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    inside = (at >= 0) & (at <= 1)
-    assert curvature == pytest.approx(width * weights @ (dt**2 * inside), rel=1e-12)
+    expected = ridge * weights @ (dq**2 * bends(at, 0.0))
+    assert curvature == pytest.approx(expected, rel=1e-12)
 
 
 def step_of_sorted_kinks(slope, curvature, kinks, slope_jumps, curvature_jumps):
@@ -268,23 +295,22 @@ def test_gram_refuses_positions_outside():
 
 def test_read_only():
     arrays = rows(5)
-    expected = hinge.value(*arrays)
+    expected = kernels.value(*arrays, True, 0.0, 1.0, 0.0)
     for array in arrays:
         array.flags.writeable = False
-    assert hinge.value(*arrays) == expected
+    assert kernels.value(*arrays, True, 0.0, 1.0, 0.0) == expected
 
 
 # The parameters of each kernel in order: a for arrays of n rows, s for numbers.
 PARAMETERS = [
-    (hinge.value, "aaa"),
-    (hinge.subgradient, "aaasa"),
-    (hinge.kinks_ahead, "aaaasaa"),
-    (hinge.squared_line, "aaaaa"),
-    (hinge.squared_slope, "aaas"),
-    (hinge.envelope_dual, "aaaasa"),
-    (hinge.envelope_curvature, "aaaassa"),
-    (hinge.envelope_line, "aaaasaa"),
-    (hinge.envelope_slope, "aaass"),
+    (kernels.value, "aaassss"),
+    (kernels.subgradient, "aaassssssa"),
+    (kernels.kinks_ahead, "aaaassssssaa"),
+    (kernels.smooth_value, "aaasssssa"),
+    (kernels.smooth_gradient, "aaasssssaa"),
+    (kernels.smooth_curvature, "aaasssssasa"),
+    (kernels.smooth_line, "aaassaaa"),
+    (kernels.smooth_slope, "aaasssss"),
     (piecewise.minimize, "ssaaa"),
 ]
 each_array = pytest.mark.parametrize(

@@ -10,29 +10,24 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Exponential,
+    BINARY_LOSSES,
+    NOVELTY_LOSS,
     FirstOrderLoss,
-    Huber,
     MultivariateSquared,
-    Novelty,
-    Poisson,
-    Quantile,
-    Squared,
+    regression_losses,
 )
 
 PIECEWISE = {
-    "absolute": Absolute(),
-    "quantile": Quantile(0.75),
-    "epsilon": EpsilonInsensitive(0.5),
-    "novelty": Novelty(),
+    "absolute": regression_losses()["absolute_error"],
+    "quantile": regression_losses(quantile=0.75)["quantile"],
+    "epsilon": regression_losses(epsilon=0.5)["epsilon_insensitive"],
+    "novelty": NOVELTY_LOSS,
 }
 SMOOTH = {
-    "squared": Squared(),
-    "huber": Huber(0.75),
-    "poisson": Poisson(),
-    "exponential": Exponential(),
+    "squared": regression_losses()["squared_error"],
+    "huber": regression_losses(epsilon=0.75)["huber"],
+    "poisson": regression_losses()["poisson"],
+    "exponential": BINARY_LOSSES["exponential"],
 }
 # The definitions of Table 5, of one score z and target y.
 DEFINITIONS = {
@@ -140,7 +135,7 @@ def test_argsup_is_the_directional_derivative(name, data):
     targets, weights, scores, dscores = data
     loss = PIECEWISE[name]
     rows_on_kinks = loss.kink_rows(scores, targets)
-    distances = np.abs(np.abs(targets - scores) - loss.epsilon)
+    distances = np.abs(np.abs(targets - scores) - loss.tube)
     assert_array_equal(rows_on_kinks, np.flatnonzero(distances == 0.0))
     u = loss.subgradient(scores, targets, weights)
     u[rows_on_kinks] = loss.argsup(
@@ -247,7 +242,10 @@ def test_conjugates_are_infinite_beyond_their_domain(name):
 
 
 def test_a_tube_has_no_rowwise_dual():
-    assert EpsilonInsensitive(0.5).rowwise_dual(np.ones(2)) is None
+    assert (
+        regression_losses(epsilon=0.5)["epsilon_insensitive"].rowwise_dual(np.ones(2))
+        is None
+    )
 
 
 @each_piecewise
@@ -263,7 +261,7 @@ def test_envelope_is_the_maximum_over_dual_variables(name, width, data, seed):
     r = (targets - scores)[:, None]
     v = np.linspace(loss.low, loss.high, 4097)
     penalty = 0.5 * width * (v - center[:, None]) ** 2
-    best = (v * r - loss.epsilon * np.abs(v) - penalty).max(axis=1)
+    best = (v * r - loss.tube * np.abs(v) - penalty).max(axis=1)
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(weights @ best, abs=1e-5)
     u = envelope.subgradient(scores, targets, weights)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import Hinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 
 WIDTHS = [2.0**-6, 0.25, 1.0, 3.0, 64.0]
 
@@ -27,7 +27,9 @@ def envelopes(draw, n_scores=1, max_rows=6):
     targets = np.array(
         draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n, max_size=n))
     )
-    envelope = Hinge().envelope(numbers(0, 4, 4.0), draw(st.sampled_from(WIDTHS)))
+    envelope = BINARY_LOSSES["hinge"].envelope(
+        numbers(0, 4, 4.0), draw(st.sampled_from(WIDTHS))
+    )
     scores = [numbers(-24, 24, 8.0) for _ in range(n_scores)]
     return envelope, targets, numbers(0, 4, 16.0), *scores
 
@@ -35,7 +37,7 @@ def envelopes(draw, n_scores=1, max_rows=6):
 def random_case(seed=0, n=200, width=0.7):
     """Envelope, scores, targets and weights, away from all kinks."""
     rng = np.random.default_rng(seed)
-    envelope = Hinge().envelope(rng.random(n), width)
+    envelope = BINARY_LOSSES["hinge"].envelope(rng.random(n), width)
     scores, targets = 2.0 * rng.normal(size=n), rng.choice([-1.0, 1.0], n)
     t = envelope.center + (1.0 - targets * scores) / width
     assert np.min(np.abs(t)) > 1e-5
@@ -48,7 +50,7 @@ def brute_force(envelope, m):
     """Evaluate the definition, max over beta, on a fine grid for each row."""
     beta = np.linspace(0.0, 1.0, 4097)
     shift = beta - envelope.center[:, None]
-    return (beta * m[:, None] - 0.5 * envelope.width * shift**2).max(axis=1)
+    return (beta * m[:, None] - 0.5 * envelope.ridge * shift**2).max(axis=1)
 
 
 @EXPLORE
@@ -58,7 +60,7 @@ def test_value_is_the_maximum_over_dual_variables(data):
     m = 1.0 - targets * scores
     values = brute_force(envelope, m)
     # A grid misses the maximum by width / 2 times a squared half of its spacing.
-    error = 0.5 * envelope.width * (0.5 / 4096) ** 2
+    error = 0.5 * envelope.ridge * (0.5 / 4096) ** 2
     value = envelope.value(scores, targets, weights)
     assert weights @ values - 1e-13 <= value
     assert value <= weights @ values + weights.sum() * error + 1e-13
@@ -68,11 +70,11 @@ def test_value_is_the_maximum_over_dual_variables(data):
 @given(data=envelopes())
 def test_below_the_hinge_by_no_more_than_the_penalty_of_the_worst_dual(data):
     envelope, targets, weights, scores = data
-    hinge = Hinge().value(scores, targets, weights)
+    hinge = BINARY_LOSSES["hinge"].value(scores, targets, weights)
     value = envelope.value(scores, targets, weights)
     worst = np.maximum(envelope.center, 1.0 - envelope.center) ** 2
     assert value <= hinge + 1e-14
-    assert hinge - value <= 0.5 * envelope.width * (weights @ worst) + 1e-13
+    assert hinge - value <= 0.5 * envelope.ridge * (weights @ worst) + 1e-13
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -114,7 +116,7 @@ def test_gradient_is_as_steep_as_the_width_allows(data):
     envelope, targets, weights, scores, others = data
     change = envelope.subgradient(others, targets, weights)
     change -= envelope.subgradient(scores, targets, weights)
-    allowed = weights * np.abs(others - scores) / envelope.width
+    allowed = weights * np.abs(others - scores) / envelope.ridge
     assert np.all(np.abs(change) <= allowed + 1e-14)
 
 
@@ -126,10 +128,10 @@ def test_gradients_are_duals_of_the_hinge(data):
     assert np.all(-targets * u >= 0.0)
     assert np.all(-targets * u <= weights)
     # A cut of the hinge: below it everywhere, here at scores of all kinds.
-    offset = Hinge().conjugate(u, targets, weights)
+    offset = BINARY_LOSSES["hinge"].conjugate(u, targets, weights)
     for others in (scores, targets, -targets, 3.0 * targets):
         cut = u @ others - offset
-        assert Hinge().value(others, targets, weights) >= cut - 1e-13
+        assert BINARY_LOSSES["hinge"].value(others, targets, weights) >= cut - 1e-13
 
 
 @EXPLORE
@@ -152,7 +154,7 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(data, seed):
     value = envelope.value(scores, targets, weights)
     assert value + conjugate >= u @ scores - 1e-12
     # u is the gradient where center + m / width = beta.
-    attained = targets * (1.0 - envelope.width * (beta - envelope.center))
+    attained = targets * (1.0 - envelope.ridge * (beta - envelope.center))
     assert_allclose(envelope.subgradient(attained, targets, weights), u, atol=1e-13)
     value = envelope.value(attained, targets, weights)
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-11)
@@ -171,7 +173,7 @@ def test_curvature_is_the_derivative_of_the_gradient(seed):
 @pytest.mark.parametrize("center", [0.0, 0.25, 1.0])
 def test_curvature_at_the_edges_is_that_inside(center):
     width, targets, weights = 0.5, np.ones(2), np.full(2, 0.5)
-    envelope = Hinge().envelope(np.full(2, center), width)
+    envelope = BINARY_LOSSES["hinge"].envelope(np.full(2, center), width)
     edges = 1.0 - width * (np.array([0.0, 1.0]) - center)
     curvature = envelope.curvature(edges, targets, weights).diagonal()
     assert_array_equal(curvature, weights / width)
@@ -196,12 +198,12 @@ def test_derivatives_are_those_on_the_line(data, step):
 
     # At the edge of the band, where the slope has a kink, that of either side: row by
     # row, so that all mixtures of the sides may occur.
-    t = envelope.center + (1.0 - targets * there) / envelope.width
+    t = envelope.center + (1.0 - targets * there) / envelope.ridge
     if np.all((t != 0.0) & (t != 1.0)):
         assert rate(1.0) == pytest.approx(rate(-1.0), rel=1e-6, abs=1e-6)
         assert curvature == pytest.approx(rate(1.0), rel=1e-6, abs=1e-6)
     else:
-        rows = weights * dscores**2 / envelope.width
+        rows = weights * dscores**2 / envelope.ridge
         inside, edge = (t > 0.0) & (t < 1.0), (t == 0.0) | (t == 1.0)
         assert curvature >= rows[inside].sum() - 1e-9
         assert curvature <= rows[inside | edge].sum() + 1e-9
@@ -214,16 +216,16 @@ def test_derivatives_are_those_on_the_line(data, step):
 def test_the_limit_of_no_width_is_the_hinge(seed):
     _, scores, targets, weights = random_case(seed)
     center = np.random.default_rng(seed).random(len(scores))
-    hinge = Hinge().value(scores, targets, weights)
+    hinge = BINARY_LOSSES["hinge"].value(scores, targets, weights)
     previous = -np.inf
     for width in 10.0 ** -np.arange(0, 13):
-        envelope = Hinge().envelope(center, width)
+        envelope = BINARY_LOSSES["hinge"].envelope(center, width)
         value = envelope.value(scores, targets, weights)
         assert previous - 1e-15 <= value <= hinge + 1e-15
         assert hinge - value <= 0.5 * width + 1e-15
         previous = value
     u = envelope.subgradient(scores, targets, weights)
-    assert_array_equal(u, Hinge().subgradient(scores, targets, weights))
+    assert_array_equal(u, BINARY_LOSSES["hinge"].subgradient(scores, targets, weights))
 
 
 @EXPLORE
@@ -231,10 +233,10 @@ def test_the_limit_of_no_width_is_the_hinge(seed):
 def test_a_center_at_a_subgradient_touches_the_hinge(data):
     # The reason why the method of multipliers is exact for any width.
     envelope, targets, weights, scores = data
-    hinge = Hinge()
+    hinge = BINARY_LOSSES["hinge"]
     u = hinge.subgradient(scores, targets, weights)
     beta = hinge.dual_variables(u, targets, weights)
-    touching = hinge.envelope(np.where(weights > 0.0, beta, 0.5), envelope.width)
+    touching = hinge.envelope(np.where(weights > 0.0, beta, 0.5), envelope.ridge)
     value = touching.value(scores, targets, weights)
     assert value == pytest.approx(hinge.value(scores, targets, weights), abs=1e-14)
     assert_array_equal(touching.subgradient(scores, targets, weights), u)
@@ -245,11 +247,11 @@ def test_a_center_at_a_subgradient_touches_the_hinge(data):
 def test_dual_variables_invert_the_dual(data):
     envelope, targets, weights, scores = data
     u = envelope.subgradient(scores, targets, weights)
-    beta = Hinge().dual_variables(u, targets, weights)
+    beta = BINARY_LOSSES["hinge"].dual_variables(u, targets, weights)
     assert np.all((beta >= 0.0) & (beta <= 1.0))
     assert_allclose(-beta * weights * targets, u, rtol=1e-15)
     assert not beta[weights == 0.0].any()
-    t = envelope.center + (1.0 - targets * scores) / envelope.width
+    t = envelope.center + (1.0 - targets * scores) / envelope.ridge
     positive = weights > 0.0
     assert_allclose(beta[positive], np.clip(t, 0.0, 1.0)[positive], rtol=1e-15)
 
@@ -257,14 +259,14 @@ def test_dual_variables_invert_the_dual(data):
 def test_dual_variables_of_a_dual_outside_the_box_are_clipped():
     targets, weights = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.5, 0.5, 0.0, 0.5])
     u = np.array([-7.0, -7.0, 1.0, 0.25])
-    beta = Hinge().dual_variables(u, targets, weights)
+    beta = BINARY_LOSSES["hinge"].dual_variables(u, targets, weights)
     assert_array_equal(beta, [1.0, 0.0, 0.0, 0.5])
 
 
 def test_rows_of_no_weight_do_not_count():
     envelope, scores, targets, weights = random_case()
     weights[1::2] = 0.0
-    few = Hinge().envelope(envelope.center[::2].copy(), envelope.width)
+    few = BINARY_LOSSES["hinge"].envelope(envelope.center[::2].copy(), envelope.ridge)
     args = scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(few.value(*args), rel=1e-14)
@@ -287,4 +289,4 @@ def test_arguments_are_only_read():
     envelope.conjugate(u, targets, weights)
     envelope.curvature(scores, targets, weights)
     envelope.derivatives(scores, dscores, targets, weights)(0.5)
-    Hinge().dual_variables(u, targets, weights)
+    BINARY_LOSSES["hinge"].dual_variables(u, targets, weights)

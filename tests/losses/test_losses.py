@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.losses import Hinge, PiecewiseQuadratic, SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
 from sklearn_subqn._core.losses._base import TIE_TOLERANCE
 
 
@@ -78,16 +78,16 @@ def test_subgradient_inequality(loss, data):
 
 def test_convention_on_the_margin_is_the_zero_subgradient():
     one = np.ones(1)
-    assert_array_equal(Hinge().subgradient(one, one, one), [0.0])
+    assert_array_equal(BINARY_LOSSES["hinge"].subgradient(one, one, one), [0.0])
     # So does the oracle where the direction leaves the margin as it is (3.28).
-    assert_array_equal(Hinge().argsup(one, np.zeros(1), one, one), [0.0])
+    assert_array_equal(BINARY_LOSSES["hinge"].argsup(one, np.zeros(1), one, one), [0.0])
 
 
 @EXPLORE
 @given(data=rows(n_scores=2))
 def test_argsup_is_the_steepest_vertex(data):
     targets, weights, scores, dscores = data
-    hinge = Hinge()
+    hinge = BINARY_LOSSES["hinge"]
     margin = hinge.kink_rows(scores, targets)
     assert_array_equal(margin, np.flatnonzero(targets * scores == 1.0))
     u = hinge.subgradient(scores, targets, weights)
@@ -103,7 +103,7 @@ def test_argsup_is_the_steepest_vertex(data):
 @given(data=rows(n_scores=2))
 def test_argsup_is_the_directional_derivative(data):
     targets, weights, scores, dscores = data
-    hinge = Hinge()
+    hinge = BINARY_LOSSES["hinge"]
     margin = hinge.kink_rows(scores, targets)
     u = hinge.subgradient(scores, targets, weights)
     u[margin] = hinge.argsup(
@@ -119,7 +119,11 @@ def test_argsup_is_the_directional_derivative(data):
 @pytest.mark.parametrize("target", [-1.0, 1.0])
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_one_tolerance_decides_what_lies_on_the_margin(target, side):
-    hinge, targets, weights = Hinge(), np.full(2, target), np.full(2, 0.5)
+    hinge, targets, weights = (
+        BINARY_LOSSES["hinge"],
+        np.full(2, target),
+        np.full(2, 0.5),
+    )
     scores = target * (1.0 + side * TIE_TOLERANCE * np.array([0.5, 2.0]))
     dscores = np.full(2, -side * target)
     assert_array_equal(hinge.kink_rows(scores, targets), [0])
@@ -148,9 +152,11 @@ def test_fenchel_young_is_an_equation_at_subgradients(loss, data):
 @given(data=rows())
 def test_fenchel_young_holds_at_all_subgradients_on_the_margin(data):
     targets, weights, scores = data
-    value = Hinge().value(scores, targets, weights)
+    value = BINARY_LOSSES["hinge"].value(scores, targets, weights)
     for u in all_subgradients(scores, targets, weights):
-        assert value + Hinge().conjugate(u, targets, weights) == u @ scores
+        assert (
+            value + BINARY_LOSSES["hinge"].conjugate(u, targets, weights) == u @ scores
+        )
 
 
 @each_loss
@@ -163,7 +169,7 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(loss, data, seed):
     conjugate = loss.conjugate(u, targets, weights)
     assert loss.value(scores, targets, weights) + conjugate >= u @ scores - 1e-14
     # u is the subgradient at these scores: beta is any on the margin, or twice m.
-    violations = 0.0 if isinstance(loss, Hinge) else 0.5 * beta
+    violations = 0.0 if loss is BINARY_LOSSES["hinge"] else 0.5 * beta
     attained = targets * (1.0 - violations)
     value = loss.value(attained, targets, weights)
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-13)
@@ -176,7 +182,7 @@ STEPS = st.integers(0, 64).map(lambda i: i / 8.0)
 @given(data=rows(n_scores=2), step=STEPS)
 def test_restriction_is_the_loss_on_the_line(data, step):
     targets, weights, scores, dscores = data
-    hinge = Hinge()
+    hinge = BINARY_LOSSES["hinge"]
     f = hinge.restrict(scores, dscores, targets, weights)
     assert np.all(f.kinks > 0.0)
     assert np.all(f.slope_jumps >= 0.0)
@@ -196,7 +202,7 @@ def test_restriction_is_the_loss_on_the_line(data, step):
 @given(data=rows(n_scores=2), step=STEPS)
 def test_derivatives_are_those_of_the_loss_on_the_line(data, step):
     targets, weights, scores, dscores = data
-    squared = SquaredHinge()
+    squared = BINARY_LOSSES["squared_hinge"]
     derivatives = squared.derivatives(scores, dscores, targets, weights)
 
     def value(step):
@@ -223,7 +229,7 @@ def test_curvature_is_the_derivative_of_the_gradient():
     scores, targets = 3.0 * rng.normal(size=30), rng.choice([-1.0, 1.0], 30)
     weights, h = rng.dirichlet(np.ones(30)), 1e-6
     assert np.min(np.abs(1.0 - targets * scores)) > h
-    squared = SquaredHinge()
+    squared = BINARY_LOSSES["squared_hinge"]
     change = squared.subgradient(scores + h, targets, weights)
     change -= squared.subgradient(scores - h, targets, weights)
     curvature = squared.curvature(scores, targets, weights).diagonal()
@@ -264,12 +270,12 @@ def test_arguments_are_only_read(loss):
 
 def test_losses_say_what_they_do_not_offer():
     args = np.ones(1), np.ones(1), np.ones(1), np.ones(1)
-    with pytest.raises(TypeError, match="SquaredHinge is not piecewise linear"):
-        SquaredHinge().restrict(*args)
-    with pytest.raises(TypeError, match="Hinge is not differentiable"):
-        Hinge().derivatives(*args)
-    with pytest.raises(TypeError, match="Hinge has no second derivatives"):
-        Hinge().curvature(*args[:3])
+    with pytest.raises(TypeError, match="QuadraticLoss is not piecewise linear"):
+        BINARY_LOSSES["squared_hinge"].restrict(*args)
+    with pytest.raises(TypeError, match="QuadraticLoss is not differentiable"):
+        BINARY_LOSSES["hinge"].derivatives(*args)
+    with pytest.raises(TypeError, match="QuadraticLoss has no second derivatives"):
+        BINARY_LOSSES["hinge"].curvature(*args[:3])
 
 
 def quadratic(seed):

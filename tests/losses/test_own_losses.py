@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
-from sklearn_subqn._core.losses import Huber, Quantile
+from sklearn_subqn._core.losses import regression_losses
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS
 from sklearn_subqn.losses import FirstOrderLoss, Groups, Loss, Ontology, Preferences
@@ -22,7 +22,7 @@ class Kinked(Loss):
     """With what subLBFGS needs, and no envelope."""
 
     smooth = False
-    _same = Quantile(0.5)
+    _same = regression_losses()["quantile"]
 
     def value(self, *args):
         return self._same.value(*args)
@@ -62,7 +62,7 @@ class Smooth(Loss):
     """With what Newton's method needs."""
 
     smooth = True
-    _same = Huber(1.0)
+    _same = regression_losses(epsilon=1.0)["huber"]
 
     def value(self, *args):
         return self._same.value(*args)
@@ -162,7 +162,7 @@ def test_starts_where_the_penalty_is_infinite(loss):
 
 def test_solvers_of_l1_problems_say_so():
     for spec in L1_SOLVERS.values():
-        assert spec.supports(Huber(1.0), ElasticNet(3))
+        assert spec.supports(regression_losses(epsilon=1.0)["huber"], ElasticNet(3))
 
 
 class Hinge(FirstOrderLoss):

@@ -21,24 +21,21 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
 )
+from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Average, Level, Metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
-from sklearn_subqn._core.online.losses import (
-    Counts,
-    DampedLogistic,
-    DampedSoftmax,
-    MajorizedHinge,
-    MajorizedHuber,
-    MajorizedQuantile,
-    ModifiedHuber,
-    OneVsRest,
-    SquaredError,
-    SquaredHinge,
-)
+from sklearn_subqn._core.online.losses import DampedSoftmax, OfScores, OneVsRest
 
-LABELS = [DampedLogistic(), SquaredHinge(), MajorizedHinge(), ModifiedHuber()]
-NUMBERS = [SquaredError(), MajorizedHuber(1.35), MajorizedQuantile(0.3), Counts()]
+LABELS = [
+    OfScores(BINARY_LOSSES[name])
+    for name in ("log_loss", "squared_hinge", "hinge", "modified_huber")
+]
+LOGISTIC, MODIFIED_HUBER = LABELS[0], LABELS[-1]
+SQUARES, HUBER, QUANTILE, COUNTS = NUMBERS = [
+    OfScores(regression_losses(quantile=0.3)[name])
+    for name in ("squared_error", "huber", "quantile", "poisson")
+]
 # Plain gradient steps need to be told how short they have to be.
 SOLVERS = [
     (name, 1e-2 if name in ("sgd", "smd", "ng", "momentum", "nesterov") else None)
@@ -108,7 +105,7 @@ def test_gradients_of_batches_are_central_differences(loss, k, intercept):
 
 @pytest.mark.parametrize(
     ("loss", "k"),
-    [(DampedLogistic(), None), (SquaredError(), None), (DampedSoftmax(), 3)],
+    [(LOGISTIC, None), (SQUARES, None), (DampedSoftmax(), 3)],
     ids=name_of,
 )
 def test_hessian_products_are_differences_of_gradients(loss, k):
@@ -123,10 +120,10 @@ def test_hessian_products_are_differences_of_gradients(loss, k):
 @pytest.mark.parametrize(
     ("loss", "target", "reach"),
     [
-        (DampedLogistic(), 1.0, lambda z: np.maximum(-2.0 * z, 6.0)),
-        (DampedLogistic(), -1.0, lambda z: np.maximum(2.0 * z, 6.0)),
-        (Counts(), 0.0, lambda z: np.maximum(np.log(1e-3) - z, 1.0)),
-        (Counts(), 7.0, lambda z: np.maximum(np.log(7.0) - z, 1.0)),
+        (LOGISTIC, 1.0, lambda z: np.maximum(-2.0 * z, 6.0)),
+        (LOGISTIC, -1.0, lambda z: np.maximum(2.0 * z, 6.0)),
+        (COUNTS, 0.0, lambda z: np.maximum(np.log(1e-3) - z, 1.0)),
+        (COUNTS, 7.0, lambda z: np.maximum(np.log(7.0) - z, 1.0)),
     ],
     ids=["positive", "negative", "none", "seven"],
 )
@@ -142,7 +139,7 @@ def test_curvature_is_the_second_derivative_unless_steps_are_too_long(
     second = (sides[0] - sides[1]) / (2 * e)
     h = loss.curvature(z, targets, weights).diagonal()
     least = np.abs(u) / reach(z)
-    if isinstance(loss, DampedLogistic):
+    if loss is LOGISTIC:
         least = np.maximum(least, 1e-4 * weights)
     assert_allclose(h, np.maximum(second, least), atol=1e-9, rtol=1e-6)
 
@@ -170,7 +167,7 @@ def test_damped_softmax_of_two_classes_moves_no_score_too_far():
     assert_allclose(curvature.take(some).diagonal(), diagonal[some])
 
 
-@pytest.mark.parametrize("loss", [ModifiedHuber(), MajorizedHuber(1.35)], ids=name_of)
+@pytest.mark.parametrize("loss", [MODIFIED_HUBER, HUBER], ids=name_of)
 def test_curvature_without_second_derivatives_is_that_of_a_majorizer(loss):
     z, there = np.meshgrid(np.linspace(-9, 9, 61), np.linspace(-9, 9, 61))
     z, there = z.ravel(), there.ravel()
@@ -190,7 +187,7 @@ def test_curvature_without_second_derivatives_is_that_of_a_majorizer(loss):
 def test_curvature_of_the_hinge_is_that_of_a_majorizer_far_from_the_kink():
     z = np.array([-3.0, -2.0, 0.9, 4.0])
     y, weights = np.ones(4), np.ones(4)
-    h = MajorizedHinge().curvature(z, y, weights).diagonal()
+    h = LABELS[2].curvature(z, y, weights).diagonal()
     distance = np.abs(1.0 - z)
     assert_allclose(h, 0.5 / np.maximum(distance, distance.mean()))
 
@@ -278,9 +275,7 @@ def test_steps_leave_the_old_state_as_it_was():
     method = AdaptiveLBFGS()
     state = method.start(np.zeros(5))
     for seed in range(35):
-        batch, _, _ = batch_of(
-            DampedLogistic(), penalty=Penalty(0.1, 0.1 * (seed > 30))
-        )
+        batch, _, _ = batch_of(LOGISTIC, penalty=Penalty(0.1, 0.1 * (seed > 30)))
         before = copy.deepcopy(state)
         after = method.step(batch, state)
         assert pickle.dumps(before) == pickle.dumps(state)
@@ -368,7 +363,7 @@ def test_regression_comes_near_the_optimum(loss):
     X = (Z + 3.0) * [1.0, 10.0, 1e3, 1e5]
     model = OnlineLBFGSRegressor(loss, alpha=0.0, **options).fit(X, y)
     if loss in ("squared_error", "poisson"):
-        values = {"squared_error": SquaredError(), "poisson": Counts()}[loss]
+        values = {"squared_error": SQUARES, "poisson": COUNTS}[loss]
         ones, weights = np.ones((4000, 1)), np.full(4000, 1 / 4000)
         A = np.hstack([Z, ones])
 

@@ -16,11 +16,12 @@ from sklearn_subqn import (
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
 )
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.online import columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS, make_metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.columns import Columns, ColumnState, ColumnwiseLBFGS
-from sklearn_subqn._core.online.losses import DampedLogistic, DampedSoftmax
+from sklearn_subqn._core.online.losses import DampedSoftmax, OfScores
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def batch_of(
     targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     if k:
         targets = rng.integers(k, size=n).astype(float)
-    loss = DampedSoftmax() if k else DampedLogistic()
+    loss = DampedSoftmax() if k else OfScores(BINARY_LOSSES["log_loss"])
     weights = np.full(n, 1.0 / n)
     return LinearBatch(
         X, targets, weights, loss, Penalty(alpha, l1_ratio), intercept, k
@@ -228,7 +229,7 @@ def test_untouched_coefficients_shrink_like_those_of_the_whole():
         sparse.csr_array((20, 12)),
         np.where(rng.random(20) < 0.3, 1.0, -1.0),
         np.full(20, 0.05),
-        DampedLogistic(),
+        OfScores(BINARY_LOSSES["log_loss"]),
         Penalty(0.01),
         True,
     )

@@ -193,6 +193,9 @@ def f_beta(z: Any, y: Any, s: Any) -> Any:
 ONE_SCORE: dict[str, Callable[..., Any]] = {
     "hinge": lambda z, y, s: s @ np.maximum(1 - y * z, 0),
     "squared_hinge": lambda z, y, s: s @ np.maximum(1 - y * z, 0) ** 2,
+    "modified_huber": lambda z, y, s: (
+        s @ np.where(y * z >= -1, np.maximum(1 - y * z, 0) ** 2, -4 * y * z)
+    ),
     "log_loss": lambda z, y, s: s @ log1p_exp(-y * z),
     "exponential": lambda z, y, s: s @ np.exp(-y * z),
     "f_beta": f_beta,
@@ -312,10 +315,7 @@ def of_one_score(name: str, penalty: str) -> Callable[[Any, Problem], Any]:
 
 RANKS = ("pairs", *PAIRS)
 BINARY = (
-    "hinge",
-    "squared_hinge",
-    "log_loss",
-    "exponential",
+    *losses.BINARY_LOSSES,
     "f_beta",
     *(name for name in PAIRS if name.startswith("roc_area")),
 )
@@ -329,10 +329,7 @@ REGRESSION = (
     "poisson",
 )
 LOSSES = {
-    "hinge": losses.Hinge(),
-    "squared_hinge": losses.SquaredHinge(),
-    "log_loss": losses.Logistic(),
-    "exponential": losses.Exponential(),
+    **losses.BINARY_LOSSES,
     "roc_area": losses.RocArea(),
     "roc_area_squared": losses.SquaredRocArea(),
     "roc_area_log": losses.LogisticRocArea(),
@@ -343,12 +340,7 @@ LOSSES = {
     "ordinal_linear": losses.OrderedPairs("linear"),
     "ordinal_linear_squared": losses.SquaredPairs("linear"),
     "ordinal_linear_log": losses.LogisticPairs("linear"),
-    "squared_error": losses.Squared(),
-    "absolute_error": losses.Absolute(),
-    "quantile": losses.Quantile(0.3),
-    "epsilon_insensitive": losses.EpsilonInsensitive(0.1),
-    "huber": losses.Huber(0.1),
-    "poisson": losses.Poisson(),
+    **losses.regression_losses(quantile=0.3, epsilon=0.1),
 }
 
 
@@ -418,7 +410,7 @@ def cases() -> list[Case]:
                 model, p._replace(y=np.ones(len(p.y)))
             )
 
-        solvers = catalogue(losses.Novelty(), penalty)
+        solvers = catalogue(losses.NOVELTY_LOSS, penalty)
         found.append(Case(f"novelty-{penalty}", "2", solvers, detector, novelty))
     for k in (2, 3):
         for ratio in (1.0, 0.5, 0.01):

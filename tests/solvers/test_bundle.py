@@ -17,15 +17,10 @@ from sklearn_subqn._core.cut_model import Cuts, LinearModel, cut_model
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.line_search import exact, minimize_by_cuts, settle
 from sklearn_subqn._core.losses import (
-    Exponential,
+    BINARY_LOSSES,
     FirstOrderLoss,
-    Hinge,
-    Logistic,
     MulticlassHinge,
-    Poisson,
-    Quantile,
-    Squared,
-    SquaredHinge,
+    regression_losses,
 )
 from sklearn_subqn._core.objective import Cut, Objective
 from sklearn_subqn._core.regularizers import (
@@ -65,10 +60,10 @@ class SlowHinge(FirstOrderLoss):
     """The hinge by value and subgradient alone."""
 
     def value(self, scores, targets, weights):
-        return Hinge().value(scores, targets, weights)
+        return BINARY_LOSSES["hinge"].value(scores, targets, weights)
 
     def subgradient(self, scores, targets, weights):
-        return Hinge().subgradient(scores, targets, weights)
+        return BINARY_LOSSES["hinge"].subgradient(scores, targets, weights)
 
 
 def solve(solver, objective, *, tol=1e-6, max_iter=3000, **options):
@@ -151,7 +146,9 @@ def model_of(omega, n_cuts=6, alpha=0.3, seed=0):
     rng = np.random.default_rng(seed)
     X, y = gaussian_data(rng, 4, 3)
     design = Design(X, fit_intercept=False)
-    objective = Objective(design, y, Hinge(), omega, alpha, np.full(4, 0.25))
+    objective = Objective(
+        design, y, BINARY_LOSSES["hinge"], omega, alpha, np.full(4, 0.25)
+    )
     cuts = [Cut(rng.normal(size=3), float(rng.normal())) for _ in range(n_cuts)]
     return cut_model(objective, patience=None), cuts
 
@@ -182,7 +179,9 @@ def test_linear_program_with_columns_generated(seed, monkeypatch):
     d, alpha = 30, 0.2
     X, y = gaussian_data(rng, 20, d)
     design = Design(X, fit_intercept=False)
-    objective = Objective(design, y, Hinge(), ElasticNet(d), alpha, np.full(20, 0.05))
+    objective = Objective(
+        design, y, BINARY_LOSSES["hinge"], ElasticNet(d), alpha, np.full(20, 0.05)
+    )
     model = cut_model(objective)
     assert isinstance(model, LinearModel)
     A, b = rng.normal(size=(8, d)), rng.normal(size=8)
@@ -370,7 +369,14 @@ def test_ls_bmrm_encloses_the_optimum(problem):
     assert result.gap <= 1e-6 * result.point.value + 1e-13
 
 
-@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Exponential()])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        BINARY_LOSSES["squared_hinge"],
+        BINARY_LOSSES["log_loss"],
+        BINARY_LOSSES["exponential"],
+    ],
+)
 def test_smooth_losses(loss):
     X, y = gaussian_data(np.random.default_rng(6), 60, 3)
     objective = binary_objective(X, y, alpha=0.05, loss=loss)
@@ -386,10 +392,12 @@ def test_steep_losses_from_where_cuts_would_be_useless():
     X = rng.normal(size=(50, 2))
     y = rng.poisson(np.exp(1.0 + X @ [0.5, -0.5])).astype(float)
     weights = np.full(50, 0.02)
-    objective = Objective(Design(X), y, Poisson(), L2(2), 1e-3, weights)
+    objective = Objective(
+        Design(X), y, regression_losses()["poisson"], L2(2), 1e-3, weights
+    )
     result = solve("ls-bmrm", objective, tol=1e-4)
     assert result.status == "converged"
-    assert not CATALOGUE_SOLVERS["bmrm"].supports(Poisson())
+    assert not CATALOGUE_SOLVERS["bmrm"].supports(regression_losses()["poisson"])
 
 
 # Regularizers in bundle methods, against SciPy
@@ -404,13 +412,17 @@ def test_each_regularizer_against_scipy(name, solver):
     y = X @ [0.6, 0.3, 0.1] + 0.3 * rng.normal(size=40)
     weights = rng.dirichlet(np.ones(40))
     design = Design(X, fit_intercept=False)
-    objective = Objective(design, y, Squared(), omega, alpha, weights)
+    objective = Objective(
+        design, y, regression_losses()["squared_error"], omega, alpha, weights
+    )
     result = solve(solver, objective, tol=1e-5)
     assert result.status == "converged"
     assert result.lower_bound <= result.point.value
 
     def J(w):
-        return alpha * omega.value(w) + Squared().value(X @ w, y, weights)
+        return alpha * omega.value(w) + regression_losses()["squared_error"].value(
+            X @ w, y, weights
+        )
 
     constraints, bounds = (), None
     if "entropy" in name:
@@ -438,7 +450,14 @@ def test_l1_quantile_regression_against_a_linear_program(solver, fit_intercept):
     y = X @ [1.0, -0.5, 0.0, 0.0] + rng.standard_t(3, size=n)
     design = Design(X, fit_intercept=fit_intercept)
     weights = np.full(n, 1.0 / n)
-    objective = Objective(design, y, Quantile(tau), ElasticNet(d), alpha, weights)
+    objective = Objective(
+        design,
+        y,
+        regression_losses(quantile=tau)["quantile"],
+        ElasticNet(d),
+        alpha,
+        weights,
+    )
     result = solve(solver, objective, tol=1e-6)
     assert result.status == "converged"
     # Variables: w+, w-, b+, b-, residuals above and below.

@@ -15,14 +15,17 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import Hinge, SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start, alm, newton
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 
-LOSSES = {"hinge": Hinge(), "squared_hinge": SquaredHinge()}
+LOSSES = {
+    "hinge": BINARY_LOSSES["hinge"],
+    "squared_hinge": BINARY_LOSSES["squared_hinge"],
+}
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 each_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 

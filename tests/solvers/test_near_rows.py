@@ -8,24 +8,28 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn._core.losses import Absolute, EpsilonInsensitive, Hinge, Quantile
+from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.solvers import Start, alm, run
 from sklearn_subqn._core.solvers.near_rows import _first_step, near_rows
 from sklearn_subqn._core.solvers.related.few_rows import FewRows
 from sklearn_subqn._core.solvers.related.sample import spread
 
 MODULE = "sklearn_subqn._core.solvers.near_rows"
-LOSSES = [Hinge(), Absolute(), Quantile(0.8), EpsilonInsensitive(0.3)]
-each_loss = pytest.mark.parametrize(
-    "loss", LOSSES, ids=lambda loss: type(loss).__name__
-)
+HINGE = BINARY_LOSSES["hinge"]
+LOSSES = {
+    "hinge": HINGE,
+    "absolute": regression_losses()["absolute_error"],
+    "quantile": regression_losses(quantile=0.8)["quantile"],
+    "tube": regression_losses(epsilon=0.3)["epsilon_insensitive"],
+}
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
 def problem(loss, seed=0, n=40, d=3, *, csr=False, **options):
     """An objective of the loss with weights, some of them zero."""
     rng = np.random.default_rng(seed)
     X, y = gaussian_data(rng, n, d)
-    if not isinstance(loss, Hinge):
+    if loss is not HINGE:
         y = X @ rng.normal(size=d) + rng.normal(size=n)
     weights = rng.choice([0.0, 1.0, 2.5], size=n)
     weights[0] = weights[-1] = 1.0
@@ -67,7 +71,7 @@ def test_duals_of_few_rows_are_duals_of_all(loss, seed, csr):
     dual *= rng.random(len(dual))
     whole = few.share_out(dual)
     variables = loss.dual_variables(whole, o.targets, o.weights)
-    u = -o.weights * variables * (o.targets if isinstance(loss, Hinge) else 1.0)
+    u = -o.weights * variables * (o.targets if loss is HINGE else 1.0)
     assert_allclose(u, whole, atol=1e-15)
     assert_allclose(o.design.adjoint(whole), part.design.adjoint(dual), atol=1e-12)
     conjugates = (
@@ -96,7 +100,7 @@ def test_optimum_is_that_of_all_rows(loss, fit_intercept, share, monkeypatch):
 
 
 def test_bounds_of_iterates_belong_to_their_duals():
-    o = problem(Hinge(), n=2000, d=5, alpha=1e-4)
+    o = problem(HINGE, n=2000, d=5, alpha=1e-4)
     point = o.at(0.1 * np.ones(o.n_params))
     few = FewRows(o, point, np.abs(1.0 - o.targets * point.scores) < 0.3)
     for _, inner in zip(range(8), alm(few.objective, Start(few.start.w)), strict=False):

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.generic import FunctionObjective
 from sklearn_subqn._core.line_search import wolfe
-from sklearn_subqn._core.losses import SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.quasi_newton import (
     DenseInverseHessian,
     LimitedMemoryInverseHessian,
@@ -291,7 +291,9 @@ def test_small_bundles_are_asked_before_they_forget(size):
 
 def test_last_bound_may_still_prove_convergence():
     """A solver that ends by itself at the optimum has converged."""
-    problem, solver = hinge_problem(loss=SquaredHinge(), fit_intercept=False)
+    problem, solver = hinge_problem(
+        loss=BINARY_LOSSES["squared_hinge"], fit_intercept=False
+    )
     best = run(solver, tol=1e-10, max_iter=300, bundle=CutBundle(problem)).point
 
     def ends_between_two_programs():

@@ -7,13 +7,7 @@ import pytest
 from scipy import optimize, sparse
 
 from sklearn_subqn import BMRMClassifier, BMRMOutlierDetector, BMRMRegressor
-from sklearn_subqn._core.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Novelty,
-    Quantile,
-    SquaredHinge,
-)
+from sklearn_subqn._core.losses import BINARY_LOSSES, NOVELTY_LOSS, regression_losses
 
 
 def linear_optimum(X, y, alpha, low, high, epsilon, weights, fit_intercept):
@@ -43,7 +37,12 @@ def regression(n, d, seed=0):
 @pytest.mark.parametrize("shape", [(150, 8), (40, 120)])
 @pytest.mark.parametrize("alpha", [0.1, 1e-2, 1e-4])
 @pytest.mark.parametrize(
-    "loss", [Quantile(0.8), EpsilonInsensitive(0.5)], ids=["quantile", "insensitive"]
+    "loss",
+    [
+        regression_losses(quantile=0.8)["quantile"],
+        regression_losses(epsilon=0.5)["epsilon_insensitive"],
+    ],
+    ids=["quantile", "insensitive"],
 )
 def test_optimum_of_a_linear_program(loss, alpha, shape, fit_intercept):
     X, y = regression(*shape)
@@ -57,7 +56,7 @@ def test_optimum_of_a_linear_program(loss, alpha, shape, fit_intercept):
         alpha,
         loss.low,
         loss.high,
-        loss.epsilon,
+        loss.tube,
         weights / weights.sum(),
         fit_intercept,
     )
@@ -173,7 +172,13 @@ def test_warm_starts_go_on():
 
 @pytest.mark.parametrize(
     "loss",
-    [Hinge(), SquaredHinge(), Quantile(0.3), EpsilonInsensitive(0.2), Novelty()],
+    [
+        BINARY_LOSSES["hinge"],
+        BINARY_LOSSES["squared_hinge"],
+        regression_losses(quantile=0.3)["quantile"],
+        regression_losses(epsilon=0.2)["epsilon_insensitive"],
+        NOVELTY_LOSS,
+    ],
     ids=lambda loss: type(loss).__name__,
 )
 def test_level_duals_are_dual_points(loss):

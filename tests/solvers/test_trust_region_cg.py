@@ -5,7 +5,7 @@ import pytest
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.losses import SquaredHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.newton import conjugate_gradients, preconditioner
 from sklearn_subqn._core.solvers import cg, newton, run, trust_region
 
@@ -14,7 +14,11 @@ def problem(seed, fit_intercept):
     X, y = gaussian_data(np.random.default_rng(seed), 80, 6, shift=0.5)
     X = X * np.logspace(-1, 1, 6)
     return binary_objective(
-        X, y, alpha=1e-2, loss=SquaredHinge(), fit_intercept=fit_intercept
+        X,
+        y,
+        alpha=1e-2,
+        loss=BINARY_LOSSES["squared_hinge"],
+        fit_intercept=fit_intercept,
     )
 
 

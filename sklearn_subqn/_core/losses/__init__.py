@@ -1,14 +1,21 @@
 """Convex functions of scores, one file per family."""
 
 from ._base import FirstOrderLoss, Loss, PiecewiseQuadratic
+from ._box import (
+    BINARY_LOSSES,
+    NOVELTY_LOSS,
+    BoxLoss,
+    EntropyLoss,
+    QuadraticLoss,
+    regression_losses,
+)
 from ._chain import ChainHinge, ChainLogLoss, ChainLoss
 from ._contingency import FBeta
 from ._groups import Groups
-from ._hinge import Hinge, SquaredHinge
 from ._inversions import Inversions
 from ._joint import LabelPairHinge, MulticlassHinge, MultilabelHinge
-from ._logistic import Logistic
 from ._logistic_pairs import LogisticPairs, LogisticRocArea
+from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
 from ._own import checked, read_only
 from ._pairwise import (
@@ -26,26 +33,22 @@ from ._ranking import (
     RecallAtK,
     ReciprocalRank,
 )
-from ._residual import Absolute, EpsilonInsensitive, Novelty, Quantile
-from ._smooth import Exponential, Huber, MultivariateSquared, Poisson, Squared
 from ._softmax import Softmax, SoftmaxCurvature, softmax
 
 __all__ = [
-    "Absolute",
+    "BINARY_LOSSES",
+    "NOVELTY_LOSS",
+    "BoxLoss",
     "ChainHinge",
     "ChainLogLoss",
     "ChainLoss",
-    "EpsilonInsensitive",
+    "EntropyLoss",
     "ExpectedRankUtility",
-    "Exponential",
     "FBeta",
     "FirstOrderLoss",
     "Groups",
-    "Hinge",
-    "Huber",
     "Inversions",
     "LabelPairHinge",
-    "Logistic",
     "LogisticPairs",
     "LogisticRocArea",
     "Loss",
@@ -53,26 +56,23 @@ __all__ = [
     "MultilabelHinge",
     "MultivariateSquared",
     "Ndcg",
-    "Novelty",
     "Ontology",
     "OrderedPairs",
     "PiecewiseQuadratic",
-    "Poisson",
     "PrecisionAtK",
     "Preferences",
-    "Quantile",
+    "QuadraticLoss",
     "RankingLoss",
     "RecallAtK",
     "ReciprocalRank",
     "RocArea",
     "Softmax",
     "SoftmaxCurvature",
-    "Squared",
-    "SquaredHinge",
     "SquaredPairs",
     "SquaredRocArea",
     "checked",
     "path_shares",
     "read_only",
+    "regression_losses",
     "softmax",
 ]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._base import Curvature, Derivatives, Floats, Mask, Rows
+from ._entropies import entropy, rest_entropy
 from ._leveling import FlowLoss
-from ._logistic import entropy, rest_entropy
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 

@@ -13,21 +13,17 @@ from typing import Protocol
 import numpy as np
 
 from ..losses import (
-    Hinge,
-    Huber,
-    Logistic,
-    Poisson,
-    Quantile,
+    BoxLoss,
+    EntropyLoss,
+    QuadraticLoss,
     Softmax,
     SoftmaxCurvature,
-    Squared,
-    SquaredHinge,
     softmax,
 )
 from ..losses._base import Curvature, DiagonalCurvature, Floats, Rows
 
 # Distances that count as zero, against the size of targets.
-_SMALLEST_SHARE = 1e-12
+_SMALLEST_SHARE, _NO_DISTANCE = 1e-12, 1e-300
 
 # Far on its wrong side a loss with exponentials is linear, with next to no curvature.
 # It is taken for so large that on account of its own row no score moves by more than
@@ -65,17 +61,68 @@ class OnlineLoss(Protocol):
         ...
 
 
-class DampedLogistic(Logistic):
-    """The logistic loss ln(1 + exp(-y z)), with more curvature far from y."""
+class OfScores:
+    """A loss of one score per row, with a curvature that is never missing.
+
+    Parameters
+    ----------
+    loss : BoxLoss
+    """
+
+    def __init__(self, loss: BoxLoss) -> None:
+        self.loss = loss
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self.loss.value(scores, targets, weights)
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self.loss.subgradient(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return max(s_i p_i (1 - p_i), |u_i| / max(6, -2 y_i z_i), s_i / 10000)."""
-        h = super().curvature(scores, targets, weights).diagonal()
-        u = np.abs(self.subgradient(scores, targets, weights))
-        u /= np.maximum(-2.0 * targets * scores, _REACH)
+        """Return that of parabolas above the loss with their minimizers at t = 0.
+
+        Their dual variables are v / t times t. Without a ridge it is half the height of
+        the kink by |t|, with |t| no less than its mean.
+        """
+        loss = self.loss
+        if isinstance(loss, EntropyLoss):
+            return _damped(loss, scores, targets, weights)
+        assert isinstance(loss, QuadraticLoss)
+        t = loss.map.argument(scores, targets)
+        if not loss.smooth:
+            height = 0.5 * (loss.high - loss.low)
+            return DiagonalCurvature(height * weights / _bounded(t, weights, targets))
+        ends = np.where(t < 0.0, -loss.low, loss.high)
+        h = np.minimum(ends / np.maximum(np.abs(t), _NO_DISTANCE), 1.0 / loss.ridge)
+        return DiagonalCurvature(weights * h)
+
+    def constant(self, targets: Floats, weights: Floats) -> float:
+        """Return the score near the best of all rows' targets; mean weights are one."""
+        loss = self.loss
+        if loss.analytic:
+            mean = float(weights @ targets) / len(targets)
+            return float(np.log(max(mean, _SMALLEST_MEAN))) if loss.steep else mean
+        return _quantile(targets, weights, loss.high / (loss.high - loss.low))
+
+
+def _damped(
+    loss: EntropyLoss, scores: Floats, targets: Floats, weights: Floats
+) -> DiagonalCurvature:
+    """Return second derivatives, or more far on the wrong side.
+
+    At least |u_i| / max(6, 2 t_i), and s_i / 10000, of labels; of counts at least
+    |u_i| / max(1, ln y_i - z_i).
+    """
+    h = loss.curvature(scores, targets, weights).diagonal()
+    u = np.abs(loss.subgradient(scores, targets, weights))
+    if loss.map.labels:
+        u /= np.maximum(2.0 * loss.map.argument(scores, targets), _REACH)
         return DiagonalCurvature(np.maximum(np.maximum(h, u), _FLAT * weights))
+    distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
+    u /= np.maximum(distance, _REACH_OF_COUNTS)
+    return DiagonalCurvature(np.maximum(h, u))
 
 
 class DampedSoftmax(Softmax):
@@ -135,99 +182,6 @@ class DampedCurvature(SoftmaxCurvature):
         return a + self._added, s, p
 
 
-class MajorizedHinge(Hinge):
-    """The hinge max(0, m), m = 1 - y z, with the curvature of a parabola above it."""
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> DiagonalCurvature:
-        """Return s_i / (2 |m_i|), with |m_i| no less than its mean."""
-        distance = _bounded(1.0 - targets * scores, weights, targets)
-        return DiagonalCurvature(0.5 * weights / distance)
-
-
-class ModifiedHuber:
-    """max(0, 1 - y z)² for y z >= -1, and -4 y z beyond (Zhang 2004)."""
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        m = np.maximum(1.0 - targets * scores, 0.0)
-        return float(weights @ np.where(m <= 2.0, m * m, 4.0 * m - 4.0))
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return the gradient u_i = -2 s_i y_i min(2, max(0, m_i))."""
-        m = np.maximum(1.0 - targets * scores, 0.0)
-        return -2.0 * weights * targets * np.minimum(m, 2.0)
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> DiagonalCurvature:
-        """Return 4 s_i / max(m_i, 2) for rows in error or at the kink, else zero."""
-        m = 1.0 - targets * scores
-        bends = np.where(m >= 0.0, 4.0 / np.maximum(m, 2.0), 0.0)
-        return DiagonalCurvature(weights * bends)
-
-
-class RegressionLoss(OnlineLoss, Protocol):
-    """A loss of numbers, for which a score that is the same for all rows is a start."""
-
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        """Return such a score near the best; weights have the mean one."""
-        ...
-
-
-class SquaredError(Squared):
-    """(z - y)² / 2."""
-
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        return float(weights @ targets) / len(targets)
-
-
-class MajorizedHuber(Huber):
-    """Huber's loss, with the curvature of a parabola above it where it is linear."""
-
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        return _quantile(targets, weights, 0.5)
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> DiagonalCurvature:
-        """Return s_i delta / max(|r_i|, delta)."""
-        r = np.abs(scores - targets)
-        return DiagonalCurvature(weights * (self.delta / np.maximum(r, self.delta)))
-
-
-class MajorizedQuantile(Quantile):
-    """The quantile loss, with the curvature of a parabola above it."""
-
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        return _quantile(targets, weights, self.high)
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> DiagonalCurvature:
-        """Return s_i / (2 |r_i|), with |r_i| no less than its mean."""
-        distance = _bounded(targets - scores, weights, targets)
-        return DiagonalCurvature(0.5 * weights / distance)
-
-
-class Counts(Poisson):
-    """Poisson's negative log-likelihood exp(z) - y z of counts y >= 0."""
-
-    def constant(self, targets: Floats, weights: Floats) -> float:
-        mean = float(weights @ targets) / len(targets)
-        return float(np.log(max(mean, _SMALLEST_MEAN)))
-
-    def curvature(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> DiagonalCurvature:
-        """Return max(s_i exp(z_i), |u_i| / max(1, ln y_i - z_i))."""
-        h = super().curvature(scores, targets, weights).diagonal()
-        u = np.abs(self.subgradient(scores, targets, weights))
-        distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
-        u /= np.maximum(distance, _REACH_OF_COUNTS)
-        return DiagonalCurvature(np.maximum(h, u))
-
-
 class OneVsRest:
     """The sum over classes of a binary loss; targets of -1 or +1 have shape (b, k).
 
@@ -273,18 +227,4 @@ def _quantile(targets: Floats, weights: Floats, q: float) -> float:
     return float(targets[order[np.searchsorted(sums, q * sums[-1])]])
 
 
-__all__ = [
-    "LARGEST_COUNT",
-    "Counts",
-    "DampedLogistic",
-    "DampedSoftmax",
-    "MajorizedHinge",
-    "MajorizedHuber",
-    "MajorizedQuantile",
-    "ModifiedHuber",
-    "OneVsRest",
-    "OnlineLoss",
-    "RegressionLoss",
-    "SquaredError",
-    "SquaredHinge",
-]
+__all__ = ["LARGEST_COUNT", "DampedSoftmax", "OfScores", "OneVsRest", "OnlineLoss"]

@@ -1,0 +1,116 @@
+"""Entropies h of dual variables v of one score, and the losses that they make.
+
+With its box each gives the maximum over v of v t - h(v), attained at the derivative of
+the maximum with regard to t.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import Floats
+
+_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
+
+# The exponential function goes on as its tangent beyond this number: nothing overflows
+# on the way. Being below it, it proves the same bounds. Minimizers that lie there, as
+# of counts beyond its exponential, are refused.
+_STEEPEST = 50.0
+
+
+class Entropy:
+    """h(v) = v ln v - v for v >= 0, with the maximum exp(t)."""
+
+    low, high = 0.0, np.inf
+
+    #: Beyond which arguments the maximum is another, and no longer exact.
+    largest_argument: float = _STEEPEST
+
+    def maximum(self, t: Floats) -> Floats:
+        """Return the maximum for each argument."""
+        beyond = np.maximum(t - _STEEPEST, 0.0)
+        beyond += 1.0
+        return np.asarray(self.maximizer(t) * beyond)
+
+    def maximizer(self, t: Floats) -> Floats:
+        """Return v."""
+        v = np.minimum(t, _STEEPEST)
+        return np.exp(v, out=v)
+
+    def bend(self, v: Floats) -> Floats:
+        """Return dv/dt as a function of v."""
+        return v
+
+    def curvature(self, t: Floats) -> Floats:
+        """Return dv/dt."""
+        return self.maximizer(t)
+
+    def penalty(self, v: Floats) -> Floats:
+        """Return h(v) of v in the box."""
+        return entropy(v) - v
+
+    def penalty_size(self, v: Floats) -> Floats:
+        """Return what rounding errors of h(v) are in proportion to, beside |h(v)|."""
+        return np.abs(entropy(v)) + v
+
+
+class BinaryEntropy(Entropy):
+    """h(v) = v ln v + (1 - v) ln(1 - v) for 0 <= v <= 1, with ln(1 + exp(t)).
+
+    Exponentials are taken of non-positive numbers only, so that nothing overflows.
+    """
+
+    low, high = 0.0, 1.0
+    largest_argument = np.inf
+
+    def maximum(self, t: Floats) -> Floats:
+        tail = np.abs(t)
+        np.negative(tail, out=tail)
+        np.exp(tail, out=tail)
+        np.log1p(tail, out=tail)
+        tail += np.maximum(t, 0.0)
+        return tail
+
+    def maximizer(self, t: Floats) -> Floats:
+        """Return 1 / (1 + exp(-t))."""
+        total = np.abs(t)
+        np.negative(total, out=total)
+        np.exp(total, out=total)
+        total += 1.0
+        # A second exponential takes less time than a choice for each entry.
+        v = np.minimum(t, 0.0)
+        np.exp(v, out=v)
+        v /= total
+        return v
+
+    def bend(self, v: Floats) -> Floats:
+        return v * (1.0 - v)
+
+    def curvature(self, t: Floats) -> Floats:
+        """Return dv/dt by the smaller of v and 1 - v, which is not rounded."""
+        return self.bend(self.maximizer(-np.abs(t)))
+
+    def penalty(self, v: Floats) -> Floats:
+        h = entropy(v)
+        h += rest_entropy(v)
+        return h
+
+    def penalty_size(self, v: Floats) -> Floats:
+        """Return how much h changes with v where that is near one."""
+        slopes = -np.log1p(-np.minimum(v, 1.0 - _EPS))
+        return np.where(v > 0.5, slopes, 0.0)
+
+
+def entropy(p: Floats) -> Floats:
+    """Return p ln(p), zero at zero."""
+    # The smallest number keeps the product exact, and is faster than a mask.
+    h = np.maximum(p, _TINY)
+    np.log(h, out=h)
+    h *= p
+    return h
+
+
+def rest_entropy(p: Floats) -> Floats:
+    """Return (1 - p) ln(1 - p), zero from one on."""
+    p = np.minimum(p, 1.0)
+    return np.asarray((1.0 - p) * np.log1p(-np.minimum(p, 1.0 - 0.5 * _EPS)))

@@ -1,0 +1,142 @@
+"""Least squares of several scores per row, with a metric."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._base import Curvature, Derivatives, Floats, Loss, Rows
+
+_TINY = float(np.finfo(float).tiny)
+
+# Eigenvalues, and differences of numbers, below this share of the largest are zero.
+_ROUNDING = 1e-14
+
+
+class MultivariateSquared(Loss):
+    """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
+
+    Parameters
+    ----------
+    metric : ndarray of shape (k, k)
+        M, symmetric and positive semidefinite.
+    """
+
+    smooth = True
+    analytic = True
+    joint = True
+
+    def __init__(self, metric: Floats) -> None:
+        self._M = metric
+        values, vectors = np.linalg.eigh(metric)
+        used = values > _ROUNDING * values.max(initial=0.0)
+        # M⁺ is the sum of v vᵀ / lambda over these.
+        self._values, self._vectors = values[used], vectors[:, used]
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        r = scores - targets
+        return 0.5 * float(weights @ np.einsum("ik,ik->i", r @ self._M, r))
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return s_i M (z_i - y_i)."""
+        return weights[:, np.newaxis] * ((scores - targets) @ self._M)
+
+    def reach(self, scores: Floats, targets: Floats) -> Floats:
+        """Return infinity: second derivatives are the same everywhere."""
+        return np.full(len(scores), np.inf)
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return <u, y> + sum_i u_iᵀ M⁺ u_i / (2 s_i), for u in the range of M."""
+        half = 0.5 * float(self._squares(dual, weights) @ (1.0 / self._values))
+        return float(np.vdot(dual, targets)) + half
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return that of all terms; small eigenvalues are uncertain by large ones."""
+        uncertain = self._values.max(initial=0.0) / np.square(self._values)
+        size = float(np.vdot(np.abs(dual), np.abs(targets)))
+        return size + float(self._squares(dual, weights) @ uncertain)
+
+    def _squares(self, dual: Floats, weights: Floats) -> Floats:
+        """Return the sum over rows of the squares of (u / root of s) in M's axes."""
+        parts = dual @ self._vectors
+        parts *= parts
+        squares: Floats = (1.0 / np.maximum(weights, _TINY)) @ parts
+        return squares
+
+    def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return the norm of what is beyond the range of M."""
+        rest = dual - (dual @ self._vectors) @ self._vectors.T
+        squares = np.square(rest).sum(axis=1) / np.maximum(weights, _TINY)
+        return float(np.sqrt(squares.sum()))
+
+    def unlevel(
+        self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return what shifting all residuals alike takes, as a share of u and R*."""
+        if not sums.any():
+            return 0.0
+        squares = np.square(dual).sum(axis=1) / np.maximum(weights, _TINY)
+        share = float(np.linalg.norm(sums)) / float(np.sqrt(squares.sum()))
+        height = float(np.abs(sums) @ np.abs(weights @ targets))
+        size = float(np.vdot(np.abs(dual), np.abs(targets)))
+        return max(share, height / size if size else share)
+
+    def dual_scale(self, targets: Floats, weights: Floats) -> float:
+        spread = centered(targets, weights) @ self._M
+        return float(weights @ np.abs(spread).sum(axis=1))
+
+    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Shift all residuals alike."""
+        return dual - np.multiply.outer(weights, dual.sum(axis=0))
+
+    def curvature(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> ConstantCurvature:
+        return ConstantCurvature(self._M, weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
+    ) -> Derivatives:
+        weighted = weights[:, np.newaxis] * (dscores @ self._M)
+        slope = float(np.vdot(weighted, scores - targets))
+        curvature = float(np.vdot(weighted, dscores))
+        return lambda step: (slope + step * curvature, curvature)
+
+
+class ConstantCurvature(Curvature):
+    """s_i M, the same k x k matrix for all rows but for their weights.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (k, k)
+    weights : ndarray of shape (n,)
+    """
+
+    def __init__(self, matrix: Floats, weights: Floats) -> None:
+        self._M, self._weights = matrix, weights
+
+    def take(self, rows: Rows) -> ConstantCurvature:
+        return ConstantCurvature(self._M, self._weights[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._weights[:, np.newaxis] * (dscores @ self._M)
+
+    def diagonal(self) -> Floats:
+        return np.multiply.outer(self._weights, self._M.diagonal())
+
+    def total(self) -> Floats:
+        return float(self._weights.sum()) * self._M
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        gram = X.T @ (self._weights[rows, np.newaxis] * X)
+        for j, row in enumerate(self._M):
+            for m in range(j, len(row)):
+                out[j, m] += row[m] * gram
+
+
+def centered(targets: Floats, weights: Floats) -> Floats:
+    """Return targets less their mean, or as they are if they differ by rounding."""
+    centered = targets - weights @ targets / weights.sum()
+    rounding = _ROUNDING * np.abs(targets).max(initial=0.0)
+    return centered if np.abs(centered).max(initial=0.0) > rounding else targets

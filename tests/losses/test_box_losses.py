@@ -1,0 +1,211 @@
+"""Every loss of one score per row against its definition as a maximum over a box.
+
+Equality of Fenchel and Young proves nothing: a wrong conjugate that goes with a wrong
+value satisfies it. Here maxima are compared with those over other dual variables, and
+conjugates with suprema over scores.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_subqn._core.losses import (
+    BINARY_LOSSES,
+    NOVELTY_LOSS,
+    QuadraticLoss,
+    regression_losses,
+)
+
+LABELS = dict(BINARY_LOSSES)
+NUMBERS = {**regression_losses(quantile=0.3, epsilon=0.4), "novelty": NOVELTY_LOSS}
+LOSSES = {**LABELS, **NUMBERS}
+N = 300
+each_loss = pytest.mark.parametrize("name", LOSSES)
+
+# t of score and target, the box, and h: the table once more, by other means.
+TABLE = {
+    "hinge": (lambda z, y: 1 - y * z, 0, 1, lambda v: 0 * v),
+    "squared_hinge": (lambda z, y: 1 - y * z, 0, np.inf, lambda v: v**2 / 4),
+    "modified_huber": (lambda z, y: 1 - y * z, 0, 4, lambda v: v**2 / 4),
+    "log_loss": (
+        lambda z, y: -y * z,
+        0,
+        1,
+        lambda v: v * np.log(v) + (1 - v) * np.log1p(-v),
+    ),
+    "exponential": (lambda z, y: -y * z, 0, np.inf, lambda v: v * np.log(v) - v),
+    "squared_error": (lambda z, y: y - z, -np.inf, np.inf, lambda v: v**2 / 2),
+    "absolute_error": (lambda z, y: y - z, -1, 1, lambda v: 0 * v),
+    "quantile": (lambda z, y: y - z, -0.7, 0.3, lambda v: 0 * v),
+    "epsilon_insensitive": (lambda z, y: y - z, -1, 1, lambda v: 0.4 * np.abs(v)),
+    "huber": (lambda z, y: y - z, -0.4, 0.4, lambda v: v**2 / 2),
+    "poisson": (lambda z, y: z, 0, np.inf, lambda v: v * np.log(v) - v),
+    "novelty": (lambda z, y: y - z, 0, 1, lambda v: 0 * v),
+}
+
+
+def rows(name, seed=0):
+    rng = np.random.default_rng(seed)
+    targets = rng.choice([-1.0, 1.0], N)
+    if name in NUMBERS:
+        targets = rng.poisson(2.0, N) if name == "poisson" else rng.normal(size=N)
+    return 2.0 * rng.normal(size=N), targets.astype(float), rng.dirichlet(np.ones(N))
+
+
+def dual_of(name, v, targets, weights):
+    """Return the dual point of dual variables."""
+    if name == "poisson":
+        return weights * (v - targets)
+    return -weights * v * (targets if name in LABELS else 1.0)
+
+
+def some_variables(loss, rng):
+    """Return dual variables within the box, also at its ends."""
+    low, high = np.clip([loss.low, loss.high], -20.0, 20.0)
+    shares = np.clip(rng.uniform(-0.2, 1.2, N), 1e-300, 1.0 - 1e-16)
+    return low + (high - low) * shares
+
+
+def table_value(name, v, scores, targets, weights):
+    """Return what the loss is the maximum of."""
+    argument, _, _, penalty = TABLE[name]
+    value = weights @ (v * argument(scores, targets) - penalty(v))
+    return value - (weights @ (targets * scores) if name == "poisson" else 0.0)
+
+
+@each_loss
+def test_no_other_dual_variables_are_better(name):
+    loss, (scores, targets, weights) = LOSSES[name], rows(name)
+    assert (loss.low, loss.high) == TABLE[name][1:3]
+    value = loss.value(scores, targets, weights)
+    best = loss.dual_variables(
+        loss.subgradient(scores, targets, weights), targets, weights
+    )
+    inner = np.clip(best, 1e-300, None) if loss.low == 0.0 else best
+    attained = table_value(name, inner, scores, targets, weights)
+    assert value == pytest.approx(attained, rel=1e-14)
+    rng = np.random.default_rng(1)
+    for share in (1.0, 0.1, 1e-3):
+        for _ in range(50):
+            v = best + share * (some_variables(loss, rng) - best)
+            v = np.clip(v, max(loss.low, -20.0), min(loss.high, 20.0))
+            v = np.clip(v, 1e-300, 1.0 - 1e-16) if name == "log_loss" else v
+            v = np.maximum(v, 1e-300) if loss.steep else v
+            other = table_value(name, v, scores, targets, weights)
+            assert other <= value + 1e-14 * (1.0 + abs(value))
+
+
+@each_loss
+def test_conjugates_are_suprema_over_scores(name):
+    loss = LOSSES[name]
+    _, targets, _ = rows(name)
+    v = some_variables(loss, np.random.default_rng(2))
+    one = np.ones(1)
+    grid = np.linspace(-30.0, 30.0, 600_001)
+    for i in range(12):
+        y = targets[i : i + 1]
+        u = dual_of(name, v[i : i + 1], y, one)
+        same = np.full(len(grid), y[0])
+        z = grid + y if name in NUMBERS else grid
+        argument, low, high, _ = TABLE[name]
+        t = argument(z, same)
+        if name in ("log_loss", "exponential", "poisson"):
+            losses = np.log1p(np.exp(t)) if name == "log_loss" else np.exp(t)
+            losses = losses - (same * z if name == "poisson" else 0.0)
+        else:
+            losses = piecewise(name, t)
+        supremum = np.max(u * z - losses)
+        assert loss.conjugate(u, y, one) == pytest.approx(supremum, abs=1e-6)
+    if high < np.inf:
+        assert not loss.feasible(dual_of(name, one * (high + 0.1), y, one), y, one)
+    if low > -np.inf:
+        assert not loss.feasible(dual_of(name, one * (low - 0.1), y, one), y, one)
+
+
+def piecewise(name, t):
+    """Return losses that are not exponentials, as they are usually written."""
+    positive = np.maximum(t, 0.0)
+    return {
+        "hinge": positive,
+        "novelty": positive,
+        "squared_hinge": positive**2,
+        "modified_huber": np.where(t <= 2.0, positive**2, 4.0 * t - 4.0),
+        "squared_error": 0.5 * t**2,
+        "absolute_error": np.abs(t),
+        "quantile": np.maximum(0.3 * t, -0.7 * t),
+        "epsilon_insensitive": np.maximum(np.abs(t) - 0.4, 0.0),
+        "huber": np.where(np.abs(t) <= 0.4, 0.5 * t**2, 0.4 * np.abs(t) - 0.08),
+    }[name]
+
+
+@each_loss
+def test_gradients_and_curvatures_are_differences(name):
+    loss, (scores, targets, weights) = LOSSES[name], rows(name)
+    h = 1e-6
+    u = loss.subgradient(scores, targets, weights)
+    for i in range(20):
+        e = h * (np.arange(N) == i)
+        change = loss.value(scores + e, targets, weights)
+        change -= loss.value(scores - e, targets, weights)
+        assert u[i] == pytest.approx(change / (2 * h), rel=1e-5, abs=1e-8)
+    if not loss.smooth:
+        return
+    change = loss.subgradient(scores + h, targets, weights)
+    change -= loss.subgradient(scores - h, targets, weights)
+    curvature = loss.curvature(scores, targets, weights).diagonal()
+    assert_allclose(curvature, change / (2 * h), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [k for k, v in LOSSES.items() if v.has_envelope])
+@pytest.mark.parametrize("width", [1e-3, 0.3, 5.0])
+def test_envelopes_by_enumeration(name, width):
+    """A concave function of v is largest where it is flat, or at an end of a piece."""
+    loss, (scores, targets, weights) = LOSSES[name], rows(name)
+    center = some_variables(loss, np.random.default_rng(3))
+    envelope = loss.envelope(center, width)
+    t = TABLE[name][0](scores, targets)
+    flat = [center + (t - tilt) / width for tilt in (loss.tube, -loss.tube)]
+    ends = [np.full(N, end) for end in (loss.low, 0.0, loss.high)]
+    candidates = np.clip([*flat, *ends], loss.low, loss.high)
+    values = candidates * t - loss.tube * np.abs(candidates)
+    values -= 0.5 * width * (candidates - center) ** 2
+    value = envelope.value(scores, targets, weights)
+    expected = weights @ values.max(axis=0)
+    assert value == pytest.approx(expected, rel=4e-15, abs=4e-15)
+    v = candidates[values.argmax(axis=0), np.arange(N)]
+    u = dual_of(name, v, targets, weights)
+    assert_allclose(envelope.subgradient(scores, targets, weights), u, atol=4e-15)
+    few = envelope.of_rows(np.arange(0, N, 2))
+    part = few.value(scores[::2].copy(), targets[::2].copy(), weights[::2].copy())
+    assert part == pytest.approx(weights[::2] @ values.max(axis=0)[::2], rel=1e-13)
+
+
+def test_facts_follow_from_box_and_smoothing():
+    facts = {
+        "smooth": "squared_hinge modified_huber log_loss exponential squared_error "
+        "huber poisson",
+        "analytic": "log_loss exponential squared_error poisson",
+        "steep": "exponential poisson",
+        "has_margin": "hinge squared_hinge modified_huber novelty",
+        "has_envelope": "hinge absolute_error quantile epsilon_insensitive novelty",
+    }
+    for fact, names in facts.items():
+        found = [name for name, loss in LOSSES.items() if getattr(loss, fact)]
+        assert sorted(found) == sorted(names.split()), fact
+
+
+def test_a_new_loss_is_a_row():
+    """Squares beyond a tube: all follows, though nobody has written it down."""
+    first = regression_losses(epsilon=0.4)["epsilon_insensitive"]
+    loss = QuadraticLoss(first.map, -np.inf, np.inf, tube=0.4, ridge=1.0)
+    scores, targets, weights = rows("huber")
+    beyond = np.maximum(np.abs(targets - scores) - 0.4, 0.0)
+    value = loss.value(scores, targets, weights)
+    assert value == pytest.approx(0.5 * weights @ beyond**2, rel=1e-14)
+    u = loss.subgradient(scores, targets, weights)
+    assert_allclose(u, weights * np.sign(scores - targets) * beyond, atol=1e-15)
+    both = value + loss.conjugate(u, targets, weights)
+    assert both == pytest.approx(u @ scores, abs=1e-14)
+    inside = loss.curvature(scores, targets, weights).diagonal() == 0.0
+    assert_array_equal(inside, beyond == 0.0)
+    assert (loss.smooth, loss.analytic, loss.has_envelope) == (True, False, False)
