@@ -112,7 +112,7 @@ def test_box_with_a_ridge(n, box, ridge, centered):
     kernels.smooth_curvature(*args, 1e-9, out)
     assert_allclose(out, np.where(bends(q, 1e-9), weights / ridge, 0.0), rtol=1e-14)
     kernels.smooth_line(scores, dscores, targets, labels, ridge, args[-1], out, dq)
-    assert_allclose(out, q, rtol=1e-13)
+    assert_allclose(out, q, rtol=1e-13, atol=1e-15)
     assert_allclose(dq, sign * dscores / ridge, rtol=1e-14)
     at = out + 0.7 * dq
     slope, curvature = kernels.smooth_slope(out, dq, weights, *box[1:], ridge, 0.7)

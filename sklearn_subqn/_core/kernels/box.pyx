@@ -4,6 +4,7 @@ All arrays are contiguous, of shape (n,) and float64. The loss of a row is the m
 over v in [low, high], low <= 0 <= high, of v t - tube |v| - ridge / 2 (v - center)²,
 where scores z and targets y give t = 1 - y z if ``labels`` and t = y - z else, so that
 subgradients are -weights v y and -weights v. A step along dz changes t by -y dz or -dz.
+In both cases t = sign (y - z), with signs of y or of one.
 
 On which side of a kink a row lies is no more predictable than a coin: the loops compute
 both sides and select, without branches.
@@ -16,7 +17,7 @@ def value(
     const double[::1] scores,
     const double[::1] targets,
     const double[::1] weights,
-    bint labels,
+    double labels,
     double low,
     double high,
     double tube,
@@ -27,7 +28,7 @@ def value(
     check_length(n, targets, weights)
     with nogil:
         for i in range(n):
-            t = argument(scores[i], targets[i], labels)
+            t = sign(targets[i], labels) * (targets[i] - scores[i])
             above, below = t - tube, t + tube
             above = high * above if above > 0.0 else 0.0
             below = low * below if below < 0.0 else 0.0
@@ -39,7 +40,7 @@ def subgradient(
     const double[::1] scores,
     const double[::1] targets,
     const double[::1] weights,
-    bint labels,
+    double labels,
     double low,
     double high,
     double tube,
@@ -57,10 +58,10 @@ def subgradient(
     check_length(n, out, out)
     with nogil:
         for i in range(n):
-            t = argument(scores[i], targets[i], labels)
+            t = sign(targets[i], labels) * (targets[i] - scores[i])
             edge = tube + tolerance * max(least, fabs(scores[i]))
             v = (high if t > edge else 0.0) + (low if t < -edge else 0.0)
-            out[i] = slope(targets[i], labels) * weights[i] * v
+            out[i] = -sign(targets[i], labels) * weights[i] * v
 
 
 def kinks_ahead(
@@ -68,7 +69,7 @@ def kinks_ahead(
     const double[::1] dscores,
     const double[::1] targets,
     const double[::1] weights,
-    bint labels,
+    double labels,
     double low,
     double high,
     double shift,
@@ -90,9 +91,9 @@ def kinks_ahead(
     check_length(n, kinks, jumps)
     with nogil:
         for i in range(n):
-            t = argument(scores[i], targets[i], labels) - shift
+            t = sign(targets[i], labels) * (targets[i] - scores[i]) - shift
             t = 0.0 if fabs(t) <= tolerance * max(least, fabs(scores[i])) else t
-            dt = slope(targets[i], labels) * dscores[i]
+            dt = -sign(targets[i], labels) * dscores[i]
             change = weights[i] * dt
             total += change * (high if (t if t != 0.0 else dt) > 0.0 else low)
             # What is no kink is overwritten by the next.
@@ -106,7 +107,7 @@ def smooth_value(
     const double[::1] scores,
     const double[::1] targets,
     const double[::1] weights,
-    bint labels,
+    double labels,
     double low,
     double high,
     double tube,
@@ -115,22 +116,23 @@ def smooth_value(
 ):
     """Return the weighted sum of the losses with a ridge; ``center`` may be None."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double t, v, c, shift, total = 0.0, edge = tube / ridge
+    cdef double t, v, c, shift, total = 0.0
+    cdef double inverse = 1.0 / ridge, edge = tube * inverse
     cdef bint centered = check_center(n, center)
     check_length(n, targets, weights)
     with nogil:
         for i in range(n):
-            t = argument(scores[i], targets[i], labels)
+            t = sign(targets[i], labels) * (targets[i] - scores[i])
             if centered:
                 c = center[i]
-                v = clip(c + t / ridge, low, high, edge)
+                v = clip(c + t * inverse, low, high, edge)
                 shift = v - c
-                t = v * (t - (tube if v > 0.0 else -tube)) - 0.5 * ridge * shift * shift
+                t = v * t - 0.5 * ridge * shift * shift
             else:
                 # Not as a difference of squares, which may overflow.
-                v = clip(t / ridge, low, high, edge)
-                t = v * (t - (tube if v > 0.0 else -tube) - 0.5 * ridge * v)
-            total += weights[i] * t
+                v = clip(t * inverse, low, high, edge)
+                t = v * (t - 0.5 * ridge * v)
+            total += weights[i] * (t - tube * fabs(v))
     return total
 
 
@@ -138,7 +140,7 @@ def smooth_gradient(
     const double[::1] scores,
     const double[::1] targets,
     const double[::1] weights,
-    bint labels,
+    double labels,
     double low,
     double high,
     double tube,
@@ -148,24 +150,24 @@ def smooth_gradient(
 ):
     """Fill ``out`` with the gradient with a ridge."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double q, edge = tube / ridge
+    cdef double q, inverse = 1.0 / ridge, edge = tube * inverse
     cdef bint centered = check_center(n, center)
     check_length(n, targets, weights)
     check_length(n, out, out)
     with nogil:
         for i in range(n):
-            q = argument(scores[i], targets[i], labels) / ridge
+            q = sign(targets[i], labels) * (targets[i] - scores[i]) * inverse
             if centered:
                 q = center[i] + q
             q = clip(q, low, high, edge)
-            out[i] = slope(targets[i], labels) * weights[i] * q
+            out[i] = -sign(targets[i], labels) * weights[i] * q
 
 
 def smooth_curvature(
     const double[::1] scores,
     const double[::1] targets,
     const double[::1] weights,
-    bint labels,
+    double labels,
     double low,
     double high,
     double tube,
@@ -179,7 +181,7 @@ def smooth_curvature(
     Ends of the box and of the tube count as inside, within a tolerance of v.
     """
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double q, h, edge = tube / ridge
+    cdef double q, h, inverse = 1.0 / ridge, edge = tube * inverse
     cdef double first = first_bend(low, edge) - tolerance
     cdef double last = last_bend(high, edge) + tolerance
     cdef bint centered = check_center(n, center)
@@ -187,10 +189,10 @@ def smooth_curvature(
     check_length(n, out, out)
     with nogil:
         for i in range(n):
-            q = argument(scores[i], targets[i], labels) / ridge
+            q = sign(targets[i], labels) * (targets[i] - scores[i]) * inverse
             if centered:
                 q = center[i] + q
-            h = weights[i] / ridge
+            h = weights[i] * inverse
             h = h if (first <= q) & (q <= last) else 0.0
             out[i] = h if fabs(q) >= edge - tolerance else 0.0
 
@@ -199,7 +201,7 @@ def smooth_line(
     const double[::1] scores,
     const double[::1] dscores,
     const double[::1] targets,
-    bint labels,
+    double labels,
     double ridge,
     const double[::1] center,
     double[::1] q,
@@ -207,15 +209,16 @@ def smooth_line(
 ):
     """Fill q = center + t / ridge and its change along a step, for ``smooth_slope``."""
     cdef Py_ssize_t i, n = scores.shape[0]
+    cdef double inverse = 1.0 / ridge
     cdef bint centered = check_center(n, center)
     check_length(n, dscores, targets)
     check_length(n, q, dq)
     with nogil:
         for i in range(n):
-            q[i] = argument(scores[i], targets[i], labels) / ridge
+            q[i] = sign(targets[i], labels) * (targets[i] - scores[i]) * inverse
             if centered:
                 q[i] = center[i] + q[i]
-            dq[i] = slope(targets[i], labels) * dscores[i] / ridge
+            dq[i] = -sign(targets[i], labels) * dscores[i] * inverse
 
 
 def smooth_slope(
@@ -243,12 +246,9 @@ def smooth_slope(
     return ridge * total, ridge * curvature
 
 
-cdef inline double argument(double z, double y, bint labels) noexcept nogil:
-    return 1.0 - y * z if labels else y - z
-
-
-cdef inline double slope(double y, bint labels) noexcept nogil:
-    return -y if labels else -1.0
+cdef inline double sign(double y, double labels) noexcept nogil:
+    """Return y if ``labels`` is one, and one if it is zero: sums have no branches."""
+    return labels * y + (1.0 - labels)
 
 
 cdef inline double clip(double q, double low, double high, double edge) noexcept nogil:

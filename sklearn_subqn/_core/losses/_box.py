@@ -51,22 +51,17 @@ class BoxLoss(Loss):
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of what rounding leaves out of the box."""
-        slack = self.map.slack(targets, weights)
-        if slack is None:
-            return 0.0
-        positive = weights > 0.0
-        return float(np.sqrt(np.sum(slack[positive] ** 2 / weights[positive])))
+        slack = self.map.slack(targets)
+        return float(np.sqrt(weights @ np.square(slack))) if np.ndim(slack) else 0.0
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         weighted = self.map.weighted(dual, targets, weights)
-        slack = self.map.slack(targets, weights)
         inside = np.ones(len(weights), dtype=bool)
-        # Infinite ends of rows of no weight are no numbers.
+        # Infinity times a weight of zero is no number.
         if self.low > -np.inf:
-            least = self.low * weights
-            inside &= weighted >= (least if slack is None else least - slack)
+            inside &= weighted >= weights * (self.low - self.map.slack(targets))
         if self.high < np.inf:
-            inside &= weighted <= self.high * weights
+            inside &= weighted <= weights * self.high
         return inside
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
@@ -79,9 +74,8 @@ class BoxLoss(Loss):
         return np.full(targets.shape, 0.5 * (self.low + self.high))
 
     def _variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        v = np.zeros_like(dual)
-        weighted = self.map.weighted(dual, targets, weights)
-        return np.divide(weighted, weights, out=v, where=weights > 0.0)
+        v = self.map.weighted(dual, targets, weights)
+        return np.divide(v, weights, out=v, where=weights > 0.0)
 
 
 class QuadraticLoss(BoxLoss):
@@ -348,9 +342,9 @@ class EntropyLoss(BoxLoss):
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(u) = sum_i s_i h(v_i), infinite out of the box."""
         v = self._variables(dual, targets, weights)
-        # By rounding v may be a little larger.
-        inside = self.feasible(dual, targets, weights) | (v > self.high)
-        if not inside.all() or v.max(initial=0.0) > self.high * (1.0 + 4.0 * _EPS):
+        # By rounding v may leave the box a little.
+        lowest = (v + self.map.slack(targets)).min(initial=self.low)
+        if lowest < self.low or v.max(initial=0.0) > self.high * (1.0 + 4.0 * _EPS):
             return np.inf
         return float(weights @ self.entropy.penalty(np.maximum(v, self.low, out=v)))
 

@@ -1,7 +1,7 @@
 """Entropies h of dual variables v of one score, and the losses that they make.
 
 With its box each gives the maximum over v of v t - h(v), attained at the derivative of
-the maximum with regard to t.
+the maximum with regard to t. Arguments t are overwritten: new arrays take time.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ class Entropy:
 
     def maximum(self, t: Floats) -> Floats:
         """Return the maximum for each argument."""
-        beyond = np.maximum(t - _STEEPEST, 0.0)
+        beyond = t - _STEEPEST
+        np.maximum(beyond, 0.0, out=beyond)
         beyond += 1.0
-        return np.asarray(self.maximizer(t) * beyond)
+        beyond *= self.maximizer(t)
+        return beyond
 
     def maximizer(self, t: Floats) -> Floats:
         """Return v."""
-        v = np.minimum(t, _STEEPEST)
-        return np.exp(v, out=v)
+        np.minimum(t, _STEEPEST, out=t)
+        return np.exp(t, out=t)
 
     def bend(self, v: Floats) -> Floats:
         """Return dv/dt as a function of v."""
@@ -68,7 +70,7 @@ class BinaryEntropy(Entropy):
         np.negative(tail, out=tail)
         np.exp(tail, out=tail)
         np.log1p(tail, out=tail)
-        tail += np.maximum(t, 0.0)
+        tail += np.maximum(t, 0.0, out=t)
         return tail
 
     def maximizer(self, t: Floats) -> Floats:
@@ -78,17 +80,18 @@ class BinaryEntropy(Entropy):
         np.exp(total, out=total)
         total += 1.0
         # A second exponential takes less time than a choice for each entry.
-        v = np.minimum(t, 0.0)
-        np.exp(v, out=v)
-        v /= total
-        return v
+        np.minimum(t, 0.0, out=t)
+        np.exp(t, out=t)
+        t /= total
+        return t
 
     def bend(self, v: Floats) -> Floats:
         return v * (1.0 - v)
 
     def curvature(self, t: Floats) -> Floats:
         """Return dv/dt by the smaller of v and 1 - v, which is not rounded."""
-        return self.bend(self.maximizer(-np.abs(t)))
+        np.abs(t, out=t)
+        return self.bend(self.maximizer(np.negative(t, out=t)))
 
     def penalty(self, v: Floats) -> Floats:
         h = entropy(v)

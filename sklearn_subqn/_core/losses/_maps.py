@@ -33,9 +33,10 @@ class Margin:
         self.offset = offset
 
     def argument(self, scores: Floats, targets: Floats) -> Floats:
-        """Return t."""
+        """Return t, a new array."""
         t = self.change(scores, targets)
-        t += self.offset
+        if self.offset:
+            t += self.offset
         return t
 
     def change(self, dscores: Floats, targets: Floats) -> Floats:
@@ -57,9 +58,9 @@ class Margin:
         """Return weights * v of u = ``dual``."""
         return -(dual * targets)
 
-    def slack(self, targets: Floats, weights: Floats) -> Floats | None:
-        """Return by how much rounding of ``weighted`` may leave the box, if it may."""
-        return None
+    def slack(self, targets: Floats) -> Floats | float:
+        """Return by how much v may be below the box by rounding."""
+        return 0.0
 
 
 class Residual(Margin):
@@ -92,7 +93,7 @@ class Counts(Margin):
         super().__init__(0.0)
 
     def argument(self, scores: Floats, targets: Floats) -> Floats:
-        return scores
+        return scores.copy()
 
     def change(self, dscores: Floats, targets: Floats) -> Floats:
         return dscores
@@ -106,5 +107,5 @@ class Counts(Margin):
     def weighted(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         return dual + weights * targets
 
-    def slack(self, targets: Floats, weights: Floats) -> Floats:
-        return _NEGATIVE * weights * targets
+    def slack(self, targets: Floats) -> Floats:
+        return _NEGATIVE * targets
