@@ -137,7 +137,7 @@ class PathCV(LinearClassifier):
             task.end()
         else:
             # Those of a previous fit, with ``refit``, are not of this one.
-            forget(self, "objective_", "dual_gap_", "history_")
+            forget(self, "objective_", "dual_gap_", "history_", "plan_")
             self.classes_ = classes
             self.n_iter_ = max(1, *(max(path.n_iters) for path in paths), 1)
             coefs, intercepts = zip(

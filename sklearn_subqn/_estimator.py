@@ -144,6 +144,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         self.dual_gap_ = gaps if several else float(gaps[0])
         self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
         self.history_ = [solution.history for solution in solutions]
+        plans = [solution.plan for solution in solutions]
+        self.plan_ = plans if several else plans[0]
 
 
 class LinearEstimator(Estimator):

@@ -127,8 +127,9 @@ class Problem(NamedTuple):
 class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
-    ``proven`` tells whether the tolerance was reached, or a callback ended the run, and
-    ``constant`` whether the coefficients are of no use: zero would do as well.
+    ``proven`` tells whether the tolerance was reached, or a callback ended the run,
+    ``constant`` whether the coefficients are of no use: zero would do as well, and
+    ``plan`` what solver="auto" chose, or the solver.
     """
 
     w: Floats
@@ -141,6 +142,7 @@ class Solution:
     drift: float
     proven: bool
     constant: bool
+    plan: str = ""
 
     @property
     def relative_gap(self) -> float:
@@ -209,15 +211,15 @@ def solve(
         If the objective overflows.
     """
     task = fit.problem(problem.label, settings.tol)
-    name = settings.solver
-    automatic = name == "auto" and name in settings._solvers
-    spec = settings._solvers.get(name) or next(iter(settings._solvers.values()))
-    accuracy = accuracy_of(problem.objective, settings.tol, automatic)
+    solvers, name = settings._solvers, settings.solver
+    if name not in solvers:
+        name = next(iter(solvers))
+    accuracy = accuracy_of(problem.objective, settings.tol, name == "auto")
     options = replace(options or _options(settings), tol=accuracy.tol)
     report = _Report(problem, settings, task)
     try:
         result, w, end = _minimize(
-            problem, spec, options, accuracy, settings.max_iter, report
+            problem, solvers[name], options, accuracy, settings.max_iter, report
         )
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
@@ -227,11 +229,12 @@ def solve(
         ) from error
     _check_finite(problem, w, end)
     solution, status = _certified(problem, settings.tol, result, w, end)
+    solution.plan = getattr(result, "plan", "") or name
     if settings.verbose:
         gap = solution.relative_gap
         print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
     if task.warns and not solution.proven:
-        faster = name != "auto" and "auto" in settings._solvers
+        faster = name != "auto" and "auto" in solvers
         _warn(problem.label, status, solution, settings, faster)
     task.end()
     return solution

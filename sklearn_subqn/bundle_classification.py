@@ -196,6 +196,9 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     history_ : list of History
         For each problem the objective, lower bound, passes over the data and seconds
         after each iteration. See :class:`ConvergenceDisplay`.
+    plan_ : str or list of str
+        How "auto" chose to solve the problem, or the solver; one for each of several
+        problems.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -168,6 +168,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
     history_ : list of History
         One entry: the objective, lower bound, passes over the data and seconds after
         each iteration. See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How "auto" chose to solve the problem, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -71,9 +71,8 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         Proven relative gaps.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in :class:`L1LogisticOWLQN`, of the final model.
-    objective_, dual_gap_, n_iter_, history_
-        As in :class:`L1LogisticOWLQN`; ``objective_``, ``dual_gap_`` and ``history_``
-        with ``refit=True`` only.
+    objective_, dual_gap_, n_iter_, history_, plan_
+        As in :class:`L1LogisticOWLQN`; all but ``n_iter_`` with ``refit=True`` only.
 
     See Also
     --------

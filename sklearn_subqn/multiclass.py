@@ -92,6 +92,8 @@ class MulticlassHingeClassifier(LinearClassifier):
     history_ : list of one History
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How "auto" chose to solve the problem, or the solver.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -128,6 +128,8 @@ class StructuredSVM(Estimator):
     history_ : list of one History
         Objective, lower bound, passes and seconds after each iteration; a pass finds a
         structure for every sample. See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How "auto" chose to solve the problem, or the solver.
 
     Notes
     -----

@@ -77,9 +77,8 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         Proven relative gaps, the largest of all binary problems.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in :class:`SubLBFGSLinearSVC`, of the final model.
-    objective_, dual_gap_, n_iter_, history_
-        As in :class:`SubLBFGSLinearSVC`; ``objective_``, ``dual_gap_`` and ``history_``
-        with ``refit=True`` only.
+    objective_, dual_gap_, n_iter_, history_, plan_
+        As in :class:`SubLBFGSLinearSVC`; all but ``n_iter_`` with ``refit=True`` only.
 
     See Also
     --------

@@ -99,7 +99,7 @@ def test_an_optimum_that_makes_no_use_of_the_features_is_told(
 
 def test_of_several_problems_those_are_named_of_which_it_holds():
     X, rng = noise()
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    y = X.argmax(axis=1)
     y[rng.permutation(300)[:6]] = 7
     with pytest.warns(UserWarning, match=NO_USE) as caught:
         SubLBFGSLinearSVC(1e-2).fit(X, y)
@@ -392,3 +392,13 @@ def test_long_fits_print_by_time(quiet, monkeypatch, capsys):
     by_powers = [n for n in numbers if n.bit_count() <= 1]
     assert len(lines) == len(numbers if quiet == 0.0 else by_powers)
     assert len(numbers) > len(by_powers)
+
+
+def test_the_plan_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X.argmax(axis=1)
+    named = SubLBFGSLinearSVC(1e-3, solver="alm")
+    assert named.fit(X, y > 0).plan_ == "alm"
+    assert named.fit(X, y).plan_ == ["alm"] * 3
+    assert isinstance(SubLBFGSLinearSVC(1e-3).fit(X, y > 0).plan_, str)
