@@ -642,6 +642,7 @@ callback, verbose
     def _check_parameters(self) -> None:
         check_option("loss", self.loss, list(_REGRESSION))
         check_number("epsilon", self.epsilon, low=0.0, low_included=False)
+        super()._check_parameters()
         warn_of_unused(
             self,
             {
@@ -649,7 +650,6 @@ callback, verbose
                 "epsilon": (1.35, "loss", ["huber"]),
             },
         )
-        super()._check_parameters()
 
     def _loss(self) -> OfScores:
         parameters = {}
