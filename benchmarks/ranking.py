@@ -21,6 +21,7 @@ import importlib.util
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +47,8 @@ LOSSES: dict[str, dict[str, Any]] = {
     "pairwise-linear": {},
     f"pairwise-linear{PAIRS_ALIKE}": {"loss": "pairwise-linear"},
     "pairwise": {},
+    "pairwise-squared": {},
+    "pairwise-log": {},
     f"pairwise{PAIRS_ALIKE}": {"loss": "pairwise"},
     "ndcg": {},
     "ndcg, k=10": {"loss": "ndcg", "k": 10},
@@ -254,7 +257,13 @@ def roc_models(n: int) -> dict[str, Callable[[float], Any]]:
         )
 
     return {
-        "roc_area": lambda alpha: BMRMClassifier(alpha, loss="roc_area", tol=1e-2),
+        **{
+            loss: partial(BMRMClassifier, loss=loss, tol=1e-2)
+            for loss in ("roc_area", "roc_area_squared", "roc_area_log")
+        },
+        "log loss, balanced": partial(
+            BMRMClassifier, loss="log_loss", class_weight="balanced", tol=1e-2
+        ),
         "LinearSVC": svc,
         "LinearSVC, balanced": lambda alpha: svc(alpha, class_weight="balanced"),
     }
