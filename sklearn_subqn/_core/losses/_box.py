@@ -353,7 +353,8 @@ class EntropyLoss(BoxLoss):
     ) -> float:
         """Return that of u, and of u = 0 towards which dual variables shrink."""
         size = abs(conjugate)
-        for u in (dual, np.zeros_like(dual)):
+        # Of labels u = 0 has v = 0, the size of which is zero.
+        for u in (dual,) if self.map.labels else (dual, np.zeros_like(dual)):
             v = self._variables(u, targets, weights)
             sizes = self.entropy.penalty_size(np.maximum(v, self.low, out=v))
             size += float(weights @ sizes)

@@ -100,8 +100,10 @@ class BinaryEntropy(Entropy):
 
     def penalty_size(self, v: Floats) -> Floats:
         """Return how much h changes with v where that is near one."""
-        slopes = -np.log1p(-np.minimum(v, 1.0 - _EPS))
-        return np.where(v > 0.5, slopes, 0.0)
+        large = v > 0.5
+        sizes = np.zeros_like(v)
+        sizes[large] = -np.log1p(-np.minimum(v[large], 1.0 - _EPS))
+        return sizes
 
 
 def entropy(p: Floats) -> Floats:
