@@ -237,6 +237,12 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         L1LogisticOWLQN(1e-4),
     )
     yield Case(
+        "OWL-QN",
+        "10000 x 50, 5 classes, ordinal",
+        lambda: normal(10_000, 50, 5),
+        BMRMClassifier(1e-3, loss="ordinal_all_threshold", penalty="l1"),
+    )
+    yield Case(
         "larger alphas, proximal method of multipliers by coordinate descent",
         "150 x 800, hinge",
         lambda: normal(150, 800, 2),

@@ -65,21 +65,19 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
 
-# Those whose scores tell probabilities.
-_LOSSES_OF_PROBABILITIES = ("log_loss", "modified_huber")
-
-
 def _has_probabilities(estimator: Any) -> bool:
     loss = getattr(estimator, "loss", "log_loss")
-    if not isinstance(loss, str) or loss not in _LOSSES_OF_PROBABILITIES:
-        names = " or ".join(f"loss={name!r}" for name in _LOSSES_OF_PROBABILITIES)
+    known = estimator._losses_of_probabilities
+    if not isinstance(loss, str) or loss not in known:
+        names = " or ".join(f"loss={name!r}" for name in known)
         raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")
     return True
 
 
 class ProbabilityMixin:
-    """Probabilities of classes by the logistic loss or the modified Huber loss."""
+    """Probabilities of classes by losses whose scores tell them."""
 
+    _losses_of_probabilities: tuple[str, ...] = ("log_loss", "modified_huber")
     _raw_scores: Callable[[Any], npt.NDArray[Any]]
 
     @available_if(_has_probabilities)
@@ -114,7 +112,7 @@ class ProbabilityMixin:
 
     def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return log probabilities from raw scores."""
-        if getattr(self, "loss", "log_loss") == "log_loss":
+        if getattr(self, "loss", "log_loss") != "modified_huber":
             return log_probabilities(scores)
         # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
         p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)

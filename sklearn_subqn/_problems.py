@@ -28,6 +28,7 @@ from ._core.losses import (
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.solvers import Start, settle
+from ._core.threshold_design import ThresholdDesign
 from ._solve import Floats, Problem, Solution, solve
 
 # More threads than this are surely a mistake, and could exhaust the system.
@@ -164,21 +165,16 @@ class LinearProblems(Problems):
         single: bool = False,
         known: dict[str, Any] | None = None,
     ) -> None:
-        intercept = bool(getattr(estimator, "fit_intercept", False))
         self._n_threads = n_threads(estimator.n_jobs)
-        self.design = Design(
-            X,
-            fit_intercept=intercept and not loss.ranks,
-            n_outputs=n_scores,
-            n_threads=self._n_threads,
-        )
+        self._known = known or {}
+        self._loss = loss
+        intercept = bool(getattr(estimator, "fit_intercept", False))
+        self.design = self._map(X, intercept and not loss.ranks, n_scores)
         self.weights = weights
         self._targets = targets
-        self._loss = loss
         self._regularizer = estimator._regularizer(self.design.n_coef)
         estimator._check_support(loss, self._regularizer)
         self._single = single
-        self._known = known or {}
         self.parts = parts if len(targets) > 1 else None
         name = type(estimator).__name__
         labels = [name] * len(targets)
@@ -186,6 +182,15 @@ class LinearProblems(Problems):
             labels = [f"{name}, {part.format(each)}" for each in self.parts]
         start = Start(self._regularizer.center(self.design.n_params))
         super().__init__(estimator, labels, [start] * len(targets), X.dtype)
+
+    def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
+        """Return the map from parameters to scores."""
+        return Design(
+            X,
+            fit_intercept=fit_intercept,
+            n_outputs=n_scores,
+            n_threads=self._n_threads,
+        )
 
     def objective(self, index: int, alpha: float) -> Objective:
         return Objective(
@@ -358,15 +363,39 @@ class OrdinalProblem(LinearProblems):
         return [coef[-1].astype(np.float64) / max(len(coef) - 1, 1)]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
-        (w,), (levels,) = parameters, self._targets
-        n_classes = len(self._known["classes_"])
-        above = [np.where(levels > k, 1.0, -1.0) for k in range(n_classes - 1)]
-        thresholds = [-self._best_intercept(signs, w) for signs in above]
-        below = np.cumsum(np.append(0.0, np.maximum.accumulate(thresholds)))
-        first = 1 if n_classes == 2 else 0
-        numbers = np.arange(n_classes, dtype=self._dtype)
+        w, thresholds = self._score_and_thresholds(*parameters)
+        below = np.cumsum(np.append(0.0, thresholds))
+        first = 1 if self._n_thresholds == 1 else 0
+        numbers = np.arange(len(below), dtype=self._dtype)
         coef = np.multiply.outer(numbers, w.astype(self._dtype))
         return coef[first:], -below[first:]
+
+    @property
+    def _n_thresholds(self) -> int:
+        return len(self._known["classes_"]) - 1
+
+    def _score_and_thresholds(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return the coefficients of the score, and the thresholds."""
+        (levels,) = self._targets
+        above = [np.where(levels > k, 1.0, -1.0) for k in range(self._n_thresholds)]
+        thresholds = [-self._best_intercept(signs, w) for signs in above]
+        return w, np.maximum.accumulate(thresholds)
+
+
+class ThresholdProblem(OrdinalProblem):
+    """Ordinal regression with thresholds that are part of the problem."""
+
+    def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
+        return ThresholdDesign(X, self._n_thresholds, n_threads=self._n_threads)
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        (w,) = super()._encoded(coef, intercept)
+        free = np.diff(intercept, prepend=0.0)[-self._n_thresholds :]
+        return [np.append(w, free)]
+
+    def _score_and_thresholds(self, w: Floats) -> tuple[Floats, Floats]:
+        coef, free = np.split(w, [self.design.n_coef])
+        return coef, -free
 
 
 class PathProblem(LinearProblems):

@@ -19,6 +19,7 @@ from ._core.losses import (
     Loss,
     Ontology,
     OrderedPairs,
+    OrdinalLogistic,
     PrecisionAtK,
     RecallAtK,
     RocArea,
@@ -30,14 +31,15 @@ from ._problems import (
     LinearProblems,
     OrdinalProblem,
     PathProblem,
+    ThresholdProblem,
     class_problems,
     codes,
 )
 from ._solve import Floats, Progress
 from ._validation import check_option, warn_of_unused
 
-#: Losses of one score per row, for targets -1 or +1; each class against the rest.
-_BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
+#: The losses by name, most for targets -1 or +1; each class against the rest.
+_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
     **{
         name: lambda estimator: BINARY_LOSSES[str(estimator.loss)]
         for name in BINARY_LOSSES
@@ -52,6 +54,8 @@ _BINARY_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
     "ordinal_linear": lambda estimator: OrderedPairs("linear"),
     "ordinal_linear_squared": lambda estimator: SquaredPairs("linear"),
     "ordinal_linear_log": lambda estimator: LogisticPairs("linear"),
+    "ordinal_all_threshold": lambda estimator: OrdinalLogistic(),
+    "ordinal_immediate_threshold": lambda estimator: OrdinalLogistic(immediate=True),
     "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
     "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
 }
@@ -101,6 +105,12 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           "ordinal_linear" counts pairs by how far their classes are apart,
           "ordinal_squared" and "ordinal_linear_squared" take squares, "ordinal_log"
           and "ordinal_linear_log" logarithms, for up to 1000 classes;
+        - "ordinal_all_threshold": the log loss of all comparisons of one score with
+          the thresholds between the classes in sorted order, which are learned with
+          it: the sum over thresholds t of ``ln(1 + exp(-m))`` with ``m = f(x) - t`` for
+          samples of classes above it, ``m = t - f(x)`` for others;
+          "ordinal_immediate_threshold" compares with the thresholds next to the class
+          of a sample only;
         - "f_beta": a bound of one minus the F-beta score of the training data, for
           classes that hardly overlap: else all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
@@ -137,8 +147,9 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         - "auto": for L2 "newton-cg" for smooth losses, and for piecewise linear ones a
           start by the shape of the data, then "alm"; for L1 and elastic net coordinate
           descent on quadratic models, of envelopes around dual variables where the
-          loss has kinks; "narrowing" for hinges of pairs with L2 where there are few
-          features; else "ls-bmrm".
+          loss has kinks, and orthant-wise quasi-Newton steps for the ordinal log
+          losses; "narrowing" for hinges of pairs with L2 where there are few features;
+          else "ls-bmrm".
         - "ls-bmrm": the bundle method with line search; takes any loss and penalty.
         - "bmrm", "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other
           bundle methods.
@@ -149,7 +160,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           ever closer to the hinge.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized. The ordinal losses need True,
-        for their thresholds, and an ``Ontology`` needs False.
+        for their thresholds, which are not penalized either, and an ``Ontology`` needs
+        False.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
         of the optimum.
@@ -209,10 +221,28 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     BMRMRegressor : The losses of regression.
     SubLBFGSLinearSVC : Hinge losses with L2, of fewer parameters.
 
+    Notes
+    -----
+    ``predict_proba`` of "ordinal_all_threshold" is that of the cumulative logistic
+    model (proportional odds): a class is above the threshold t with probability
+    ``1 / (1 + exp(t - f(x)))``. The optimal thresholds ascend. ``predict`` returns the
+    median of these probabilities, the class at the least expected distance, which is
+    not always the most probable one. Optimal thresholds of
+    "ordinal_immediate_threshold" may descend, around a rare class for one. Its
+    comparisons are between neighboring classes only, and so are the probabilities: they
+    are those of the adjacent-categories logit model, in which f(x) - t is the log odds
+    of the classes above and below t. They are positive for any order of thresholds, and
+    the most probable class is the prediction.
+
+    With ordinal losses ``coef_[k]`` is k times ``coef_[1]``, the coefficients of the
+    score, and ``-np.diff(intercept_)`` are the thresholds, of more than two classes.
+
     References
     ----------
     C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
     Regularized Risk Minimization, JMLR 11: Alg. 2-4, Table 5, Appendix C.
+    J.D.M. Rennie, N. Srebro (2005), Loss Functions for Preference Levels: Regression
+    with Discrete Ordered Labels, IJCAI Workshop on Advances in Preference Handling.
 
     T. Zhang (2004), Solving Large Scale Linear Prediction Problems Using Stochastic
     Gradient Descent Algorithms, ICML: probabilities of "modified_huber".
@@ -226,6 +256,13 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_), bool((clf.coef_ == 0).any())
     (True, True)
     """
+
+    _losses_of_probabilities = (
+        "log_loss",
+        "modified_huber",
+        "ordinal_all_threshold",
+        "ordinal_immediate_threshold",
+    )
 
     def __init__(
         self,
@@ -275,15 +312,21 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         return known or "the features do not tell the classes apart by this loss"
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return those of each class against the rest, of more than two classes."""
+        """Return those of each class against the rest, of more than two classes.
+
+        Losses of all thresholds make a model of cumulative probabilities, and those of
+        immediate ones of the odds of neighboring classes.
+        """
         scores = self._raw_scores(X)
-        several = scores.shape[1] > 1 and self.loss == "log_loss"
-        return special.log_expit(scores) if several else scores
+        if scores.shape[1] > 1 and self.loss == "ordinal_all_threshold":
+            return _log_of_differences(np.diff(scores, axis=1))
+        one_against_rest = scores.shape[1] > 1 and self.loss == "log_loss"
+        return special.log_expit(scores) if one_against_rest else scores
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not isinstance(self.loss, Loss):
-            check_option("loss", self.loss, list(_BINARY_LOSSES))
+            check_option("loss", self.loss, list(_LOSSES))
             if self.loss in _NEED_K and self.k is None:
                 raise ValueError(f"loss={self.loss!r} needs a number k, got k=None.")
         warn_of_unused(
@@ -300,7 +343,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     ) -> LinearProblems:
         loss = self.loss
         if not isinstance(loss, Loss):
-            loss = _BINARY_LOSSES[loss](self)
+            loss = _LOSSES[loss](self)
         if loss.counts_rows:
             used = weights > 0.0
             if not used.all():
@@ -314,14 +357,16 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {loss.k}."
             )
-        if loss.joint:
+        thresholds = isinstance(loss, OrdinalLogistic)
+        if loss.joint and not thresholds:
             raise ValueError(
                 f"loss={loss_name(self.loss)} takes several scores per row; losses of "
                 "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."
             )
         if isinstance(loss, Ontology):
             return self._path_problem(X, y, loss, weights, classes)
-        if isinstance(loss, OrderedPairs) and not isinstance(loss, RocArea):
+        pairs = isinstance(loss, OrderedPairs) and not isinstance(loss, RocArea)
+        if pairs or thresholds:
             if not self.fit_intercept:
                 raise ValueError(
                     f"loss={loss_name(self.loss)} needs fit_intercept=True: classes "
@@ -329,7 +374,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 )
             levels = codes(y, classes).astype(np.float64)
             known = {"classes_": classes}
-            return OrdinalProblem(self, X, [levels], loss, weights, known=known)
+            kind = ThresholdProblem if thresholds else OrdinalProblem
+            return kind(self, X, [levels], loss, weights, known=known)
         return class_problems(self, X, y, loss, weights, classes)
 
     def _path_problem(
@@ -351,3 +397,21 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             raise ValueError("A loss of class Ontology needs fit_intercept=False.")
         data = self, X, [codes(y, classes)], loss, weights
         return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})
+
+
+def _log_of_differences(above: Floats) -> Floats:
+    """Return log probabilities of classes, of shape (n, K), from those of being above.
+
+    Parameters
+    ----------
+    above : ndarray of shape (n, K - 1)
+        Log odds that the class is above each threshold. They descend but for rounding,
+        and in fits that have been cut short, where lower ones count.
+    """
+    above = np.minimum.accumulate(above, axis=1)
+    ends = np.full((len(above), 1), np.inf, above.dtype)
+    high, low = np.hstack([ends, above]), np.hstack([above, -ends])
+    # With the logistic function p: p(a) - p(b) = p(a) p(-b) (1 - exp(b - a)).
+    with np.errstate(divide="ignore"):
+        between = np.log(-np.expm1(low - high))
+    return np.asarray(special.log_expit(high) + special.log_expit(-low) + between)

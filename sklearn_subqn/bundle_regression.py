@@ -12,7 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._bundle import BundleEstimator, checked_metric
 from ._callbacks import with_callbacks
-from ._core.losses import Loss, MultivariateSquared, Ontology, regression_losses
+from ._core.losses import (
+    Loss,
+    MultivariateSquared,
+    Ontology,
+    OrdinalLogistic,
+    regression_losses,
+)
 from ._core.regularizers import Regularizer
 from ._estimator import ScoringRegressor, loss_name
 from ._problems import LinearProblems
@@ -336,10 +342,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             metric = checked_metric("metric", self.metric, n_targets, definite=False)
             return MultivariateSquared(metric)
         loss = self.loss if isinstance(self.loss, Loss) else _loss(self)
-        if isinstance(loss, Ontology):
+        if isinstance(loss, (Ontology, OrdinalLogistic)):
             raise ValueError(
-                "loss=Ontology is a loss of classes, which BMRMClassifier takes; "
-                "BMRMRegressor needs a loss of numbers."
+                f"loss={type(loss).__name__} is a loss of classes, which "
+                "BMRMClassifier takes; BMRMRegressor needs a loss of numbers."
             )
         return loss
 

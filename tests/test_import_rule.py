@@ -105,6 +105,7 @@ RESERVED = {
         "_core.objective",
         "_core.oracle",
         "_core.row_sweeps",
+        "_core.threshold_design",
         "_problems",
         "crf",
         "structured",

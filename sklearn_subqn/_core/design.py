@@ -90,7 +90,11 @@ class Design:
     passes : float
         Products with X or its transpose so far; products with some of the rows count
         by their share of the stored entries.
+    shares_coef : bool
+        Whether all scores of a row have the same coefficients.
     """
+
+    shares_coef = False
 
     def __init__(
         self,
@@ -147,7 +151,8 @@ class Design:
     @property
     def multiplies_pairs(self) -> bool:
         """Whether ``gram`` multiplies stored entries, in rows with a weight only."""
-        return self.n_outputs is None and self._is_sparser_than(_PAIRS_SHARE)
+        one_vector = self.n_outputs is None or self.shares_coef
+        return one_vector and self._is_sparser_than(_PAIRS_SHARE)
 
     @property
     def nbytes(self) -> int:

@@ -107,7 +107,8 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
         return _cholesky(hessian.matrix(), -point.gradient)
     solve = None
     dense = design.row_size >= _MIN_STORED * design.n_features
-    if design.n_outputs is not None and dense and design.n_features <= _MAX_SPECTRUM:
+    several = design.n_outputs is not None and not design.shares_coef
+    if several and dense and design.n_features <= _MAX_SPECTRUM:
         solve = hessian.spectral_solve()
     return conjugate_gradients(
         hessian, -point.gradient, rtol=rtol, max_iter=max_iter, solve=solve

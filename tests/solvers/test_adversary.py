@@ -237,6 +237,14 @@ def multiclass_hinge(z: Any, y: Any, s: Any, slack: bool = False) -> Any:
     return s @ violations.max(axis=1)
 
 
+def ordinal_logistic(z: Any, y: Any, s: Any, immediate: bool) -> Any:
+    """Of scores above each threshold, all or those next to the class."""
+    above = y[:, np.newaxis] - np.arange(z.shape[1])
+    counts = (above == 0) | (above == 1) if immediate else above == above
+    costs = log1p_exp(np.where(above > 0, -z, z))
+    return s @ np.where(counts, costs, 0).sum(axis=1)
+
+
 def label_costs(k: int) -> Any:
     """1 for neighbors, more for others."""
     labels = np.arange(float(k))
@@ -506,6 +514,33 @@ def cases() -> list[Case]:
             True,
         )
     )
+    for immediate in (False, True):
+        for penalty in PENALTIES:
+
+            def thresholds(p: Any, solver: str, a: Any = (immediate, penalty)) -> Any:
+                immediate, penalty = a
+                options: dict[str, Any] = {"penalty": penalty, "solver": solver}
+                if penalty == "quadratic":
+                    options["penalty_matrix"] = matrix(p.X.shape[1])
+                loss = losses.OrdinalLogistic(immediate=immediate)
+                return BMRMClassifier(p.alpha, loss=loss, **options)
+
+            def thresholds_objective(
+                model: Any, p: Problem, a: Any = (immediate, penalty)
+            ) -> Any:
+                immediate, penalty = a
+                w = model.coef_[1].astype(LONG)
+                z = np.diff(exact_scores(p.X, model.coef_, model.intercept_), axis=1)
+                if penalty == "normalized_entropy":
+                    # Shares as rounded do not sum to one.
+                    free = np.diff(model.intercept_).astype(LONG)
+                    z, w = (z - free) / w.sum() + free, w / w.sum()
+                risk = ordinal_logistic(z, p.y, normalized(p), immediate)
+                return LONG(p.alpha) * PENALTIES[penalty](w) + risk
+
+            name = f"thresholds-{immediate}-{penalty}"
+            solvers = catalogue(losses.OrdinalLogistic(), penalty)
+            found.append(Case(name, "3", solvers, thresholds, thresholds_objective))
     return found
 
 

@@ -117,6 +117,11 @@ CASES = [
     ("sample, coordinate descent", L1LogisticOWLQN(1e-3), classes(9000, 4)),
     ("coordinate descent", L1LogisticOWLQN(1e-3), classes(300, 5)),
     (
+        "OWL-QN",
+        BMRMClassifier(1e-3, loss="ordinal_all_threshold", **PENALTY),
+        classes(300, 5, 4),
+    ),
+    (
         "larger alphas, proximal method of multipliers by coordinate descent",
         BMRMClassifier(1e-4, loss="hinge", **PENALTY),
         classes(60, 100),

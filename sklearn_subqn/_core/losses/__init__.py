@@ -34,6 +34,7 @@ from ._ranking import (
     ReciprocalRank,
 )
 from ._softmax import Softmax, SoftmaxCurvature, softmax
+from ._thresholds import OrdinalLogistic
 
 __all__ = [
     "BINARY_LOSSES",
@@ -58,6 +59,7 @@ __all__ = [
     "Ndcg",
     "Ontology",
     "OrderedPairs",
+    "OrdinalLogistic",
     "PiecewiseQuadratic",
     "PrecisionAtK",
     "Preferences",

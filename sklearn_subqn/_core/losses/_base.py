@@ -190,7 +190,7 @@ class Curvature(ABC):
 
 
 class DiagonalCurvature(Curvature):
-    """Second derivatives h of shape (n,) of a loss of one score per row."""
+    """Second derivatives h of the shape of the scores, which count each by itself."""
 
     def __init__(self, h: Floats) -> None:
         self._h = h
@@ -205,7 +205,7 @@ class DiagonalCurvature(Curvature):
         return self._h
 
     def total(self) -> Floats:
-        return np.array([[self._h.sum()]])
+        return np.diag(np.atleast_1d(self._h.sum(axis=0)))
 
 
 class Intervals(NamedTuple):

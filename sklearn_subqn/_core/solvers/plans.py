@@ -477,6 +477,7 @@ PLANS = (
         _cd,
     ),
     Plan("coordinate descent", lambda f: f.l1 and f.columnwise, None, _cd),
+    Plan("OWL-QN", lambda f: f.l1 and f.smooth, None, _owlqn),
     Plan(
         "larger alphas, proximal method of multipliers by coordinate descent",
         lambda f: f.kinks and _is_tight_l1(f),
@@ -496,7 +497,6 @@ PLANS = (
         None,
         _narrowing,
     ),
-    Plan("OWL-QN", lambda f: f.l1 and f.pairs and f.smooth, None, _owlqn),
     # Anything else.
     Plan("bundle method", lambda f: True, None, _bundle),
 )
