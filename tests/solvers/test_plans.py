@@ -131,6 +131,11 @@ CASES = [
         BMRMClassifier(1e-2, loss="hinge", **PENALTY),
         classes(300, 5),
     ),
+    (
+        "Newton's method on narrowing kinks",
+        BMRMClassifier(1e-2, loss="roc_area"),
+        classes(100, 5),
+    ),
     ("bundle method", BMRMClassifier(1e-2, loss="f_beta"), classes(100, 5)),
 ]
 
