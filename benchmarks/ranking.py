@@ -1,4 +1,4 @@
-"""Ranking on LETOR 4.0's MQ2008, and areas under ROC curves on skewed data.
+"""Ranking on LETOR 4.0's MQ2008; areas under ROC curves and F1 on skewed data.
 
 python benchmarks/ranking.py --data-dir DIR
 
@@ -13,6 +13,10 @@ where installed, with early stopping on the fourth part.
 
 ROC area: one rare class against the rest; the strength is chosen on a third of the
 training rows, then all are used. LinearSVC with the hinge, plain and balanced.
+
+F1: one class against the rest, beside LogisticRegression with the best threshold of
+cross-validated scores; means over three splits of the rows. Of both the strength is the
+one of the best cross-validated F1, on the training rows.
 """
 
 from __future__ import annotations
@@ -30,8 +34,9 @@ import datasets
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import train_test_split
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, precision_recall_curve, roc_auc_score
+from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
@@ -66,6 +71,9 @@ PUBLISHED = {
     "PPG": ("0.3877", "0.4511", "0.4910", "0.2455"),
 }
 ROC = ("covtype:4", "covtype:5", "rcv1_topics:1", "rcv1_topics:6")
+F1 = ("a9a:1", "covtype:5", "rcv1_topics:94", "rcv1_topics:16", "rcv1_topics:36")
+F1_ALPHAS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
+F1_SPLITS = 3
 
 
 class Queries(NamedTuple):
@@ -274,9 +282,10 @@ def load_rare(name: str, data_dir: str) -> tuple[Any, Any, Any, Any]:
     data, _, label = name.partition(":")
     both = []
     for test in (False, True):
-        if data == "covtype":
-            path = Path(data_dir, f"covtype{'.t' if test else ''}.svm.bz2")
-            X, y = load_svmlight_file(str(path), n_features=54)
+        if data in ("a9a", "covtype"):
+            path = Path(data_dir, f"{data}{'.t' if test else ''}.svm.bz2")
+            n_features = 54 if data == "covtype" else 123
+            X, y = load_svmlight_file(str(path), n_features=n_features)
             both += [X.toarray(), y == int(label)]
         else:
             X, y = datasets.load_joint(data, data_dir, test=test)
@@ -311,6 +320,60 @@ def roc(args: Any, results: common.Results) -> None:
                 seconds=seconds,
             )
             print(name, method, alpha, f"{area:.4f}", f"{seconds:.1f} s", flush=True)
+
+
+class TunedLogistic:
+    """LogisticRegression with the threshold of the best cross-validated F1."""
+
+    def __init__(self, alpha: float) -> None:
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any) -> TunedLogistic:
+        model = LogisticRegression(C=1.0 / (len(y) * self.alpha), max_iter=500)
+        scores = cross_val_predict(model, X, y, cv=5, method="decision_function")
+        precision, recall, thresholds = precision_recall_curve(y, scores)
+        values = 2.0 * precision * recall / np.maximum(precision + recall, 1e-300)
+        best = int(np.argmax(values[:-1]))
+        self.f_beta_, self._threshold = float(values[best]), thresholds[best]
+        self._model = model.fit(X, y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self._model.decision_function(X) >= self._threshold
+
+
+#: Models by strength, which tell a cross-validated F1.
+F1_MODELS: dict[str, Callable[[float], Any]] = {
+    "f_beta": lambda alpha: BMRMClassifier(alpha, loss="f_beta"),
+    "LogisticRegression": TunedLogistic,
+}
+
+
+def f1(args: Any, results: common.Results) -> None:
+    for name in args.f1_data:
+        X, y, *_ = load_rare(name, args.data_dir)
+        for method, make in F1_MODELS.items():
+            found, alphas, begin = [], [], time.process_time()
+            for split in range(F1_SPLITS):
+                rows, test = train_test_split(
+                    np.arange(len(y)), test_size=0.3, stratify=y, random_state=split
+                )
+                fits = [make(alpha).fit(X[rows], y[rows]) for alpha in F1_ALPHAS]
+                best = int(np.argmax([fit.f_beta_ for fit in fits]))
+                alphas.append(F1_ALPHAS[best])
+                found.append(float(f1_score(y[test], fits[best].predict(X[test]))))
+            seconds = time.process_time() - begin
+            results.add(
+                f"{name} | F1 | {method}",
+                part="f1",
+                data=name,
+                positive=float(np.mean(y)),
+                method=method,
+                alphas=alphas,
+                f1=found,
+                seconds=seconds,
+            )
+            print(name, method, alphas, np.round(found, 4), f"{seconds:.1f} s")
 
 
 def render(results: dict[str, Any]) -> str:
@@ -367,24 +430,52 @@ def render(results: dict[str, Any]) -> str:
             ]
         )
     text += common.markdown_table(header, table)
-    return text + "\n\nSeconds are of one thread, for six strengths and a last fit."
+    text += "\n\nSeconds are of one thread, for six strengths and a last fit.\n\n"
+    return text + render_f1(results)
+
+
+def render_f1(results: dict[str, Any]) -> str:
+    found: dict[str, dict[str, Any]] = {}
+    for row in results["rows"]:
+        if row["part"] == "f1":
+            found.setdefault(row["data"], {})[row["method"]] = row
+    table = []
+    for name, rows in found.items():
+        ours, theirs = (np.array(rows[method]["f1"]) for method in F1_MODELS)
+        gain = ours - theirs
+        error = float(gain.std(ddof=1)) / len(gain) ** 0.5
+        share = next(iter(rows.values()))["positive"]
+        table.append(
+            [
+                name,
+                f"{100 * share:.2f} %",
+                *(
+                    f"{np.mean(rows[m]['f1']):.3f} ({rows[m]['seconds']:.1f} s)"
+                    for m in F1_MODELS
+                ),
+                f"{gain.mean():+.3f} ± {error:.3f}",
+            ]
+        )
+    header = ["F1, test", "positive", *F1_MODELS, "difference"]
+    return common.markdown_table(header, table) + (
+        "\n\nMeans over three splits, and the standard error of the paired difference. "
+        "Seconds are of one thread, for three splits and five strengths."
+    )
 
 
 def main() -> None:
     p = common.parser(__doc__ or "", ROC)
-    p.add_argument(
-        "--parts", nargs="+", default=["ranking", "roc"], choices=["ranking", "roc"]
-    )
+    p.add_argument("--f1-data", nargs="+", default=list(F1), metavar="NAME")
+    parts = {"ranking": rank, "roc": roc, "f1": f1}
+    p.add_argument("--parts", nargs="+", default=list(parts), choices=list(parts))
     args = p.parse_args()
     if not args.data_dir:
         raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
     warnings.simplefilter("ignore", ConvergenceWarning)
     results = common.Results(NAME)
     with threadpool_limits(1):
-        if "ranking" in args.parts:
-            rank(args, results)
-        if "roc" in args.parts:
-            roc(args, results)
+        for part in args.parts:
+            parts[part](args, results)
     common.show(NAME, render)
 
 

@@ -100,20 +100,26 @@ class Problems(ABC):
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands."""
-        solutions = []
-        for index, label in enumerate(self._labels):
-            problem = Problem(
-                label,
-                self.objective(index, alpha),
-                self.starts[index],
-                self._dtype,
-                partial(self._fitted, index),
-                self._stored,
-            )
-            solution = solve(problem, self._estimator, task)
-            self.starts[index] = solution.start
-            solutions.append(solution)
-        return solutions
+        return [
+            self._solve(index, self.objective(index, alpha), self._estimator, task)
+            for index in range(len(self))
+        ]
+
+    def _solve(
+        self, index: int, objective: Objective, settings: Any, task: FitTask
+    ) -> Solution:
+        """Solve a problem from where it stands, by the parameters of an estimator."""
+        problem = Problem(
+            self._labels[index],
+            objective,
+            self.starts[index],
+            self._dtype,
+            partial(self._fitted, index),
+            self._stored,
+        )
+        solution = solve(problem, settings, task)
+        self.starts[index] = solution.start
+        return solution
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""

@@ -26,16 +26,18 @@ from ._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
-from ._estimator import loss_name
+from ._estimator import forget, loss_name
+from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
 from ._problems import (
     LinearProblems,
     OrdinalProblem,
     PathProblem,
+    Problems,
     ThresholdProblem,
     class_problems,
     codes,
 )
-from ._solve import Floats, Progress
+from ._solve import Floats, Progress, Solution
 from ._validation import check_option, warn_of_unused
 
 #: The losses by name, most for targets -1 or +1; each class against the rest.
@@ -47,7 +49,8 @@ _LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
     "roc_area": lambda estimator: RocArea(),
     "roc_area_squared": lambda estimator: SquaredRocArea(),
     "roc_area_log": lambda estimator: LogisticRocArea(),
-    "f_beta": lambda estimator: FBeta(float(estimator.beta)),
+    "f_beta": lambda estimator: BINARY_LOSSES["squared_hinge"],
+    "f_beta_bound": lambda estimator: FBeta(float(estimator.beta)),
     "ordinal": lambda estimator: OrderedPairs("constant"),
     "ordinal_squared": lambda estimator: SquaredPairs("constant"),
     "ordinal_log": lambda estimator: LogisticPairs("constant"),
@@ -61,14 +64,14 @@ _LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
 }
 # Weights that differ by less than this share are equal.
 _EQUAL = 1e-12
+_NEED_BETA = ("f_beta", "f_beta_bound")
 _NEED_K = ("precision_at_k", "recall_at_k")
 
 # What to do where the optimum makes no use of the features.
 _INSTEAD = {
     "hinge": "take class_weight='balanced' or loss='log_loss'",
-    "f_beta": (
-        "this bound of the score cannot tell the classes apart: take loss='log_loss', "
-        "and a threshold by sklearn.model_selection.TunedThresholdClassifierCV"
+    "f_beta_bound": (
+        "this bound of the score cannot tell the classes apart: take loss='f_beta'"
     ),
     **dict.fromkeys(
         _NEED_K,
@@ -111,8 +114,11 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           samples of classes above it, ``m = t - f(x)`` for others;
           "ordinal_immediate_threshold" compares with the thresholds next to the class
           of a sample only;
-        - "f_beta": a bound of one minus the F-beta score of the training data, for
-          classes that hardly overlap: else all coefficients become zero;
+        - "f_beta": ``r max(0, 1 - m)²``, where r is the weight of the positive samples
+          in ``positive_weight_`` and 1 for others, with a threshold of large F-beta
+          score, for rare classes;
+        - "f_beta_bound": a bound of one minus the F-beta score of the training data,
+          for classes that hardly overlap: else all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
         - or a loss of one's own, see the user guide. With an ``Ontology`` classes are
@@ -120,11 +126,11 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
 
         Losses of rankings ("roc_area", "ordinal" and the like, "precision_at_k",
         "recall_at_k") do not depend on intercepts. They are such that ``k`` training
-        samples have positive scores, or else the mean hinge is smallest. "f_beta",
-        "precision_at_k" and "recall_at_k" count samples, whose weights must be equal or
-        zero.
+        samples have positive scores, or else the mean hinge is smallest.
+        "f_beta_bound", "precision_at_k" and "recall_at_k" count samples, whose weights
+        must be equal or zero.
     beta : float, default=1.0
-        Weight of recall against precision for "f_beta", positive.
+        Weight of recall against precision for "f_beta" and "f_beta_bound", positive.
     k : int or None, default=None
         Number of samples for "precision_at_k" and "recall_at_k", at least 1. Where it
         is below the number of positive samples, these losses also charge how the
@@ -160,8 +166,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           ever closer to the hinge.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized. The ordinal losses need True,
-        for their thresholds, which are not penalized either, and an ``Ontology`` needs
-        False.
+        for their thresholds, which are not penalized either, and so does "f_beta"; an
+        ``Ontology`` needs False.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
         of the optimum.
@@ -203,6 +209,13 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     dual_gap_ : float or ndarray of shape (n_classes,)
         ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
         rounding in float64.
+    positive_weight_, threshold_, f_beta_ : float or ndarray of shape (n_classes,)
+        Of ``loss="f_beta"`` only, one per class beyond two classes: the chosen weight
+        of its samples; the score that was subtracted from the intercept, so that
+        predictions have their threshold at zero; and the F-beta score of samples that
+        the scores were not fitted to, at this threshold. No bound is known of the best
+        F-beta: ``objective_`` and ``dual_gap_`` are those of the weighted squared
+        hinge, with the intercept ``intercept_ + threshold_``.
     n_iter_ : int
         Number of iterations, the largest of all problems.
     history_ : list of History
@@ -237,10 +250,21 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     With ordinal losses ``coef_[k]`` is k times ``coef_[1]``, the coefficients of the
     score, and ``-np.diff(intercept_)`` are the thresholds, of more than two classes.
 
+    For "f_beta" each class is fitted with the weights 1, 0.5, 2, 5, 10 and 20. Of the
+    one with the largest F-beta on the training samples, at the best threshold, the
+    threshold is chosen anew by scores of five parts of the samples, each from a fit to
+    the others. Equal samples are in one part, and sample weights count in F-beta, so
+    that a weight of 2 still equals a repeated sample. ``callback`` and ``verbose``
+    tell of the fit with the chosen weight only.
+
     References
     ----------
     C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
     Regularized Risk Minimization, JMLR 11: Alg. 2-4, Table 5, Appendix C.
+
+    S.P. Parambath, N. Usunier, Y. Grandvalet (2014), Optimizing F-Measures by
+    Cost-Sensitive Classification, NIPS 27: "f_beta".
+
     J.D.M. Rennie, N. Srebro (2005), Loss Functions for Preference Levels: Regression
     with Discrete Ordered Labels, IJCAI Workshop on Advances in Preference Handling.
 
@@ -311,6 +335,10 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not tell the classes apart by this loss"
 
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        forget(self, *F_BETA_ATTRIBUTES)
+        super()._store(problems, solutions)
+
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return those of each class against the rest, of more than two classes.
 
@@ -331,7 +359,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 raise ValueError(f"loss={self.loss!r} needs a number k, got k=None.")
         warn_of_unused(
             self,
-            {"beta": (1.0, "loss", ["f_beta"]), "k": (None, "loss", _NEED_K)},
+            {"beta": (1.0, "loss", _NEED_BETA), "k": (None, "loss", _NEED_K)},
         )
 
     def _problems(
@@ -344,15 +372,22 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _LOSSES[loss](self)
-        if loss.counts_rows:
+        by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
+        if loss.counts_rows or by_f_beta:
             used = weights > 0.0
             if not used.all():
                 X, y, weights = X[used], y[used], weights[used]
-            if np.ptp(weights) > _EQUAL * weights.max():
+        if by_f_beta:
+            if not self.fit_intercept:
                 raise ValueError(
-                    f"loss={loss_name(self.loss)} counts samples: sample_weight must "
-                    "be equal for all or zero, and class_weight None."
+                    "loss='f_beta' needs fit_intercept=True, for its threshold."
                 )
+            return FBetaProblems(self, X, y, weights, classes)
+        if loss.counts_rows and np.ptp(weights) > _EQUAL * weights.max():
+            raise ValueError(
+                f"loss={loss_name(self.loss)} counts samples: sample_weight must "
+                "be equal for all or zero, and class_weight None."
+            )
         if isinstance(loss, PrecisionAtK) and loss.k >= len(y):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {loss.k}."

@@ -23,7 +23,7 @@ from sklearn_subqn.losses import (
     RocArea,
 )
 
-LOSSES = ("roc_area", "f_beta", "precision_at_k", "recall_at_k")
+LOSSES = ("roc_area", "f_beta_bound", "precision_at_k", "recall_at_k")
 
 
 def skewed(n=60, d=3, seed=0):
@@ -69,7 +69,7 @@ def test_f_beta_by_all_labelings(fit_intercept, beta):
         offsets.append(1.0 - hits / (hits + beta**2 * missed + false))
     optimum = minimum(np.array(columns), np.array(offsets), 0.01, 3)
     model = BMRMClassifier(
-        0.01, loss="f_beta", beta=beta, fit_intercept=fit_intercept, tol=1e-6
+        0.01, loss="f_beta_bound", beta=beta, fit_intercept=fit_intercept, tol=1e-6
     ).fit(X, y)
     assert model.dual_gap_ <= 1e-6 * model.objective_
     assert model.objective_ - model.dual_gap_ <= optimum + 1e-9
@@ -160,7 +160,10 @@ def test_ordinal_regression_of_two_classes_is_the_roc_area():
 
 def test_losses_as_objects():
     X, y = skewed()
-    for loss, name, beta in ((RocArea(), "roc_area", 1.0), (FBeta(2.0), "f_beta", 2.0)):
+    for loss, name, beta in (
+        (RocArea(), "roc_area", 1.0),
+        (FBeta(2.0), "f_beta_bound", 2.0),
+    ):
         model = BMRMClassifier(0.01, loss=loss).fit(X, y)
         named = BMRMClassifier(0.01, loss=name, beta=beta).fit(X, y)
         np.testing.assert_array_equal(model.coef_, named.coef_)
@@ -267,7 +270,7 @@ def test_ontology_warm_start_and_two_leaves():
     assert two.score(X, y % 2) > 0.5
 
 
-@pytest.mark.parametrize("loss", ["f_beta", "precision_at_k", "recall_at_k"])
+@pytest.mark.parametrize("loss", ["f_beta_bound", "precision_at_k", "recall_at_k"])
 def test_rows_of_weight_zero_are_not_counted(loss):
     X, y = skewed()
     used = np.arange(len(y)) % 3 > 0
@@ -289,7 +292,10 @@ def test_rows_of_weight_zero_are_not_counted(loss):
         ({"loss": "precision_at_k", "k": 60}, "k must be less than the number 60"),
         ({"loss": "recall_at_k", "k": 0}, "k must be finite and >= 1"),
         ({"loss": "f_beta", "beta": 0.0}, "beta must be finite and > 0"),
-        ({"loss": "f_beta", "class_weight": "balanced"}, "'f_beta' counts samples"),
+        (
+            {"loss": "f_beta_bound", "class_weight": "balanced"},
+            "'f_beta_bound' counts samples",
+        ),
         ({"loss": FBeta(), "class_weight": {0: 2.0}}, "FBeta counts samples"),
         ({"loss": "roc_area", "solver": "alm"}, "solvers that do are 'auto'"),
         ({"loss": "roc_area", "solver": "sublbfgs"}, "does not support"),

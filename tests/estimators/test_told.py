@@ -59,7 +59,7 @@ def of_no_use():
     qid = np.repeat(np.arange(30), 10)
     numbers = rng.normal(size=300)
     return [
-        (BMRMClassifier(loss="f_beta"), skewed(), {}, "TunedThresholdClassifierCV"),
+        (BMRMClassifier(loss="f_beta_bound"), skewed(), {}, "loss='f_beta'"),
         (BMRMClassifier(loss="precision_at_k", k=20), skewed(), {}, "'roc_area'"),
         (BMRMClassifier(), (X, few), {}, "class_weight='balanced'"),
         (BMRMClassifier(1e-1, penalty="l1"), (X, few), {}, "decrease alpha"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ._base import Derivatives, DiagonalCurvature, Floats, Loss, Mask
-from ._logistic import Logistic
+from ._box import BINARY_LOSSES
 
-_BINARY = Logistic()
+_BINARY = BINARY_LOSSES["log_loss"]
 
 
 class OrdinalLogistic(Loss):
