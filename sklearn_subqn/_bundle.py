@@ -42,7 +42,7 @@ class BundleEstimator(LinearEstimator):
     #: Parameters with other rules than those of their names.
     _checks_itself: tuple[str, ...] = ()
 
-    alpha: float
+    alpha: Any
     loss: str | Loss
     penalty: str
     l1_ratio: float

@@ -89,7 +89,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: What ``solver`` may be.
     _solvers: ClassVar[Mapping[str, SolverSpec]]
 
-    alpha: float
+    alpha: Any
     solver: str
     max_iter: int
 
@@ -111,6 +111,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return the problems of data that it validates."""
         raise NotImplementedError
 
+    def _strength(self) -> float:
+        """Return ``alpha`` as the problems take it."""
+        return float(self.alpha)
+
     def _instead(self) -> str | None:
         """Return what to do where the optimum makes no use of the features, if that."""
         return None
@@ -122,7 +126,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         problems = self._encode(X, y, sample_weight, **others)
         problems.start_from(previous)
         task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        solutions = problems.solve(float(self.alpha), task)
+        solutions = problems.solve(self._strength(), task)
         self._store(problems, solutions)
         # Dual points are only worth their memory to a fit that starts from them.
         duals = [solution.dual for solution in solutions]

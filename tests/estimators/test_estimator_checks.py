@@ -19,6 +19,11 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 
+# Some checks have one sample of a class, from which no other can be held out.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.* fewer than two distinct samples:UserWarning"
+)
+
 DEFAULT = [
     SubLBFGSLinearSVC(),
     MulticlassHingeClassifier(),
@@ -99,8 +104,6 @@ def expected_failures(estimator):
     return failures
 
 
-# Some checks have one sample of a class, from which no other can be held out.
-@pytest.mark.filterwarnings("ignore:.* fewer than two distinct samples:UserWarning")
 @parametrize_with_checks(
     DEFAULT, expected_failed_checks=expected_failures, xfail_strict=True
 )
