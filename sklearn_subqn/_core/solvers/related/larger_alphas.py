@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...line_search import scaled
-from ...objective import Objective
+from ...objective import Objective, Point
 from ..run import Iterate, Start
 from . import Related, within
 
@@ -58,8 +58,11 @@ def roughly(objective: Objective, excess: float) -> Iterator[Related]:
         larger = objective.with_alpha(factor * objective.alpha)
 
         def lift(iterate: Iterate, last: bool) -> Iterate:
-            point = iterate.point.under(objective)
-            return Iterate(point, None, -np.inf, _PHASE, iterate.dual, preparing=True)
+            point, dual = iterate.point.under(objective), iterate.dual
+            if last:
+                dual = iterate.point.dual if dual is None else dual
+                dual = dual / _FACTOR if _is_apart(iterate.point) else dual
+            return Iterate(point, None, -np.inf, _PHASE, dual, preparing=True)
 
         yield Related(larger, lift, within(_TOL_ROUGH), _MAX_ITER_ROUGH)
 
@@ -71,7 +74,7 @@ def _proving(objective: Objective, factor: float, tol: float) -> Related:
         value, risk = best.point.value, best.point.risk
         if best.gap > _TOL * value:
             return False
-        ends = risk <= _APART * value or factor * (value - risk) <= _ALONE * value
+        ends = _is_apart(best.point) or factor * (value - risk) <= _ALONE * value
         return not ends or best.gap <= _SHARE * tol * value
 
     def lift(iterate: Iterate, last: bool) -> Iterate | None:
@@ -92,6 +95,11 @@ def _proving(objective: Objective, factor: float, tol: float) -> Related:
         return Start.from_point(scaled(start.at(larger)), start.dual)
 
     return Related(larger, lift, is_solved, _MAX_ITER, lower)
+
+
+def _is_apart(point: Point) -> bool:
+    """Whether there is little loss: optimal dual points shrink with alpha then."""
+    return point.risk <= _APART * point.value
 
 
 def _factors(excess: float) -> list[float]:
