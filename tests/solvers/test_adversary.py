@@ -198,7 +198,7 @@ ONE_SCORE: dict[str, Callable[..., Any]] = {
     ),
     "log_loss": lambda z, y, s: s @ log1p_exp(-y * z),
     "exponential": lambda z, y, s: s @ np.exp(-y * z),
-    "f_beta": f_beta,
+    "f_beta_bound": f_beta,
     "pairs": each_pair,
     **PAIRS,
     "squared_error": lambda z, y, s: s @ (y - z) ** 2 / 2,
@@ -324,7 +324,7 @@ def of_one_score(name: str, penalty: str) -> Callable[[Any, Problem], Any]:
 RANKS = ("pairs", *PAIRS)
 BINARY = (
     *losses.BINARY_LOSSES,
-    "f_beta",
+    "f_beta_bound",
     *(name for name in PAIRS if name.startswith("roc_area")),
 )
 ORDINAL = tuple(name for name in PAIRS if name.startswith("ordinal"))
@@ -341,7 +341,7 @@ LOSSES = {
     "roc_area": losses.RocArea(),
     "roc_area_squared": losses.SquaredRocArea(),
     "roc_area_log": losses.LogisticRocArea(),
-    "f_beta": losses.FBeta(1.0),
+    "f_beta_bound": losses.FBeta(1.0),
     "ordinal": losses.OrderedPairs(),
     "ordinal_squared": losses.SquaredPairs(),
     "ordinal_log": losses.LogisticPairs(),
@@ -402,7 +402,7 @@ def cases() -> list[Case]:
                     catalogue(LOSSES[name], penalty),
                     make,
                     of_one_score(name, penalty),
-                    name == "f_beta",
+                    name == "f_beta_bound",
                 )
             )
     for penalty in PENALTIES:

@@ -136,7 +136,7 @@ CASES = [
         BMRMClassifier(1e-2, loss="roc_area"),
         classes(100, 5),
     ),
-    ("bundle method", BMRMClassifier(1e-2, loss="f_beta"), classes(100, 5)),
+    ("bundle method", BMRMClassifier(1e-2, loss="f_beta_bound"), classes(100, 5)),
 ]
 
 
