@@ -199,12 +199,23 @@ class Objective:
         zero = self.design.zero_scores()
         return Point(self, np.zeros(self.n_params), zero)
 
-    def at(self, w: Floats, scores: Floats | None = None, drift: float = 0.0) -> Point:
-        """Return the point w, for a product with X unless w = 0 or scores are known."""
+    def at(
+        self,
+        w: Floats,
+        scores: Floats | None = None,
+        drift: float = 0.0,
+        origin: Point | None = None,
+    ) -> Point:
+        """Return the point w, for a product with X unless w = 0 or scores are known.
+
+        Of points near by on the same data the gradient may be updated.
+        """
         if scores is None:
             scores = self.design.forward(w) if w.any() else self.design.zero_scores()
             drift = 0.0
-        point = Point(self, w, scores)
+        if origin is not None and origin.objective.design is not self.design:
+            origin = None
+        point = Point(self, w, scores, origin=origin)
         point.drift = drift
         return point
 
@@ -642,7 +653,7 @@ class Point:
 
     def under(self, objective: Objective) -> Point:
         """Return the same w as a point of an objective with the same data."""
-        point = Point(objective, self.w, self.scores, origin=self._evaluated())
+        point = Point(objective, self.w, self.scores, origin=self.evaluated())
         point.drift = self.drift
         return point
 
@@ -671,7 +682,7 @@ class Point:
             return self
         o = self.objective
         scores = o.design.forward(self.w)
-        return Point(o, self.w, scores, origin=self._evaluated())
+        return Point(o, self.w, scores, origin=self.evaluated())
 
     def centered(self) -> Point:
         """Return the point whose outputs sum to zero, if the loss stays the same.
@@ -686,7 +697,7 @@ class Point:
         scores = self.scores - self.scores.mean(axis=1, keepdims=True)
         return Point(o, w, scores, drifted=self.drift)
 
-    def _evaluated(self) -> Point | None:
+    def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
         return self if "risk_gradient" in vars(self) else self._origin
 
@@ -890,7 +901,7 @@ class Line:
             start.objective,
             start.w + step * self.p,
             start.scores + step * self.dscores,
-            origin=start._evaluated(),
+            origin=start.evaluated(),
             drifted=start.drift + step * self._drift,
         )
         if not start.objective.loss.has_lines:

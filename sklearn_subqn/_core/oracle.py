@@ -113,9 +113,15 @@ class OracleObjective(Objective):
             Identity(d), np.zeros(d), loss, regularizer, alpha, np.full(d, 1.0 / d)
         )
 
-    def at(self, w: Floats, scores: Floats | None = None, drift: float = 0.0) -> Point:
+    def at(
+        self,
+        w: Floats,
+        scores: Floats | None = None,
+        drift: float = 0.0,
+        origin: Point | None = None,
+    ) -> Point:
         """Return the point w; fits begin at w = 0, and compare with it in the end."""
-        return super().at(w, scores, drift) if w.any() else self.origin()
+        return super().at(w, scores, drift, origin) if w.any() else self.origin()
 
     def origin(self) -> Point:
         """Return the point w = 0, where the oracle is asked but once."""

@@ -47,21 +47,26 @@ class Start(NamedTuple):
         Those at w, where they are known.
     drift : float
         That of the scores, see ``Point``.
+    origin : Point or None
+        A point near by, whose risk gradient may be updated to that at w.
     """
 
     w: Floats
     dual: Floats | None = None
     scores: Floats | None = None
     drift: float = 0.0
+    origin: Point | None = None
 
     def at(self, objective: Objective) -> Point:
         """Return the starting point."""
-        return objective.at(self.w, self.scores, self.drift)
+        if self.scores is None:
+            return objective.at(self.w)
+        return objective.at(self.w, self.scores, self.drift, self.origin)
 
     @classmethod
     def from_point(cls, point: Point, dual: Floats | None = None) -> Start:
         """Return the start at a point of an objective with the same data."""
-        return cls(point.w, dual, point.scores, point.drift)
+        return cls(point.w, dual, point.scores, point.drift, point.evaluated())
 
 
 class Iterate(NamedTuple):
