@@ -333,7 +333,9 @@ def _n_sampled(f: Facts) -> int:
         if not f.separable:
             needed = _ROWS_PER_PARAMETER_SEVERAL
     n_sampled = int(share * f.n_rows)
-    return n_sampled if n_sampled >= needed * f.n_params else 0
+    # Systems of all parameters cost what more rows than these would.
+    least = max(needed * f.n_params, f.objective.n_params)
+    return n_sampled if n_sampled >= least else 0
 
 
 def _n_sampled_of_l1(f: Facts) -> int:
