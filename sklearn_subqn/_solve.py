@@ -229,7 +229,7 @@ def solve(
         ) from error
     _check_finite(problem, w, end)
     solution, status = _certified(problem, settings.tol, result, w, end)
-    solution.plan = getattr(result, "plan", "") or name
+    solution.plan = result.plan or name
     if settings.verbose:
         gap = solution.relative_gap
         print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
