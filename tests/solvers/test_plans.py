@@ -134,7 +134,7 @@ CASES = [
     (
         "Newton's method on narrowing kinks",
         BMRMClassifier(1e-2, loss="roc_area"),
-        classes(100, 5),
+        classes(5000, 5),
     ),
     ("bundle method", BMRMClassifier(1e-2, loss="f_beta_bound"), classes(100, 5)),
 ]

@@ -95,6 +95,10 @@ _PATIENCE, _LONG_PATIENCE = 2, 20
 # many iterations.
 _FADING, _WINDOW = 0.1, 3
 
+# Narrow kinks are found to such a relative gap at least. Small problems, solved to more
+# digits than that, are left to the bundle method.
+_DIGITS_OF_NARROWING = 1e-9
+
 # On wide data, first envelopes have a width of one unit of the loss or this share of
 # the mean curvature of the dual: rows are not held so tightly that Newton's method
 # could follow but a few of them in each step. Twice the speed for 300 x 400, 4 classes.
@@ -495,7 +499,10 @@ PLANS = (
     # Pairs of rows.
     Plan(
         "Newton's method on narrowing kinks",
-        lambda f: f.l2 and f.narrows and is_factorized(f.objective, NARROWING_ACCURACY),
+        lambda f: (
+            (f.l2 and f.narrows and f.options.tol >= _DIGITS_OF_NARROWING)
+            and is_factorized(f.objective, NARROWING_ACCURACY)
+        ),
         None,
         _narrowing,
     ),
