@@ -185,4 +185,5 @@ class LinearClassifier(ScoringClassifier):
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
         """Return the problems of validated data; weights sum to one."""
+        # Each estimator that is not of streams has its own.
         raise NotImplementedError

@@ -109,6 +109,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         """Return the problems of data that it validates."""
+        # Each estimator that is not of streams has its own.
         raise NotImplementedError
 
     def _strength(self) -> float:
