@@ -42,6 +42,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, MulticlassHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
     SOLVERS,
@@ -88,7 +89,7 @@ def problem(name: str, alpha: float, args: Any) -> Objective:
         X, y, loss = data.X, data.y, BINARY_LOSSES["hinge"]
         design = Design(X, fit_intercept=False)
     weights = np.full(len(y), 1.0 / len(y))
-    return Objective(design, y, loss, L2(design.n_coef), alpha, weights)
+    return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 
 class Watch:

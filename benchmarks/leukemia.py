@@ -41,12 +41,13 @@ def minimize(
     from sklearn_subqn._core.objective import Objective
     from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
     from sklearn_subqn._core.regularizers import L2
+    from sklearn_subqn._core.risk import Risk
     from sklearn_subqn._core.solvers import bfgs, subbfgs
 
     n, d = data.X.shape
     design = Design(data.X, fit_intercept=False)
     problem = Objective(
-        design, data.y, BINARY_LOSSES["hinge"], L2(d), alpha, np.full(n, 1.0 / n)
+        Risk(design, BINARY_LOSSES["hinge"], data.y, np.full(n, 1.0 / n)), L2(d), alpha
     )
     hessian = LimitedMemoryInverseHessian(d, 15)
     failures: list[int] = []

@@ -22,6 +22,7 @@ from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 from sklearn_subqn._core.solvers.run import Result
@@ -69,7 +70,7 @@ def main() -> None:
         penalty = ElasticNet(design.n_coef)
         alpha = args.alpha or ALPHAS[name]
         objective = Objective(
-            design, data.y, BINARY_LOSSES["log_loss"], penalty, alpha, weights
+            Risk(design, BINARY_LOSSES["log_loss"], data.y, weights), penalty, alpha
         )
         start = Start(np.zeros(design.n_params))
         solver = L1_SOLVERS["auto"].start(objective, start, Options())

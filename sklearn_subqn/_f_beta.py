@@ -130,8 +130,8 @@ class FBetaProblems(LinearProblems):
         positive = self._targets[index] > 0.0
         weights = weights * np.where(positive, self._positive_weights[index], 1.0)
         objective = super().objective(index, alpha)
-        objective.weights = read_only(weights / weights.sum())
-        return objective
+        weights = read_only(weights / weights.sum())
+        return objective.with_risk(objective.risk.with_weights(weights))
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Choose a weight for each class, solve its problem, and choose a threshold."""

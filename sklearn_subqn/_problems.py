@@ -27,6 +27,7 @@ from ._core.losses import (
 )
 from ._core.objective import Objective
 from ._core.regularizers import L2
+from ._core.risk import Risk
 from ._core.solvers import Start, settle
 from ._core.threshold_design import ThresholdDesign
 from ._solve import Floats, Problem, Solution, solve
@@ -200,12 +201,14 @@ class LinearProblems(Problems):
 
     def objective(self, index: int, alpha: float) -> Objective:
         return Objective(
-            self.design,
-            read_only(self._targets[index]),
-            checked(self._loss),
+            Risk(
+                self.design,
+                checked(self._loss),
+                read_only(self._targets[index]),
+                read_only(self.weights),
+            ),
             self._regularizer,
             alpha,
-            read_only(self.weights),
         )
 
     def start_from(self, previous: dict[str, Any]) -> None:
@@ -267,7 +270,7 @@ class LinearProblems(Problems):
         design = self._with_intercept
         penalty = L2(design.n_coef)
         hinge = Objective(
-            design, signs, BINARY_LOSSES["hinge"], penalty, 1.0, self.weights
+            Risk(design, BINARY_LOSSES["hinge"], signs, self.weights), penalty, 1.0
         )
         return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
 

@@ -24,6 +24,7 @@ from ._core.chain_stream import Seen, learn, merged
 from ._core.losses import ChainHinge, ChainLogLoss, ChainLoss
 from ._core.objective import Objective
 from ._core.regularizers import L2, ElasticNet, Regularizer
+from ._core.risk import Risk
 from ._core.solvers import CHAIN_SOLVERS, Options, Start
 from ._estimator import LinearEstimator, forget
 from ._problems import n_threads
@@ -862,12 +863,14 @@ class LinearChainCRF(LinearEstimator):
             n_threads=n_threads(self.n_jobs),
         )
         objective = Objective(
-            design,
-            labeled.targets,
-            self._loss_of(data.starts, design.pool),
+            Risk(
+                design,
+                self._loss_of(data.starts, design.pool),
+                labeled.targets,
+                check_sample_weight(labeled.weights, len(data)),
+            ),
             self._penalty(design.n_params),
             float(self.alpha),
-            check_sample_weight(labeled.weights, len(data)),
         )
         return objective, Seen().and_of(labeled.weights)
 

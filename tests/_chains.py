@@ -17,6 +17,7 @@ from sklearn_subqn._core.chain_design import (
 from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2, ElasticNet
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import CHAIN_SOLVERS, Options, Start, run
 
 SlackHinge = partial(ChainHinge, rescaling="slack")
@@ -120,12 +121,9 @@ def random_problem(
     regularizer = ElasticNet(q, l1_ratio) if l1_ratio else L2(q)
     alpha = float(10.0 ** rng.uniform(-4, 0)) if alpha is None else alpha
     return Objective(
-        design,
-        labels,
-        loss(starts, allowed, at_ends),
+        Risk(design, loss(starts, allowed, at_ends), labels, weights / weights.sum()),
         regularizer,
         alpha,
-        weights / weights.sum(),
     )
 
 

@@ -16,6 +16,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 
 #: Settings of all property tests: the same examples at every run.
 EXPLORE = settings(deadline=None, max_examples=60, derandomize=True)
@@ -35,7 +36,7 @@ def binary_objective(
     loss = BINARY_LOSSES["hinge"] if loss is None else loss
     design = Design(X, fit_intercept=fit_intercept, **design)
     regularizer = L2(design.n_coef)
-    return Objective(design, y, loss, regularizer, alpha, weights / weights.sum())
+    return Objective(Risk(design, loss, y, weights / weights.sum()), regularizer, alpha)
 
 
 def gaussian_data(rng, n, d, *, shift=0.5):

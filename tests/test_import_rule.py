@@ -31,6 +31,7 @@ LEVELS = [
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.losses", "_core.regularizers", "_core.design"],
+    ["_core.risk"],
     ["_core.objective"],
     ["_core.*"],
     ["_core.online._base"],
@@ -63,9 +64,16 @@ ALLOWED = [
     ("_core.losses", ["_core.losses._*"]),
     ("_core.regularizers", ["_core.losses._base", *KERNELS]),
     ("_core.design", ["_core.losses._base", "_core.lazy", *KERNELS]),
+    ("_core.risk", ["_core.design", "_core.lazy", "_core.losses._base"]),
     (
         "_core.objective",
-        ["_core.design", "_core.lazy", "_core.losses._base", "_core.regularizers"],
+        [
+            "_core.design",
+            "_core.lazy",
+            "_core.losses._base",
+            "_core.regularizers",
+            "_core.risk",
+        ],
     ),
 ]
 
@@ -108,6 +116,7 @@ RESERVED = {
         "_core.columns",
         "_core.objective",
         "_core.oracle",
+        "_core.risk",
         "_core.row_sweeps",
         "_core.threshold_design",
         "_f_beta",

@@ -100,7 +100,8 @@ def scaled(point: Point) -> Point:
     longer = minimizer(Line(point, point.w, point.scores, point.drift))
     if longer is not point:
         return longer
-    return minimizer(Line(point, -point.w, -point.scores, point.drift))
+    scores = point.objective.risk.scaled(-1.0, point.scores)
+    return minimizer(Line(point, -point.w, scores, point.drift))
 
 
 class Trial(NamedTuple):
@@ -281,7 +282,7 @@ def settle(point: Point) -> Point:
         return point
     signs = [1.0, -1.0]
     if o.loss.smooth:
-        signs = [-1.0 if point.dual.sum() > 0.0 else 1.0]
+        signs = [-1.0 if o.risk.total(point.dual) > 0.0 else 1.0]
     for sign in signs:
         line = point.along_free(np.array([sign]))
         step = exact(line)
@@ -338,7 +339,7 @@ def _settle_by_cuts(point: Point) -> Point:
         # A little more of the end on the other side makes up for what rounding leaves.
         left = float(settled.dual.sum(dtype=np.longdouble))
         slope = a if a * left < 0.0 else b
-        norms = [o.dual_norm(u) for u in (settled.dual, *duals)]
+        norms = [o.risk.dual_norm(u) for u in (settled.dual, *duals)]
         larger = max(norms) / (norms[0] or 1.0)
         height = abs(settled.offset) or 1.0
         larger = max(larger, float(np.abs(heights).max()) / height)
@@ -355,18 +356,18 @@ def _settle_by_newton(point: Point) -> Point:
     Whole steps mostly halve the slopes and need no search. What rounding leaves of the
     sums of the dual variables is taken out of them.
     """
-    o = point.objective
+    o, risk = point.objective, point.objective.risk
     # Where a label has no relevant rows slopes vanish, and steps have no end; those of
     # squares, whose scores are in units of the targets, are exact.
-    exact_within = float(o.loss.reach(point.scores, o.targets).max(initial=0.0))
+    exact_within = risk.reach(point.scores)
     farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
     n_idle = 0
     for _ in range(_MAX_SETTLE):
-        sums = np.atleast_1d(point.dual.sum(axis=0))
+        sums = risk.column_sums(point.dual)
         size = float(np.abs(sums).max())
-        if size <= _SETTLED * o.dual_scale:
+        if size <= _SETTLED * risk.dual_scale:
             break
-        hessian = point.curvature.total()
+        hessian = risk.total_curvature(point.curvature)
         if o.n_free > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
             # Adding a constant to all intercepts changes nothing.
             hessian += float(np.trace(hessian)) / o.n_free
@@ -380,18 +381,18 @@ def _settle_by_newton(point: Point) -> Point:
             reach = farthest
         line = point.along_free(direction)
         new = line.point(1.0)
-        if not np.abs(new.dual.sum(axis=0)).max() <= 0.5 * size:
-            if size <= _ROUGHLY_SETTLED * o.dual_scale:
+        if not np.abs(risk.column_sums(new.dual)).max() <= 0.5 * size:
+            if size <= _ROUGHLY_SETTLED * risk.dual_scale:
                 break
             step = minimize_smooth(line.derivatives, accuracy=_NEAR)
             if not 0.0 < step < np.inf:
                 break
             new = line.point(min(step, farthest / reach))
-            n_idle += not np.abs(new.dual.sum(axis=0)).max() < size
-            if n_idle >= _MAX_IDLE and size <= _NEARLY_SETTLED * o.dual_scale:
+            n_idle += not np.abs(risk.column_sums(new.dual)).max() < size
+            if n_idle >= _MAX_IDLE and size <= _NEARLY_SETTLED * risk.dual_scale:
                 break
         point = new
-    point.dual = o.loss.level(point.dual, o.targets, o.weights)
+    point.dual = risk.level(point.dual)
     return point
 
 
@@ -431,9 +432,8 @@ def rounding_of(point: Point) -> float:
     """
     o = point.objective
     if not o.loss.tells_conjugate:
-        return o.loss.rounding(point.scores, o.weights)
-    scores = np.abs(point.scores).reshape(len(point.scores), -1).max(axis=1)
-    scale = abs(point.value) + o.dual_scale * float(o.weights @ scores)
+        return o.risk.rounding(point.scores)
+    scale = abs(point.value) + o.risk.dual_scale * o.risk.mean_size(point.scores)
     return float(4.0 * np.finfo(float).eps * scale)
 
 
@@ -472,7 +472,7 @@ def lengthen(line: Line, point: Point) -> tuple[float, Point]:
     none has much curvature left, models know little.
     """
     step, start = 1.0, line.start
-    moved = float(np.abs(line.dscores).max(initial=0.0))
+    moved = line.largest_change
     fall = start.value - point.value
     while fall > _STEEP * abs(start.value) and _LONGER * step * moved <= _FAR:
         longer = line.point(_LONGER * step)

@@ -97,7 +97,7 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
     design = objective.design
     if (
         design.n_outputs is None
-        and hessian.by_rows
+        and hessian.risk.by_rows
         and max(hessian.n_rows, _FEW_PARAMS) < objective.n_params
         and is_factorized(objective, rtol, hessian.n_rows)
         and hessian.penalty > 0.0
@@ -129,16 +129,16 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
     if not hessian.n_rows:
         p[n_coef:] = rhs[n_coef:]
         return p
-    curvatures, system = hessian.row_system()
+    curvatures, system = hessian.risk.row_system()
     roots = np.sqrt(curvatures)
     system *= roots[:, np.newaxis] / alpha
     system *= roots
     system[np.diag_indices_from(system)] += 1.0
-    s, ones = _cholesky(system, np.stack([roots * hessian.forward(p), roots], 1)).T
+    s, ones = _cholesky(system, np.stack([roots * hessian.risk.forward(p), roots], 1)).T
     if n_free:
         p[n_coef] = (rhs[n_coef] - roots @ s) / (roots @ ones)
         s = s + p[n_coef] * ones
-    p[:n_coef] -= hessian.adjoint(roots * s)[:n_coef] / alpha
+    p[:n_coef] -= hessian.risk.adjoint(roots * s)[:n_coef] / alpha
     return p
 
 

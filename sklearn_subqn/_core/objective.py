@@ -8,7 +8,6 @@ and further points at any step size touch X no more, but for the subgradient the
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from .lazy import cached_property
 from .losses._base import (
     Curvature,
     Derivatives,
-    FirstOrderLoss,
     Floats,
     Loss,
     PiecewiseQuadratic,
@@ -26,6 +24,7 @@ from .losses._base import (
     rounding,
 )
 from .regularizers import L2, ElasticNet, Regularizer
+from .risk import Risk
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
 # often they are computed anew, so that rounding errors do not add up.
@@ -37,10 +36,6 @@ _FEW_ROUNDINGS = 100.0
 
 # Directions whose scores have more rounding errors than that lead nowhere.
 _MANY_ROUNDINGS = 1e6
-
-# Second derivatives that vanish in more than the rest of the rows are kept by copying
-# the rows in which they do not.
-_COPY_SHARE = 0.6
 
 
 # A minimizer over a free parameter leaves it this much of the slopes on either side.
@@ -96,40 +91,43 @@ class Cut(NamedTuple):
 
 
 class Objective:
-    """J(w) = alpha * Omega(w) + R(Xw).
+    """J(w) = alpha * Omega(w) + R(w).
 
     Parameters
     ----------
-    design : Design
-        The map w -> Xw.
-    targets : ndarray of shape (n,) or as the loss asks
-    loss : Loss
-        The convex function R of scores.
+    risk : Risk
+        The convex function R of scores Xw.
     regularizer : Regularizer
         The convex function Omega of parameters.
     alpha : float
         Strength of the regularizer, positive.
-    weights : ndarray of shape (n,)
-        Non-negative row weights that sum to one.
+
+    Attributes
+    ----------
+    design, loss, targets, weights
+        Those of the risk.
     """
 
-    def __init__(
-        self,
-        design: Design,
-        targets: Floats,
-        loss: Loss,
-        regularizer: Regularizer,
-        alpha: float,
-        weights: Floats,
-    ) -> None:
-        self.design = design
-        self.targets = targets
-        self.loss = loss
+    def __init__(self, risk: Risk, regularizer: Regularizer, alpha: float) -> None:
+        self.risk = risk
         self.regularizer = regularizer
         self.alpha = alpha
-        self.weights = weights
-        # Shared by all objectives of the same data, once they are known.
-        self._sizes: dict[str, Any] = {}
+
+    @property
+    def design(self) -> Design:
+        return self.risk.design
+
+    @property
+    def loss(self) -> Loss:
+        return self.risk.loss
+
+    @property
+    def targets(self) -> Any:
+        return self.risk.targets
+
+    @property
+    def weights(self) -> Floats:
+        return self.risk.weights
 
     @property
     def n_params(self) -> int:
@@ -149,24 +147,23 @@ class Objective:
     @property
     def risk_infimum(self) -> float:
         """The infimum of the risk over all scores, -R*(0), or a little less."""
-        args = self.design.zero_scores(), self.targets, self.weights
-        height = self.loss.conjugate(*args)
-        if not height:
-            return 0.0
-        size = self.loss.conjugate_size(*args, height)
-        return -height - rounding(self.design.n_rows) * size
+        return self.risk.infimum
+
+    def with_risk(self, risk: Risk) -> Objective:
+        """Return the objective of another risk on the same data."""
+        return Objective(risk, self.regularizer, self.alpha)
 
     def with_loss(self, loss: Loss) -> Objective:
         """Return the objective of another loss on the same data."""
-        other = copy(self)
-        other.loss = loss
-        return other
+        return self.with_risk(self.risk.with_loss(loss))
+
+    def with_envelope(self, center: Floats, width: float) -> Objective:
+        """Return the objective of the loss' Moreau envelope around a center."""
+        return self.with_risk(self.risk.envelope(center, width))
 
     def with_alpha(self, alpha: float) -> Objective:
         """Return the objective of another penalty on the same data."""
-        other = copy(self)
-        other.alpha = alpha
-        return other
+        return Objective(self.risk, self.regularizer, alpha)
 
     @property
     def elastic_net(self) -> ElasticNet:
@@ -184,20 +181,13 @@ class Objective:
 
     def sample(self, rows: Rows) -> Objective:
         """Return the objective of some of the rows, of positive total weight."""
-        weights = self.weights[rows]
-        return Objective(
-            self.design.rows(rows),
-            self.targets[rows],
-            self.loss.of_rows(rows),
-            self.regularizer,
-            self.alpha,
-            weights / weights.sum(),
-        )
+        part = self.risk.of_rows(rows)
+        part = part.with_weights(part.weights / part.weights.sum())
+        return self.with_risk(part)
 
     def origin(self) -> Point:
         """Return the point w = 0, at no cost."""
-        zero = self.design.zero_scores()
-        return Point(self, np.zeros(self.n_params), zero)
+        return Point(self, np.zeros(self.n_params), self.risk.zero_scores())
 
     def at(
         self,
@@ -211,7 +201,7 @@ class Objective:
         Of points near by on the same data the gradient may be updated.
         """
         if scores is None:
-            scores = self.design.forward(w) if w.any() else self.design.zero_scores()
+            scores = self.risk.forward(w) if w.any() else self.risk.zero_scores()
             drift = 0.0
         if origin is not None and origin.objective.design is not self.design:
             origin = None
@@ -219,45 +209,15 @@ class Objective:
         point.drift = drift
         return point
 
-    @cached_property
-    def dual_scale(self) -> float:
-        """About what the absolute dual variables sum to at most."""
-        return self.loss.dual_scale(self.targets, self.weights) or 1.0
-
     @property
     def column_sizes(self) -> Floats:
         """Weighted root mean squares of the columns, of shape (n_penalized,)."""
-        if "columns" not in self._sizes:
-            squares = self.design.mean_squares(self.weights)
-            self._sizes["columns"] = np.sqrt(squares[: self.regularizer.n_penalized])
-        sizes: Floats = self._sizes["columns"]
-        return sizes
+        return self.risk.column_sizes[: self.regularizer.n_penalized]
 
     @property
     def row_size(self) -> float:
         """Root of the sum of the squares of all ``column_sizes``."""
-        if "rows" not in self._sizes:
-            self._sizes["rows"] = np.sqrt(self.design.squared_size(self.weights))
-        return float(self._sizes["rows"])
-
-    def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
-        """Return the root of sum_i u_i² / s_i, perhaps of some of the rows.
-
-        By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
-        of Xᵀu, in units of ``column_sizes``.
-        """
-        inverse = self._inverse_weights
-        shares = (dual.T * (inverse if rows is None else inverse[rows])).T
-        return float(np.sqrt(np.vdot(dual, shares)))
-
-    @property
-    def _inverse_weights(self) -> Floats:
-        if "weights" not in self._sizes:
-            # Rows without weight have no dual, so that any divisor will do.
-            weights = self.design.row_weights(self.weights)
-            self._sizes["weights"] = 1.0 / np.maximum(weights, np.finfo(float).tiny)
-        inverse: Floats = self._sizes["weights"]
-        return inverse
+        return self.risk.row_size
 
     def unlevel(self, dual: Floats) -> float:
         """Return the share by which u has to change for its columns to sum to zero.
@@ -267,8 +227,7 @@ class Objective:
         if not self.n_free:
             return 0.0
         # Rounding of these sums is charged with that of all others.
-        sums = np.atleast_1d(dual.sum(axis=0))
-        return self.loss.unlevel(dual, sums, self.targets, self.weights)
+        return self.risk.unlevel(dual, self.risk.column_sums(dual))
 
     def cut(
         self,
@@ -303,22 +262,22 @@ class Objective:
         norm : float, optional
             ``dual_norm`` of u, where it is known.
         """
-        args = dual, self.targets, self.weights
+        risk = self.risk
         share = self.unlevel(dual) if unlevel is None else unlevel
         is_level = share <= _MOST_UNLEVEL
-        share = (share if is_level else 0.0) + rounding(len(dual))
+        share = (share if is_level else 0.0) + rounding(risk.length(dual))
         if offset is None:
-            height = self.loss.conjugate(*args)
-            offset = -height - share * self.loss.conjugate_size(*args, height)
+            height = risk.conjugate(dual)
+            offset = -height - share * risk.conjugate_size(dual, height)
         else:
             offset -= share * abs(offset)
         if normal is None:
-            normal = self.design.adjoint(dual)
+            normal = risk.adjoint(dual)
         if self.n_free and is_level:
             normal = normal.copy()
             normal[self.regularizer.n_penalized :] = 0.0
-        norm = self.dual_norm(dual) if norm is None else norm
-        error += share * norm + self.loss.distance(*args)
+        norm = risk.dual_norm(dual) if norm is None else norm
+        error += share * norm + risk.distance(dual)
         return Cut(normal, offset, error, norm)
 
     def dual_value(self, cut: Cut) -> float:
@@ -360,7 +319,7 @@ class Objective:
         is_norm = isinstance(self.regularizer, ElasticNet) and (
             self.regularizer.l1_ratio == 1.0
         )
-        offset = self._risk_at_zero if is_norm else None
+        offset = self.risk.at_zero if is_norm else None
         cut = self.cut(dual, normal, offset, unlevel=unlevel, error=error, norm=norm)
         bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):
@@ -369,7 +328,7 @@ class Objective:
         scale = self.regularizer.scaling(np.abs(v) + radius)
         if 0.0 < scale < 1.0 or is_norm:
             cut = self.cut(
-                scale * dual,
+                self.risk.scaled(scale, dual),
                 scale * cut.normal,
                 unlevel=unlevel,
                 error=scale * error,
@@ -377,13 +336,6 @@ class Objective:
             )
             bound = max(bound, self.dual_value(cut))
         return bound
-
-    @property
-    def _risk_at_zero(self) -> float:
-        """That of one of the losses on the same data, a scale of bounds."""
-        if "risk" not in self._sizes:
-            self._sizes["risk"] = self.origin().risk
-        return float(self._sizes["risk"])
 
     def _half_square(self, cut: Cut) -> float | None:
         """Return the largest ||a||² / (2 alpha²) of penalized entries, or more.
@@ -491,46 +443,49 @@ class Point:
     @cached_property
     def risk(self) -> float:
         o = self.objective
-        args = self.scores, o.targets, o.weights
         if o.loss.has_lines or "dual" in vars(self):
-            return o.loss.value(*args)
-        risk, self.dual = o.loss.evaluate(*args)
+            return o.risk.value(self.scores)
+        risk, self.dual = o.risk.evaluate(self.scores)
         return risk
 
     @cached_property
     def kinks(self) -> Rows:
-        return self.objective.loss.kink_rows(self.scores, self.objective.targets)
+        return self.objective.risk.kinks(self.scores)
+
+    @property
+    def n_kinks(self) -> int:
+        """Number of rows in which the loss is not differentiable."""
+        return self.objective.risk.length(self.kinks)
 
     @cached_property
     def dual(self) -> Floats:
         o = self.objective
-        args = self.scores, o.targets, o.weights
         if o.loss.has_lines or "risk" in vars(self):
-            return o.loss.subgradient(*args)
-        self.risk, dual = o.loss.evaluate(*args)
+            return o.risk.subgradient(self.scores)
+        self.risk, dual = o.risk.evaluate(self.scores)
         return dual
 
     @cached_property
     def risk_gradient(self) -> Floats:
         origin, self._origin = self._origin, None
-        design = self.objective.design
+        risk = self.objective.risk
         if origin is not None and origin._n_updates < _MAX_UPDATES:
-            change = self.dual - origin.dual
-            share = rounding(len(change))
+            change = risk.difference(self.dual, origin.dual)
+            share = rounding(risk.length(change))
             # The change is no longer than both together.
             error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
             most = _FEW_ROUNDINGS * share * self.norm
-            few = np.count_nonzero(change) < np.count_nonzero(self.dual)
+            few = risk.n_nonzero(change) < risk.n_nonzero(self.dual)
             if few and error <= most:
                 self._n_updates = origin._n_updates + 1
                 self.gradient_error = error
-                return origin.risk_gradient + design.adjoint(change)
-        return design.adjoint(self.dual)
+                return origin.risk_gradient + risk.adjoint(change)
+        return risk.adjoint(self.dual)
 
     @cached_property
     def norm(self) -> float:
         """The root of sum_i u_i² / s_i of the dual u."""
-        return self.objective.dual_norm(self.dual)
+        return self.objective.risk.dual_norm(self.dual)
 
     @cached_property
     def gradient(self) -> Floats:
@@ -544,11 +499,10 @@ class Point:
     def cut(self) -> Cut:
         o = self.objective
         if o.n_free > 1 and self.unlevel > _NEARLY_LEVEL:
-            dual = o.loss.level(self.dual, o.targets, o.weights)
+            dual = o.risk.level(self.dual)
             if dual is not self.dual:
                 return o.cut(dual)
-        known = isinstance(o.loss, FirstOrderLoss) or not o.loss.tells_conjugate
-        offset = self.offset if known else None
+        offset = self.offset if o.risk.knows_subgradients_only else None
         return o.cut(
             self.dual,
             self.risk_gradient,
@@ -569,9 +523,9 @@ class Point:
         o = self.objective
         if not o.loss.tells_conjugate:
             # By the equality of Fenchel and Young, and no higher than rounding allows.
-            height = self.risk - float(np.vdot(self.dual, self.scores))
-            return height - o.loss.rounding(self.scores, o.weights)
-        return -o.loss.conjugate_at(self.dual, self.scores, o.targets, o.weights)
+            height = self.risk - o.risk.inner(self.dual, self.scores)
+            return height - o.risk.rounding(self.scores)
+        return -o.risk.conjugate_at(self.dual, self.scores)
 
     def cut_of(self, gradient: Floats) -> Cut:
         """Return the cut of a combination of ``gradient`` and what ``steepest`` gave.
@@ -582,46 +536,46 @@ class Point:
         o = self.objective
         penalty = o.alpha * o.regularizer.gradient(self.w)
         normal = gradient - penalty
-        slack = max(self._slack, self._slack_of(self.dual[self.kinks], self.kinks))
+        own = self._slack_of(o.risk.take(self.dual, self.kinks))
+        slack = max(self._slack, own)
         n = o.regularizer.n_penalized
         share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
             # A little of u itself, changed much, makes up for what is left.
-            sums, args = normal[n:], (self.dual, o.targets, o.weights)
-            share = o.loss.unlevel(args[0], sums, *args[1:])
+            share = o.risk.unlevel(self.dual, normal[n:])
             if share <= _MOST_UNLEVEL:
                 normal[n:] = 0.0
-        share = min(share, 1.0) + rounding(len(self.scores))
+        length = o.risk.length(self.scores)
+        share = min(share, 1.0) + rounding(length)
         # Scores are off by rounding, and so are the risk and products with w.
         sizes = np.abs(normal)
         sizes[:n] += norm * o.sizes_for(
             self.w[:n], rounding(o.n_params) * norm, self.risk
         )
         terms = float(np.abs(self.w) @ sizes) + self.risk
-        terms += float(np.vdot(np.abs(self.dual), np.abs(self.scores)))
-        slack += rounding(o.n_params + len(self.scores)) * terms + share * terms
-        slack += _EPS * self.drift * float(np.abs(self.dual).sum())
+        terms += o.risk.inner_size(self.dual, self.scores)
+        slack += rounding(o.n_params + length) * terms + share * terms
+        slack += _EPS * self.drift * o.risk.size(self.dual)
         # The difference of gradients is off by rounding of either. Times another w that
         # is at most that of both penalties, of which one is rounded anyway.
         slack += 2.0 * _EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)
 
-    def _slack_of(self, dual: Floats, rows: Rows) -> float:
-        """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
-        if not rows.size:
+    def _slack_of(self, dual: Floats) -> float:
+        """Return R(z) + R*(u) - <u, z> for rows on kinks, zero for a subgradient u."""
+        if not self.n_kinks:
             return 0.0
-        o = self.objective
-        scores, args = self.scores[rows], (o.targets[rows], o.weights[rows])
-        height = o.loss.value(scores, *args)
-        height += o.loss.conjugate_at(dual, scores, *args)
-        return height - float(np.vdot(dual, scores))
+        return self.objective.risk.slack(dual, self._kink_scores, self.kinks)
+
+    @cached_property
+    def _kink_scores(self) -> Floats:
+        return self.objective.risk.take(self.scores, self.kinks)
 
     @cached_property
     def lower_bound(self) -> float:
         o = self.objective
-        known = isinstance(o.loss, FirstOrderLoss) or not o.loss.tells_conjugate
-        if o.regularizer.smooth or known:
+        if o.regularizer.smooth or o.risk.knows_subgradients_only:
             return o.dual_value(self.cut)
         return o.dual_bound(
             self.dual,
@@ -637,19 +591,16 @@ class Point:
         Only rows on a kink have a choice (Yu 2009, section 3.3.1), so that the cost is
         two products with those.
         """
-        rows = self.kinks
-        if not rows.size:
+        if not self.n_kinks:
             return self.gradient
-        o = self.objective
-        subset = self._kink_design
-        chosen = o.loss.argsup(
-            self.scores[rows], subset.forward(p), o.targets[rows], o.weights[rows]
-        )
-        o.design.count(subset, 2.0)
-        self._slack = max(self._slack, self._slack_of(chosen, rows))
-        norms = self.norm, o.dual_norm(chosen, rows)
+        risk, some, rows = self.objective.risk, self._kink_risk, self.kinks
+        chosen = risk.argsup(self._kink_scores, some.forward(p), rows)
+        self._slack = max(self._slack, self._slack_of(chosen))
+        norms = self.norm, risk.dual_norm(chosen, rows)
         self._norm = max(self._norm, float(np.hypot(*norms)))
-        return self.gradient + subset.adjoint(chosen - self.dual[rows])
+        change = some.adjoint(some.difference(chosen, risk.take(self.dual, rows)))
+        risk.count(some, 2.0)
+        return self.gradient + change
 
     def under(self, objective: Objective) -> Point:
         """Return the same w as a point of an objective with the same data."""
@@ -669,8 +620,7 @@ class Point:
     @cached_property
     def largest_score(self) -> float:
         """The largest magnitude of a score."""
-        scores = self.scores
-        return max(float(scores.max(initial=0.0)), -float(scores.min(initial=0.0)))
+        return self.objective.risk.largest(self.scores)
 
     def refreshed(self, roundings: float = _FEW_ROUNDINGS) -> Point:
         """Return the same w with its scores computed anew, at the cost of a product.
@@ -681,7 +631,7 @@ class Point:
         if self.drift <= roundings * self.largest_score:
             return self
         o = self.objective
-        scores = o.design.forward(self.w)
+        scores = o.risk.forward(self.w)
         return Point(o, self.w, scores, origin=self.evaluated())
 
     def centered(self) -> Point:
@@ -692,10 +642,9 @@ class Point:
         o = self.objective
         if not o.loss.invariant or not isinstance(o.regularizer, L2):
             return self
-        W = self.w.reshape(-1, self.scores.shape[1])
+        W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        scores = self.scores - self.scores.mean(axis=1, keepdims=True)
-        return Point(o, w, scores, drifted=self.drift)
+        return Point(o, w, o.risk.centered(self.scores), drifted=self.drift)
 
     def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -704,8 +653,7 @@ class Point:
     @cached_property
     def curvature(self) -> Curvature:
         """Second derivatives of the loss, for losses that have them."""
-        o = self.objective
-        return o.loss.curvature(self.scores, o.targets, o.weights)
+        return self.objective.risk.curvature(self.scores)
 
     @property
     def hessian(self) -> Hessian:
@@ -713,25 +661,25 @@ class Point:
         return Hessian(self)
 
     @cached_property
-    def _kink_design(self) -> Design:
-        return self.objective.design.rows(self.kinks)
+    def _kink_risk(self) -> Risk:
+        return self.objective.risk.of_rows(self.kinks)
 
     def along(self, p: Floats) -> Line:
         """Return the line w + eta * p, at the cost of one product with X."""
-        return Line(self, p, self.objective.design.forward(p))
+        return Line(self, p, self.objective.risk.forward(p))
 
     def towards(self, other: Point) -> Line:
         """Return the line through another point at 1; X takes no part."""
         drift = self.drift + other.drift + max(self.largest_score, other.largest_score)
-        return Line(self, other.w - self.w, other.scores - self.scores, drift)
+        dscores = self.objective.risk.difference(other.scores, self.scores)
+        return Line(self, other.w - self.w, dscores, drift)
 
     def along_free(self, direction: Floats) -> Line:
         """Return the line that moves the free parameters only; X takes no part."""
-        p = np.zeros(self.objective.n_params)
-        p[self.objective.regularizer.n_penalized :] = direction
-        dscores = np.empty_like(self.scores)
-        dscores[:] = direction
-        return Line(self, p, dscores)
+        o = self.objective
+        p = np.zeros(o.n_params)
+        p[o.regularizer.n_penalized :] = direction
+        return Line(self, p, o.risk.shifted(o.risk.zero_scores(), direction))
 
 
 class Line:
@@ -759,23 +707,26 @@ class Line:
     @property
     def is_accurate(self) -> bool:
         """Whether dscores are Xp, up to a small share: not only rounding errors."""
-        largest = float(np.abs(self.dscores).max(initial=0.0))
-        return self._drift <= _MANY_ROUNDINGS * largest
+        return self._drift <= _MANY_ROUNDINGS * self.largest_change
+
+    @cached_property
+    def largest_change(self) -> float:
+        """The largest magnitude of a change of a score, for the step 1."""
+        return self.start.objective.risk.largest(self.dscores)
 
     @cached_property
     def restriction(self) -> PiecewiseQuadratic:
         """J(w + eta * p) as a function of eta, up to a constant."""
         o = self.start.objective
         penalty = self._penalty
-        risk = o.loss.restrict(self.start.scores, self.dscores, o.targets, o.weights)
-        return penalty + risk
+        return penalty + o.risk.restrict(self.start.scores, self.dscores)
 
     @cached_property
     def derivatives(self) -> Derivatives:
         """The function eta -> (slope, curvature) of J(w + eta * p), for smooth J."""
         o = self.start.objective
         penalty = self._penalty
-        risk = o.loss.derivatives(self.start.scores, self.dscores, o.targets, o.weights)
+        risk = o.risk.derivatives(self.start.scores, self.dscores)
 
         def at(step: float) -> tuple[float, float]:
             slope, curvature = risk(step)
@@ -830,7 +781,7 @@ class Line:
         """Return the slope along p of the subgradient at a point of the line."""
         o = self.start.objective
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
-        return penalty + float(np.vdot(point.dual, self.dscores))
+        return penalty + o.risk.inner(point.dual, self.dscores)
 
     def point(self, step: float, *, level: bool = False) -> Point:
         """Return the point at ``step``.
@@ -840,21 +791,22 @@ class Line:
         minimizer along p, it is the combination of both extremes with <g, p> = 0.
         """
         o = self.start.objective
-        point = self._at(step)
-        rows = point.kinks
-        if rows.size:
-            args = o.targets[rows], o.weights[rows]
-            scores, dscores = point.scores[rows], self.dscores[rows]
-            right = o.loss.argsup(scores, dscores, *args)
+        point, risk = self._at(step), o.risk
+        if point.n_kinks:
+            rows, scores = point.kinks, point._kink_scores
+            dscores = risk.take(self.dscores, rows)
+            right = risk.argsup(scores, dscores, rows)
+            dual = risk.subgradient(point.scores)
             if level:
-                left = o.loss.argsup(scores, -dscores, *args)
-                jump = float(np.vdot(right - left, dscores))
-                slope = self._slope_without(point, rows)
-                slope += float(np.vdot(right, dscores))
+                left = risk.argsup(scores, risk.scaled(-1.0, dscores), rows)
+                jump = risk.inner(risk.difference(right, left), dscores)
+                rest = risk.replaced(dual, rows, 0.0)
+                penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+                slope = penalty + risk.inner(rest, self.dscores)
+                slope += risk.inner(right, dscores)
                 share = min(max(slope / jump, 0.0), 1.0) if jump > 0.0 else 0.0
-                right = right + share * (left - right)
-            dual = o.loss.subgradient(point.scores, o.targets, o.weights)
-            dual[rows] = right
+                right = risk.moved(right, share, risk.difference(left, right))
+            dual = risk.replaced(dual, rows, right)
             point.dual = dual
         elif level and self.smooth:
             self._level_rounding(point)
@@ -867,31 +819,21 @@ class Line:
         leave much. Dual variables of the heavier side shrink a little, which keeps them
         feasible; those of rows with curvature, if possible, as a step would move them.
         """
-        o = self.start.objective
-        products = point.dual * self.dscores
+        o, risk = self.start.objective, self.start.objective.risk
+        products = risk.products(point.dual, self.dscores)
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
-        excess = penalty + float(products.sum())
-        if abs(excess) <= _LEVEL_TOLERANCE * float(np.abs(products).sum()):
+        excess = penalty + risk.total(products)
+        if abs(excess) <= _LEVEL_TOLERANCE * risk.size(products):
             return
-        side = products * excess > 0.0
-        bent = point.curvature.diagonal() > 0.0
-        for rows in (side & bent, side):
-            total = float(products[rows].sum())
+        for curvature in (point.curvature, None):
+            side = risk.side(products, excess, curvature)
+            total = risk.total(products, side)
             if abs(total) >= abs(excess) * (1.0 - _LEVEL_TOLERANCE):
-                dual = point.dual.copy()
                 left = 1.0 - excess / total
                 # Of all there is on one side, nothing is left, not even its rounding.
-                dual[rows] *= left if left > _LEVEL_TOLERANCE else 0.0
-                point.dual = dual
+                left = left if left > _LEVEL_TOLERANCE else 0.0
+                point.dual = risk.shrunk(point.dual, side, left)
                 return
-
-    def _slope_without(self, point: Point, rows: Rows) -> float:
-        """Return the slope at ``point`` along p without the part of ``rows``."""
-        o = self.start.objective
-        dual = o.loss.subgradient(point.scores, o.targets, o.weights)
-        dual[rows] = 0.0
-        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
-        return penalty + float(np.vdot(dual, self.dscores))
 
     def _at(self, step: float) -> Point:
         start = self.start
@@ -900,7 +842,7 @@ class Line:
         point = Point(
             start.objective,
             start.w + step * self.p,
-            start.scores + step * self.dscores,
+            start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
             drifted=start.drift + step * self._drift,
         )
@@ -911,7 +853,7 @@ class Line:
 
 
 class Hessian:
-    """alpha * Omega'' + Xᵀ H X at a point, by the rows in which H does not vanish.
+    """alpha * Omega'' + R'' at a point.
 
     Parameters
     ----------
@@ -919,44 +861,27 @@ class Hessian:
 
     Attributes
     ----------
+    risk : RiskHessian
+        R''.
     n_rows, n_free : int
-        Numbers of those rows, and of intercepts.
-    by_rows : bool
-        Whether H is diagonal, but for several scores per row.
+        Numbers of rows with curvature, and of intercepts.
     """
 
     def __init__(self, point: Point) -> None:
         o = point.objective
-        curvature = point.curvature
-        rows = curvature.rows()
-        self.n_rows = rows.size
+        self.risk = o.risk.hessian(point.curvature)
+        self.n_rows = self.risk.n_rows
         self.n_free = o.n_free
-        self._whole = o.design
-        # A copy of most rows would gain nothing.
-        self._rows = None
-        self.by_rows = curvature.by_rows
-        if self.by_rows and rows.size <= _COPY_SHARE * o.design.n_rows:
-            curvature = curvature.take(rows)
-            self._rows = rows
-        self._curvature, self._of_all = curvature, point.curvature
+        self._design = o.design
         self._penalty = o.alpha * o.regularizer.curvature(point.w)
-
-    @cached_property
-    def _subset(self) -> Design:
-        return self._whole if self._rows is None else self._whole.rows(self._rows)
 
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""
-        subset = self._subset
-        product = subset.adjoint(self._curvature.apply(subset.forward(v)))
-        self._count(subset, 2.0)
-        return self._penalty * v + product
+        return self._penalty * v + self.risk.apply(v)
 
     def diagonal(self) -> Floats:
         """Return the diagonal, of shape (q,)."""
-        diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
-        self._count(self._subset, 1.0)
-        return self._penalty + diagonal
+        return self._penalty + self.risk.diagonal()
 
     def spectral_solve(self) -> Callable[[Floats], Floats]:
         """Return the solution operator of an approximation, for several scores per row.
@@ -965,8 +890,8 @@ class Hessian:
         the mean C of x xᵀ and the sum h_j of the second derivatives of class j, the
         block of the class is alpha I + h_j C and others vanish.
         """
-        values, vectors = self._whole.spectrum
-        h = self._curvature.diagonal().sum(axis=0)
+        values, vectors = self._design.spectrum
+        h = self.risk.class_sums()
         scale = np.multiply.outer(values, h) + float(self._penalty.max())
 
         def solve(v: Floats) -> Floats:
@@ -979,48 +904,13 @@ class Hessian:
 
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
-        subset, curvature = self._whole, self._of_all
-        if self._rows is not None and not subset.multiplies_pairs:
-            subset, curvature = subset.rows(self._rows, copy=False), self._curvature
-        if not curvature.by_rows:
-            matrix = subset.coupled_gram(curvature)
-        elif subset.n_outputs is None or subset.shares_coef:
-            matrix = subset.gram(curvature.diagonal())
-        else:
-            matrix = subset.block_gram(curvature.add_gram)
-        self._count(subset, 1.0)
+        matrix = self.risk.matrix()
         matrix[np.diag_indices_from(matrix)] += self._penalty
         return matrix
 
     @property
     def penalty(self) -> float:
         """The one of all entries of w but intercepts, not a number if they differ."""
-        penalty = self._penalty[: self._whole.n_coef]
+        penalty = self._penalty[: self._design.n_coef]
         alike = penalty.size and penalty.min() == penalty.max()
         return float(penalty[0]) if alike else np.nan
-
-    @cached_property
-    def _own(self) -> Rows:
-        """Which rows of the subset have curvature."""
-        return np.flatnonzero(self._curvature.diagonal())
-
-    def row_system(self) -> tuple[Floats, Floats]:
-        """Return D and A Aᵀ for the rows A of curvature D, with one score each."""
-        rows = self._own if self._rows is None else self._rows[self._own]
-        return self._curvature.diagonal()[self._own], self._whole.row_gram(rows)
-
-    def forward(self, v: Floats) -> Floats:
-        """Return the scores of these rows for v of shape (q,)."""
-        self._count(self._subset, 1.0)
-        return self._subset.forward(v)[self._own]
-
-    def adjoint(self, t: Floats) -> Floats:
-        """Return the products of the columns with a number for each of these rows."""
-        dual = self._subset.zero_scores()
-        dual[self._own] = t
-        self._count(self._subset, 1.0)
-        return self._subset.adjoint(dual)
-
-    def _count(self, subset: Design, products: float) -> None:
-        if subset is not self._whole:
-            self._whole.count(subset, products)

@@ -17,6 +17,7 @@ from .lazy import cached_property
 from .losses._base import FirstOrderLoss, Floats, Rows
 from .objective import Objective, Point
 from .regularizers import Regularizer
+from .risk import Risk
 
 # Candidates that were the best ones of their sample nowhere during so many rounds are
 # forgotten. 300 sentences of base NP (tests/test_structured.py) take 35 rounds with 4,
@@ -103,15 +104,12 @@ class OracleObjective(Objective):
     alpha : float
     """
 
-    loss: OracleHinge
-
     def __init__(
         self, loss: OracleHinge, regularizer: Regularizer, alpha: float
     ) -> None:
         d = regularizer.n_penalized
-        super().__init__(
-            Identity(d), np.zeros(d), loss, regularizer, alpha, np.full(d, 1.0 / d)
-        )
+        risk = Risk(Identity(d), loss, np.zeros(d), np.full(d, 1.0 / d))
+        super().__init__(risk, regularizer, alpha)
 
     def at(
         self,
@@ -130,6 +128,11 @@ class OracleObjective(Objective):
     @cached_property
     def _origin(self) -> Point:
         return super().origin()
+
+    @property
+    def loss(self) -> OracleHinge:
+        assert isinstance(self.risk.loss, OracleHinge)
+        return self.risk.loss
 
     @property
     def passes(self) -> float:
@@ -238,5 +241,5 @@ class Candidates:
         assert self._design is not None, "answers are added first"
         weights = o.loss.sample_weights[self._samples]
         return Objective(
-            self._design, self._costs, self._loss, o.regularizer, o.alpha, weights
+            Risk(self._design, self._loss, self._costs, weights), o.regularizer, o.alpha
         )

@@ -126,9 +126,9 @@ def test_products_with_some_rows_count_by_their_share():
     hessian.diagonal()
     hessian.matrix()
     assert design.passes - before == pytest.approx(4.0 * share)
-    hessian = point_with_curvature(1.0)[0].hessian
-    hessian.apply(np.ones(7))
-    assert hessian._whole.passes == pytest.approx(3.0)
+    point, _ = point_with_curvature(1.0)
+    point.hessian.apply(np.ones(7))
+    assert point.objective.passes == pytest.approx(3.0)
 
 
 # Directions

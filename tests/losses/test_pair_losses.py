@@ -24,6 +24,7 @@ from sklearn_subqn._core.losses import (
 )
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import Start, narrowing, newton, run
 
 TABLE = np.random.default_rng(0).random((3, 3))
@@ -153,7 +154,7 @@ def test_hessian_matrix_is_its_products(kind, form, positive):
     given = {"sparse": sparse.csr_array(X), "float32": X.astype(np.float32)}
     design = Design(given.get(form, X), fit_intercept=form == "intercept")
     loss = loss_of(kind)
-    o = Objective(design, y, loss, L2(4), 0.1, rng.dirichlet(np.ones(50)))
+    o = Objective(Risk(design, loss, y, rng.dirichlet(np.ones(50))), L2(4), 0.1)
     hessian = o.at(rng.normal(size=design.n_params)).hessian
     products = np.array([hessian.apply(e) for e in np.eye(design.n_params)])
     assert_allclose(hessian.matrix(), products, atol=1e-12)
@@ -208,12 +209,9 @@ def test_newton_finds_the_optimum_of_all_pairs(kind):
     groups = Groups(np.arange(25) % 2)
     s = rng.dirichlet(np.ones(25))
     o = Objective(
-        Design(X, fit_intercept=False),
-        y,
-        loss_of(kind, "linear", groups),
+        Risk(Design(X, fit_intercept=False), loss_of(kind, "linear", groups), y, s),
         L2(3),
         0.01,
-        s,
     )
     result = run(newton(o, np.zeros(3)), tol=1e-9, max_iter=50)
     assert result.status == "converged"
@@ -234,7 +232,7 @@ def test_narrowing_reaches_the_hinge_to_rounding(form):
     X, y = rng.normal(size=(25, 3)), rng.integers(0, 3, 25) * 1.0
     groups, s = Groups(np.arange(25) % 2), rng.dirichlet(np.ones(25))
     design = Design(sparse.csr_array(X) if form == "sparse" else X, fit_intercept=False)
-    o = Objective(design, y, OrderedPairs("linear", groups), L2(3), 0.01, s)
+    o = Objective(Risk(design, OrderedPairs("linear", groups), y, s), L2(3), 0.01)
     result = run(narrowing(o, Start(np.zeros(3))), tol=1e-6, max_iter=200)
     assert result.status == "converged"
     pairs = all_pairs(groups, y, s, COSTS["linear"][1])

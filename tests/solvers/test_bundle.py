@@ -31,6 +31,7 @@ from sklearn_subqn._core.regularizers import (
     QuadraticForm,
     SquaredNorm,
 )
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
     CATALOGUE_SOLVERS,
@@ -147,7 +148,7 @@ def model_of(omega, n_cuts=6, alpha=0.3, seed=0):
     X, y = gaussian_data(rng, 4, 3)
     design = Design(X, fit_intercept=False)
     objective = Objective(
-        design, y, BINARY_LOSSES["hinge"], omega, alpha, np.full(4, 0.25)
+        Risk(design, BINARY_LOSSES["hinge"], y, np.full(4, 0.25)), omega, alpha
     )
     cuts = [Cut(rng.normal(size=3), float(rng.normal())) for _ in range(n_cuts)]
     return cut_model(objective, patience=None), cuts
@@ -180,7 +181,7 @@ def test_linear_program_with_columns_generated(seed, monkeypatch):
     X, y = gaussian_data(rng, 20, d)
     design = Design(X, fit_intercept=False)
     objective = Objective(
-        design, y, BINARY_LOSSES["hinge"], ElasticNet(d), alpha, np.full(20, 0.05)
+        Risk(design, BINARY_LOSSES["hinge"], y, np.full(20, 0.05)), ElasticNet(d), alpha
     )
     model = cut_model(objective)
     assert isinstance(model, LinearModel)
@@ -259,12 +260,9 @@ def test_stabilized_methods_leave_a_point_with_kinks_in_every_row(solver):
     X = rng.normal(size=(200, 6)) + 2.0 * rng.normal(size=(12, 6))[y]
     design = Design(X, fit_intercept=False, n_outputs=12)
     objective = Objective(
-        design,
-        y,
-        MulticlassHinge(1.0 - np.eye(12)),
+        Risk(design, MulticlassHinge(1.0 - np.eye(12)), y, np.full(200, 1.0 / 200)),
         L2(design.n_coef),
         1e-2,
-        np.full(200, 1.0 / 200),
     )
     optimum = solve("auto", objective, tol=1e-6).point.value
     assert solve(solver, objective, tol=1e-3).point.value <= 1.01 * optimum
@@ -393,7 +391,7 @@ def test_steep_losses_from_where_cuts_would_be_useless():
     y = rng.poisson(np.exp(1.0 + X @ [0.5, -0.5])).astype(float)
     weights = np.full(50, 0.02)
     objective = Objective(
-        Design(X), y, regression_losses()["poisson"], L2(2), 1e-3, weights
+        Risk(Design(X), regression_losses()["poisson"], y, weights), L2(2), 1e-3
     )
     result = solve("ls-bmrm", objective, tol=1e-4)
     assert result.status == "converged"
@@ -413,7 +411,7 @@ def test_each_regularizer_against_scipy(name, solver):
     weights = rng.dirichlet(np.ones(40))
     design = Design(X, fit_intercept=False)
     objective = Objective(
-        design, y, regression_losses()["squared_error"], omega, alpha, weights
+        Risk(design, regression_losses()["squared_error"], y, weights), omega, alpha
     )
     result = solve(solver, objective, tol=1e-5)
     assert result.status == "converged"
@@ -451,12 +449,9 @@ def test_l1_quantile_regression_against_a_linear_program(solver, fit_intercept):
     design = Design(X, fit_intercept=fit_intercept)
     weights = np.full(n, 1.0 / n)
     objective = Objective(
-        design,
-        y,
-        regression_losses(quantile=tau)["quantile"],
+        Risk(design, regression_losses(quantile=tau)["quantile"], y, weights),
         ElasticNet(d),
         alpha,
-        weights,
     )
     result = solve(solver, objective, tol=1e-6)
     assert result.status == "converged"

@@ -18,6 +18,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start, alm, newton
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
@@ -47,7 +48,7 @@ def problem(loss, fit_intercept, alpha=1e-3, **options):
     weights[::9] = 0.0
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept)
-    return Objective(design, y, LOSSES[loss], L2(X.shape[1]), alpha, weights)
+    return Objective(Risk(design, LOSSES[loss], y, weights), L2(X.shape[1]), alpha)
 
 
 def optimum(objective):
@@ -197,7 +198,7 @@ def test_entries_stored_in_parts(loss):
     assert not parts.has_canonical_format
     weights = np.full(len(y), 1.0 / len(y))
     whole, halves = (
-        Objective(Design(A), y, LOSSES[loss], L2(A.shape[1]), 1e-2, weights)
+        Objective(Risk(Design(A), LOSSES[loss], y, weights), L2(A.shape[1]), 1e-2)
         for A in (X, parts)
     )
     _, expected = islice(dual_ascent(whole, origin(whole)), 2)

@@ -11,6 +11,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import MulticlassHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
@@ -43,7 +44,7 @@ def problem(form, fit_intercept, alpha=1e-2, k=4):
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
     loss = MulticlassHinge(costs())
-    return Objective(design, y, loss, L2(design.n_coef), alpha, weights)
+    return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 
 @each_format
@@ -171,7 +172,7 @@ def test_every_class_has_a_maximum_without_curvature(form):
     design = Design(X, fit_intercept=False, n_outputs=4)
     weights = np.full(len(y), 1.0 / len(y))
     loss = MulticlassHinge(costs())
-    objective = Objective(design, y, loss, L2(design.n_coef), 1e-2, weights)
+    objective = Objective(Risk(design, loss, y, weights), L2(design.n_coef), 1e-2)
     *_, last = dual_ascent(objective, origin(objective))
     worst = costs()[:3].argmax(axis=1)
     assert_allclose(last.dual[[-3, -2, -1], worst], weights[:3])

@@ -18,6 +18,7 @@ from sklearn_subqn._core.kernels import multilabel
 from sklearn_subqn._core.losses import MultilabelHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
@@ -44,7 +45,7 @@ def problem(form, threshold, fit_intercept, alpha=1e-2):
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept, n_outputs=L + threshold)
     loss = MultilabelHinge(rng.uniform(0.2, 1.0, (2, L)))
-    return Objective(design, y, loss, L2(design.n_coef), alpha, weights)
+    return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 
 @each_format

@@ -14,6 +14,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import MulticlassHinge
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import Options, alm, auto
 from sklearn_subqn._core.solvers.related import solve
 from sklearn_subqn._core.solvers.related.row_space import row_space
@@ -32,12 +33,9 @@ def problem(X, y, fit_intercept=True):
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
     costs = 1.0 - np.eye(k)
     return Objective(
-        design,
-        y.astype(np.intp),
-        MulticlassHinge(costs),
+        Risk(design, MulticlassHinge(costs), y.astype(np.intp), np.full(n, 1.0 / n)),
         L2(design.n_coef),
         ALPHA,
-        np.full(n, 1.0 / n),
     )
 
 

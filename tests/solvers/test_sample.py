@@ -10,6 +10,7 @@ from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import Options, Start, auto
 from sklearn_subqn._core.solvers.related import solve, within
 from sklearn_subqn._core.solvers.related.sample import sample, spread
@@ -21,7 +22,7 @@ def tall(n=20_000, d=5, *, seed=0, fit_intercept=False, weights=None):
     y = np.where(X[:, 0] + 0.5 + rng.logistic(size=n) > 0.0, 1.0, -1.0)
     weights = np.full(n, 1.0 / n) if weights is None else weights
     design = Design(X, fit_intercept=fit_intercept)
-    return Objective(design, y, BINARY_LOSSES["hinge"], L2(d), 1e-3, weights)
+    return Objective(Risk(design, BINARY_LOSSES["hinge"], y, weights), L2(d), 1e-3)
 
 
 def sampled(objective):

@@ -67,12 +67,11 @@ def alm(
     status : str
         "no_progress": the gap no longer shrinks; it is rounding.
     """
-    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    risk = objective.risk
     point = start.at(objective)
-    dual = point.dual if start.dual is None else start.dual
-    center = loss.dual_variables(dual, targets, weights)
+    center = risk.center(point.dual if start.dual is None else start.dual)
     if width is None:
-        width = _first_width(objective) * loss.unit(point.scores, targets, weights)
+        width = _first_width(objective) * risk.unit(point.scores)
     rough = objective.design.n_outputs is not None or objective.design.is_text_like
     inner_share = _INNER_SHARE_ROUGH if rough else _INNER_SHARE
     best, bound = point.value, -np.inf
@@ -84,8 +83,7 @@ def alm(
     n_stuck, settling = 0, objective.design.n_outputs is None
     while True:
         point = point.refreshed(_DRIFT)
-        smooth = objective.with_loss(loss.envelope(center, width))
-        point = point.under(smooth)
+        point = point.under(objective.with_envelope(center, width))
         n_inner = 0
         before = best - bound
         while True:
@@ -124,7 +122,7 @@ def alm(
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
             return "no_progress"
-        center = loss.dual_variables(level.dual, targets, weights)
+        center = risk.center(level.dual)
         width *= _change_of_width(n_inner)
 
 

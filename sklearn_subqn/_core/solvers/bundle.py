@@ -139,7 +139,8 @@ def following(line: Line) -> Line:
     if n == len(line.p) or (o.loss.steep and end.largest_score > _FARTHEST_SCORE):
         return line
     change = settle(end).w[n:] - line.start.w[n:]
-    return Line(line.start, np.append(line.p[:n], change), line.dscores + change)
+    dscores = o.risk.shifted(line.dscores, change)
+    return Line(line.start, np.append(line.p[:n], change), dscores)
 
 
 def _cut_point(best: Point, end: Point, highest: float) -> Point:

@@ -13,6 +13,7 @@ from ..line_search import backtrack, lengthen, rounding_of, settle
 from ..losses._base import Floats, Rows
 from ..objective import Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
+from ..risk import Risk
 from .related.sample import fractions
 from .run import Iterate, Solver, Start
 
@@ -389,12 +390,9 @@ def thinned(point: Point, stride: int) -> Point:
     )
     weights = o.weights[rows] * counts / (n * share[rows])
     sample = Objective(
-        o.design.rows(rows),
-        o.targets[rows],
-        o.loss.of_rows(rows),
+        Risk(o.design.rows(rows), o.loss.of_rows(rows), o.targets[rows], weights),
         o.regularizer,
         o.alpha,
-        weights,
     )
     return Point(sample, point.w, point.scores[rows])
 

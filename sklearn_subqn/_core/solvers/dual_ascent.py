@@ -89,7 +89,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             normal = -objective.alpha * sweeps.conjugate_point
             # Each visit of a row has rounded what its columns had.
             n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
-            error = rounding(16.0 * n_visits) / share * objective.dual_norm(dual)
+            error = rounding(16.0 * n_visits) / share * objective.risk.dual_norm(dual)
             lower = objective.dual_value(objective.cut(dual, normal, error=error))
         else:
             dual = objective.loss.level_near_optimum(dual, objective.targets, weights)

@@ -122,8 +122,8 @@ class Facts:
     @cached_property
     def curved_rows(self) -> float:
         """Rows with curvature at w = 0 for each parameter."""
-        curved = np.count_nonzero(self._origin.curvature.diagonal())
-        return curved / self.objective.n_params
+        curvature = self._origin.curvature
+        return self.objective.risk.n_curved(curvature) / self.objective.n_params
 
     @cached_property
     def alpha_share(self) -> float:
@@ -157,4 +157,4 @@ def _with_shorter_dual(
     c = offset / max(2.0 * objective.alpha * square, 1e-300)
     if not 0.0 < c < _SHORTER:
         return start, 1.0
-    return start._replace(dual=c * dual), c
+    return start._replace(dual=objective.risk.scaled(c, dual)), c

@@ -53,9 +53,9 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
     status : str
         That of ``alm``.
     """
-    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    risk = objective.risk
     point = start.at(objective)
-    unit = loss.unit(point.scores, targets, weights)
+    unit = risk.unit(point.scores)
     dual = point.dual if start.dual is None else start.dual
     point, dual, near = _first_step(point, dual, unit)
     yield Iterate(point, phase="near rows", dual=dual)
@@ -71,7 +71,7 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
         assert found is not None, "few rows always tell something"
         assert found.dual is not None, "and a dual point"
         point, dual = found.point, found.dual
-        crossed = ~near & (loss.subgradient(point.scores, targets, weights) != few.far)
+        crossed = ~near & (risk.subgradient(point.scores) != few.far)
         if not crossed.any():
             break
         near |= crossed
@@ -83,15 +83,13 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
 def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats, Mask]:
     """Return point and dual after a Newton step, and which rows are near a kink."""
     o = start.objective
-    args = o.targets, o.weights
-    center = o.loss.dual_variables(dual, *args)
-    smooth = o.with_loss(o.loss.envelope(center, _FIRST_WIDTH * unit))
+    smooth = o.with_envelope(o.risk.center(dual), _FIRST_WIDTH * unit)
     line, step = newton_step(settle(start.under(smooth)))
     moved = settle(line.point(step))
     for share in _SHARES_OF_REACH:
         reach = share * (np.abs(line.dscores) + _MARGIN * unit)
-        lower = o.loss.subgradient(moved.scores - reach, *args)
-        near = lower != o.loss.subgradient(moved.scores + reach, *args)
+        lower = o.risk.subgradient(moved.scores - reach)
+        near = lower != o.risk.subgradient(moved.scores + reach)
         if np.count_nonzero(near) <= _MOST * len(near):
             break
     return moved.under(o), moved.dual, near

@@ -260,11 +260,11 @@ def _soft_alm(f: Facts) -> Solver:
     """
     o = f.objective
     point = o.at(f.start.w)
-    unit = o.loss.unit(point.scores, o.targets, o.weights)
+    unit = o.risk.unit(point.scores)
     width = max(unit, _SOFTNESS * f.curvature)
     # So far from its ends, the dual point of a row stays between them for a while.
     share = min(0.5, unit / width)
-    start = Start.from_point(point, share * point.dual)
+    start = Start.from_point(point, o.risk.scaled(share, point.dual))
     for iterate in alm(o, start, width=width):
         yield iterate
         point = min(point, iterate.point, key=lambda point: point.value)
@@ -287,9 +287,9 @@ def _softened(f: Facts) -> tuple[Start, float]:
     """Return the start with a dual point between the sides of rows near a kink."""
     o = f.objective
     point = f.start.at(o)
-    width = _SAMPLE_WIDTH * o.loss.unit(point.scores, o.targets, o.weights)
-    envelope = o.loss.envelope(o.loss.neutral_variables(o.targets), width)
-    return Start.from_point(point, point.under(o.with_loss(envelope)).dual), width
+    width = _SAMPLE_WIDTH * o.risk.unit(point.scores)
+    smooth = o.with_envelope(o.risk.neutral_center(), width)
+    return Start.from_point(point, point.under(smooth).dual), width
 
 
 # Related problems.

@@ -48,19 +48,19 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     status : str
         "no_progress": the gap no longer shrinks; it is rounding.
     """
-    loss, targets, weights = objective.loss, objective.targets, objective.weights
+    risk = objective.risk
     point = settle(start.at(objective))
     dual = point.dual if start.dual is None else start.dual
-    center = loss.dual_variables(dual, targets, weights)
+    center = risk.center(dual)
     tall = objective.design.n_features < objective.design.n_rows
     width = _WIDTH if tall else _WIDTH_WIDE
-    width *= loss.unit(point.scores, targets, weights)
+    width *= risk.unit(point.scores)
     best, bound = point.value, point.lower_bound
     yield Iterate(point, None, bound, "alm", dual)
     n_stuck, own_gap = 0, np.inf
     while n_stuck < _MAX_STUCK:
         before = own_gap
-        smooth = objective.with_loss(loss.envelope(center, width))
+        smooth = objective.with_envelope(center, width)
         w, n_inner = point.w, 0
         aim = _INNER_SHARE * (best - bound) / abs(best) if best else 0.0
         for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
@@ -82,7 +82,7 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
             n_inner += 1
         rounded = not solved and n_inner < _MAX_INNER
         n_stuck = n_stuck + 1 if rounded or own_gap >= before else 0
-        center = loss.dual_variables(dual, targets, weights)
+        center = risk.center(dual)
         width *= _ROUNDED if rounded else _change_of_width(n_inner)
     return "no_progress"
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...losses._base import Floats, Mask, rounding
 from ...objective import Objective, Point
+from ...risk import Risk
 from ..run import Iterate, Start
 from . import Related
 
@@ -64,12 +65,14 @@ class FewRows:
         self._design = o.design.rows_and(self._rows, means)
         self._rounding = means - means.astype(o.design.dtype)
         self.objective = Objective(
-            self._design,
-            np.append(o.targets[self._rows], targets),
-            o.loss,
+            Risk(
+                self._design,
+                o.loss,
+                np.append(o.targets[self._rows], targets),
+                np.append(o.weights[self._rows], weights),
+            ),
             o.regularizer,
             o.alpha,
-            np.append(o.weights[self._rows], weights),
         )
         self.start = self.objective.at(point.w)
 

@@ -61,7 +61,8 @@ def roughly(objective: Objective, excess: float) -> Iterator[Related]:
             point, dual = iterate.point.under(objective), iterate.dual
             if last:
                 dual = iterate.point.dual if dual is None else dual
-                dual = dual / _FACTOR if _is_apart(iterate.point) else dual
+                if _is_apart(iterate.point):
+                    dual = objective.risk.scaled(1.0 / _FACTOR, dual)
             return Iterate(point, None, -np.inf, _PHASE, dual, preparing=True)
 
         yield Related(larger, lift, within(_TOL_ROUGH), _MAX_ITER_ROUGH)
@@ -84,8 +85,8 @@ def _proving(objective: Objective, factor: float, tol: float) -> Related:
         if iterate.gap > _FAILED * iterate.point.value:
             return None
         dual = iterate.point.dual if dual is None else dual
-        cuts = [objective.cut(u) for u in (dual, dual / factor)]
-        bound = max(objective.dual_value(cut) for cut in cuts)
+        duals = dual, objective.risk.scaled(1.0 / factor, dual)
+        bound = max(objective.dual_value(objective.cut(u)) for u in duals)
         point = scaled(point.refreshed())
         return Iterate(point, None, bound, _PHASE, dual, preparing=True)
 

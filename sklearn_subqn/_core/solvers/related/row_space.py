@@ -14,6 +14,7 @@ import numpy as np
 from ...losses._base import Floats
 from ...objective import Objective, Point
 from ...regularizers import L2
+from ...risk import Risk
 from ..run import Iterate, Start
 from . import Related
 
@@ -72,12 +73,9 @@ class _RowSpace:
         design = objective.design
         reduced, self._basis = design.in_row_space()
         self.objective = Objective(
-            reduced,
-            objective.targets,
-            objective.loss,
+            Risk(reduced, objective.loss, objective.targets, objective.weights),
             L2(reduced.n_coef),
             objective.alpha,
-            objective.weights,
         )
 
     def coordinates(self, w: Floats) -> Floats:

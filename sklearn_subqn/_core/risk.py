@@ -1,0 +1,447 @@
+"""The risk of rows, R(w) = sum_i s_i loss_i(z_i) of scores z = Xw.
+
+``Risk`` is the one object that knows rows. Numbers of each row, such as scores and dual
+variables, are arrays to it only: others hand them from one method to the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .design import Design
+from .lazy import cached_property
+from .losses._base import (
+    Curvature,
+    Derivatives,
+    FirstOrderLoss,
+    Floats,
+    Loss,
+    Mask,
+    PiecewiseQuadratic,
+    Rows,
+    rounding,
+)
+
+# Second derivatives that vanish in more than the rest of the rows are kept by copying
+# the rows in which they do not.
+_COPY_SHARE = 0.6
+
+
+class Risk:
+    """The risk of a loss on a design: all sums over rows, and numbers of each row.
+
+    Parameters
+    ----------
+    design : Design
+        The map w -> Xw.
+    loss : Loss
+        The convex function of scores.
+    targets : ndarray of shape (n,) or as the loss asks
+    weights : ndarray of shape (n,)
+        Non-negative row weights s that sum to one.
+    """
+
+    def __init__(
+        self, design: Design, loss: Loss, targets: Any, weights: Floats
+    ) -> None:
+        self.design = design
+        self.loss = loss
+        self.targets = targets
+        self.weights = weights
+        # Shared by the risks of other losses on the same data, once they are known.
+        self._sizes: dict[str, Any] = {}
+
+    def with_loss(self, loss: Loss) -> Risk:
+        """Return the risk of another loss on the same data."""
+        other = Risk(self.design, loss, self.targets, self.weights)
+        other._sizes = self._sizes
+        return other
+
+    def with_weights(self, weights: Floats) -> Risk:
+        """Return the risk of the same rows with other weights."""
+        return Risk(self.design, self.loss, self.targets, weights)
+
+    def of_rows(self, rows: Rows) -> Risk:
+        """Return the risk of some of the rows; their weights remain."""
+        return Risk(
+            self.design.rows(rows),
+            self.loss.of_rows(rows),
+            self.targets[rows],
+            self.weights[rows],
+        )
+
+    def count(self, other: Risk, products: float) -> None:
+        """Count products with X made for the risk of some of the rows."""
+        self.design.count(other.design, products)
+
+    # Numbers of each row.
+
+    def zero_scores(self) -> Floats:
+        """Return the scores of w = 0."""
+        return self.design.zero_scores()
+
+    def forward(self, w: Floats) -> Floats:
+        """Return the scores Xw."""
+        return self.design.forward(w)
+
+    def shifted(self, scores: Floats, shifts: Floats) -> Floats:
+        """Return the scores of parameters with other intercepts."""
+        return scores + shifts
+
+    def moved(self, x: Floats, step: float, y: Floats) -> Floats:
+        """Return x + step * y."""
+        return x + step * y
+
+    def scaled(self, factor: float, x: Floats) -> Floats:
+        """Return a multiple of x."""
+        return factor * x
+
+    def difference(self, x: Floats, y: Floats) -> Floats:
+        """Return x - y."""
+        return x - y
+
+    def products(self, x: Floats, y: Floats) -> Floats:
+        """Return the products of the entries of x and y."""
+        return x * y
+
+    def centered(self, scores: Floats) -> Floats:
+        """Return the scores of each row less their mean."""
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    def take(self, x: Floats, rows: Rows) -> Floats:
+        """Return the numbers of some of the rows."""
+        return x[rows]
+
+    def replaced(self, x: Floats, rows: Rows, values: Floats | float) -> Floats:
+        """Return x with other numbers for some of the rows."""
+        x = x.copy()
+        x[rows] = values
+        return x
+
+    def subgradient(self, scores: Floats) -> Floats:
+        """Return the loss' own choice of a dual u in the subdifferential."""
+        return self.loss.subgradient(scores, self.targets, self.weights)
+
+    def kinks(self, scores: Floats) -> Rows:
+        """Return the rows in which the loss is not differentiable."""
+        return self.loss.kink_rows(scores, self.targets)
+
+    def argsup(self, scores: Floats, dscores: Floats, rows: Rows) -> Floats:
+        """Return the steepest dual along changes of the scores of some of the rows."""
+        args = self.targets[rows], self.weights[rows]
+        return self.loss.argsup(scores, dscores, *args)
+
+    def curvature(self, scores: Floats) -> Curvature:
+        """Return the second derivatives of the loss."""
+        return self.loss.curvature(scores, self.targets, self.weights)
+
+    def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
+        """Return where products have a sign, perhaps of entries with curvature only."""
+        side = products * sign > 0.0
+        return side if curvature is None else side & (curvature.diagonal() > 0.0)
+
+    def shrunk(self, dual: Floats, entries: Mask, factor: float) -> Floats:
+        """Return the dual with some of its entries multiplied by a factor."""
+        dual = dual.copy()
+        dual[entries] *= factor
+        return dual
+
+    def center(self, dual: Floats) -> Floats:
+        """Return the variables that stand for a dual, for ``envelope``."""
+        return self.loss.dual_variables(dual, self.targets, self.weights)
+
+    def level(self, dual: Floats) -> Floats:
+        """Return a dual near by, of the domain, whose columns sum to zero."""
+        return self.loss.level(dual, self.targets, self.weights)
+
+    # Sums over rows.
+
+    def length(self, x: Any) -> int:
+        """Return how many rows x has numbers of."""
+        return len(x)
+
+    def n_nonzero(self, x: Floats) -> int:
+        """Return how many entries are not zero."""
+        return int(np.count_nonzero(x))
+
+    def n_curved(self, curvature: Curvature) -> int:
+        """Return for how many scores second derivatives do not vanish."""
+        return int(np.count_nonzero(curvature.diagonal()))
+
+    def value(self, scores: Floats) -> float:
+        """Return R."""
+        return self.loss.value(scores, self.targets, self.weights)
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats]:
+        """Return R and a dual, of losses that compute them together."""
+        return self.loss.evaluate(scores, self.targets, self.weights)
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return Xᵀu."""
+        return self.design.adjoint(dual)
+
+    def inner(self, x: Floats, y: Floats) -> float:
+        """Return <x, y>."""
+        return float(np.vdot(x, y))
+
+    def inner_size(self, x: Floats, y: Floats) -> float:
+        """Return the sum of the absolute values of the terms of <x, y>."""
+        return float(np.vdot(np.abs(x), np.abs(y)))
+
+    def total(self, x: Floats, entries: Mask | None = None) -> float:
+        """Return the sum of x, perhaps of some entries."""
+        return float((x if entries is None else x[entries]).sum())
+
+    def size(self, x: Floats) -> float:
+        """Return the sum of the absolute values of x."""
+        return float(np.abs(x).sum())
+
+    def column_sums(self, dual: Floats) -> Floats:
+        """Return the sum of the columns, as of free intercepts."""
+        return np.atleast_1d(dual.sum(axis=0))
+
+    def mean_size(self, scores: Floats) -> float:
+        """Return the weighted mean of the largest absolute score of each row."""
+        sizes = np.abs(scores).reshape(len(scores), -1).max(axis=1)
+        return float(self.weights @ sizes)
+
+    def conjugate(self, dual: Floats) -> float:
+        """Return R*(u)."""
+        return self.loss.conjugate(dual, self.targets, self.weights)
+
+    def conjugate_size(self, dual: Floats, conjugate: float) -> float:
+        """Return about what the absolute values of the terms of R*(u) sum to."""
+        args = dual, self.targets, self.weights
+        return self.loss.conjugate_size(*args, conjugate)
+
+    def conjugate_at(self, dual: Floats, scores: Floats) -> float:
+        """Return R*(u) of a subgradient u at known scores."""
+        args = self.targets, self.weights
+        return self.loss.conjugate_at(dual, scores, *args)
+
+    def slack(self, dual: Floats, scores: Floats, rows: Rows) -> float:
+        """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
+        args = self.targets[rows], self.weights[rows]
+        height = self.loss.value(scores, *args)
+        height += self.loss.conjugate_at(dual, scores, *args)
+        return height - float(np.vdot(dual, scores))
+
+    def rounding(self, scores: Floats) -> float:
+        """Return by how much values may be off, of losses without a conjugate."""
+        return self.loss.rounding(scores, self.weights)
+
+    def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
+        """Return R on a line, of losses with kinks."""
+        args = scores, dscores, self.targets, self.weights
+        return self.loss.restrict(*args)
+
+    def derivatives(self, scores: Floats, dscores: Floats) -> Derivatives:
+        """Return slope and curvature of R on a line, of smooth losses."""
+        args = scores, dscores, self.targets, self.weights
+        return self.loss.derivatives(*args)
+
+    def total_curvature(self, curvature: Curvature) -> Floats:
+        """Return the sum of the second derivatives of all rows."""
+        return curvature.total()
+
+    def mean_squares(self) -> Floats:
+        """Return weighted mean squares of the columns."""
+        return self.design.mean_squares(self.weights)
+
+    def squared_size(self) -> float:
+        """Return the sum of these, but for intercepts, at less cost."""
+        return self.design.squared_size(self.weights)
+
+    # Norms and largest numbers.
+
+    def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
+        """Return the root of sum_i u_i² / s_i, perhaps of some of the rows.
+
+        By the inequality of Cauchy and Schwarz it bounds the absolute sums of the terms
+        of Xᵀu, in units of ``column_sizes``.
+        """
+        inverse = self._inverse_weights
+        shares = (dual.T * (inverse if rows is None else inverse[rows])).T
+        return float(np.sqrt(np.vdot(dual, shares)))
+
+    def distance(self, dual: Floats) -> float:
+        """Return the like of what u lacks of the point at which R* is evaluated."""
+        return self.loss.distance(dual, self.targets, self.weights)
+
+    def largest(self, x: Floats) -> float:
+        """Return the largest absolute value of an entry."""
+        return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
+
+    def reach(self, scores: Floats) -> float:
+        """Return how far second derivatives tell the loss of some row at least."""
+        return float(self.loss.reach(scores, self.targets).max(initial=0.0))
+
+    # What needs all rows.
+
+    def unlevel(self, dual: Floats, sums: Floats) -> float:
+        """Return a share of u, changed by which it makes up for column sums."""
+        return self.loss.unlevel(dual, sums, self.targets, self.weights)
+
+    def unit(self, scores: Floats) -> float:
+        """Return a length of scores to which widths of envelopes are relative."""
+        return self.loss.unit(scores, self.targets, self.weights)
+
+    @cached_property
+    def dual_scale(self) -> float:
+        """About what the absolute dual variables sum to at most."""
+        return self.loss.dual_scale(self.targets, self.weights) or 1.0
+
+    # Related risks, and what they are made of.
+
+    def envelope(self, center: Floats, width: float) -> Risk:
+        """Return the risk of the Moreau envelope around a center."""
+        return self.with_loss(self.loss.envelope(center, width))
+
+    def neutral_center(self) -> Floats:
+        """Return the center in the middle of the sets of dual variables."""
+        return self.loss.neutral_variables(self.targets)
+
+    def hessian(self, curvature: Curvature) -> RiskHessian:
+        """Return the second derivatives of w -> R(Xw)."""
+        return RiskHessian(self.design, curvature)
+
+    # Facts.
+
+    @property
+    def infimum(self) -> float:
+        """The infimum of R over all scores, -R*(0), or a little less."""
+        zero = self.zero_scores()
+        height = self.conjugate(zero)
+        if not height:
+            return 0.0
+        return -height - rounding(self.length(zero)) * self.conjugate_size(zero, height)
+
+    @property
+    def knows_subgradients_only(self) -> bool:
+        """Whether R* is known at subgradients and their scores only."""
+        loss = self.loss
+        return isinstance(loss, FirstOrderLoss) or not loss.tells_conjugate
+
+    @property
+    def column_sizes(self) -> Floats:
+        """Weighted root mean squares of the columns, of shape (q,)."""
+        if "columns" not in self._sizes:
+            self._sizes["columns"] = np.sqrt(self.mean_squares())
+        sizes: Floats = self._sizes["columns"]
+        return sizes
+
+    @property
+    def row_size(self) -> float:
+        """Root of the sum of the squares of these, but for intercepts."""
+        if "rows" not in self._sizes:
+            self._sizes["rows"] = np.sqrt(self.squared_size())
+        return float(self._sizes["rows"])
+
+    @property
+    def at_zero(self) -> float:
+        """R at w = 0 of one of the losses on the same data, a scale of bounds."""
+        if "risk" not in self._sizes:
+            self._sizes["risk"] = self.value(self.zero_scores())
+        return float(self._sizes["risk"])
+
+    @property
+    def _inverse_weights(self) -> Floats:
+        if "weights" not in self._sizes:
+            # Rows without weight have no dual, so that any divisor will do.
+            weights = self.design.row_weights(self.weights)
+            self._sizes["weights"] = 1.0 / np.maximum(weights, np.finfo(float).tiny)
+        inverse: Floats = self._sizes["weights"]
+        return inverse
+
+
+class RiskHessian:
+    """Xᵀ H X for second derivatives H, by the rows in which they do not vanish.
+
+    Parameters
+    ----------
+    design : Design
+    curvature : Curvature
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of those rows.
+    by_rows : bool
+        Whether rows have their second derivatives apart.
+    """
+
+    def __init__(self, design: Design, curvature: Curvature) -> None:
+        rows = curvature.rows()
+        self.n_rows = rows.size
+        self.by_rows = curvature.by_rows
+        self._whole, self._of_all = design, curvature
+        # A copy of most rows would gain nothing.
+        self._rows = None
+        if self.by_rows and rows.size <= _COPY_SHARE * design.n_rows:
+            curvature = curvature.take(rows)
+            self._rows = rows
+        self._curvature = curvature
+
+    @cached_property
+    def _subset(self) -> Design:
+        return self._whole if self._rows is None else self._whole.rows(self._rows)
+
+    def apply(self, v: Floats) -> Floats:
+        """Return the product with v of shape (q,)."""
+        subset = self._subset
+        product = subset.adjoint(self._curvature.apply(subset.forward(v)))
+        self._count(subset, 2.0)
+        return product
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal, of shape (q,)."""
+        diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
+        self._count(self._subset, 1.0)
+        return diagonal
+
+    def matrix(self) -> Floats:
+        """Return the whole matrix, of shape (q, q)."""
+        subset, curvature = self._whole, self._of_all
+        if self._rows is not None and not subset.multiplies_pairs:
+            subset, curvature = subset.rows(self._rows, copy=False), self._curvature
+        if not curvature.by_rows:
+            matrix = subset.coupled_gram(curvature)
+        elif subset.n_outputs is None or subset.shares_coef:
+            matrix = subset.gram(curvature.diagonal())
+        else:
+            matrix = subset.block_gram(curvature.add_gram)
+        self._count(subset, 1.0)
+        return matrix
+
+    def class_sums(self) -> Floats:
+        """Return the sums over rows of the diagonals of H, one for each score."""
+        sums: Floats = self._curvature.diagonal().sum(axis=0)
+        return sums
+
+    @cached_property
+    def _own(self) -> Rows:
+        """Which rows of the subset have curvature."""
+        return np.flatnonzero(self._curvature.diagonal())
+
+    def row_system(self) -> tuple[Floats, Floats]:
+        """Return D and A Aᵀ for the rows A of curvature D, with one score each."""
+        rows = self._own if self._rows is None else self._rows[self._own]
+        return self._curvature.diagonal()[self._own], self._whole.row_gram(rows)
+
+    def forward(self, v: Floats) -> Floats:
+        """Return the scores of these rows for v of shape (q,)."""
+        self._count(self._subset, 1.0)
+        return self._subset.forward(v)[self._own]
+
+    def adjoint(self, t: Floats) -> Floats:
+        """Return the products of the columns with a number for each of these rows."""
+        dual = self._subset.zero_scores()
+        dual[self._own] = t
+        self._count(self._subset, 1.0)
+        return self._subset.adjoint(dual)
+
+    def _count(self, subset: Design, products: float) -> None:
+        if subset is not self._whole:
+            self._whole.count(subset, products)
