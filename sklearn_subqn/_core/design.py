@@ -87,6 +87,8 @@ class Design:
         Number d * k of entries of w that are not intercepts.
     row_slices : list of slice
         The rows of each thread.
+    n_entries : int
+        Number of stored entries of X, at least one.
     passes : float
         Products with X or its transpose so far; products with some of the rows count
         by their share of the stored entries.
@@ -116,13 +118,13 @@ class Design:
         # Rows of compact arrays are compact.
         compact = not sparse.issparse(X) or parent is not None
         self.X = X if compact else _compact_csr(X)
-        self._size = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
+        self.n_entries = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
         self._promote = self.X.dtype != np.float64
         self._in_blocks = self._promote or isinstance(self.X, _SomeRows)
         self._is_narrow = self._promote and sparse.issparse(self.X)
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
-        n_parts = max(1, min(n_threads, self.n_rows, self._size // _PART_SIZE))
+        n_parts = max(1, min(n_threads, self.n_rows, self.n_entries // _PART_SIZE))
         bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
         self.row_slices = [slice(*pair) for pair in pairwise(bounds)]
         self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
@@ -136,7 +138,7 @@ class Design:
     @property
     def row_size(self) -> float:
         """Mean number of stored entries in a row."""
-        return self._size / max(self.n_rows, 1)
+        return self.n_entries / max(self.n_rows, 1)
 
     @property
     def is_sparse(self) -> bool:
@@ -219,7 +221,7 @@ class Design:
         """Return the product with entries u of some rows of a sparse X."""
         X = self.X
         sizes = X.indptr[rows + 1] - X.indptr[rows]
-        self.passes += int(sizes.sum()) / self._size
+        self.passes += int(sizes.sum()) / self.n_entries
         v = np.zeros(self.n_params)
         _add_rows_times(X, rows, dual, v[: self.n_features])
         if self.fit_intercept:
@@ -242,13 +244,24 @@ class Design:
             subset = _SomeRows(self.X, rows)
             if copy:
                 subset = subset.copy()
+        return self._like(subset, self)
+
+    def above(self, others: Sequence[Design]) -> Design:
+        """Return the design of these rows and below them those of others, copied."""
+        matrices = [self.X, *(other.X for other in others)]
+        if sparse.issparse(self.X):
+            return self._like(sparse.vstack(matrices, format="csr"), None)
+        return self._like(np.concatenate(matrices), None)
+
+    def _like(self, X: Any, parent: Design | None) -> Design:
+        """Return the design of other rows of the same features."""
         return Design(
-            subset,
+            X,
             fit_intercept=self.fit_intercept,
             n_outputs=self.n_outputs,
             n_threads=self._n_threads,
             pool=self._pool,
-            parent=self,
+            parent=parent,
         )
 
     def rows_and(self, rows: Rows, further: Floats) -> Design:
@@ -307,9 +320,13 @@ class Design:
         )
         return design, basis
 
+    def products_so_far(self) -> float:
+        """Return ``passes``."""
+        return self.passes
+
     def count(self, subset: Design, products: float = 1.0) -> None:
         """Count ``products`` made with a design of some of the rows."""
-        self.passes += products * subset._size / self._size
+        self.passes += products * subset.n_entries / self.n_entries
 
     def gram(self, weights: Floats) -> Floats:
         """Return the q x q matrix Xᵀ diag(weights) X, intercept column included.
@@ -478,11 +495,20 @@ class Design:
         if self._parent is not None:
             return self._parent.spectrum
         step = -(-self.n_rows // _SPECTRUM_ROWS)
-        X = np.ones((-(-self.n_rows // step), self.n_features + self.fit_intercept))
+        gram = self.sampled_gram(step)
+        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
+        return np.maximum(values, 0.0) / self.n_sampled(step), vectors
+
+    def n_sampled(self, step: int) -> int:
+        """Return how many rows ``sampled_gram`` is of."""
+        return -(-self.n_rows // step)
+
+    def sampled_gram(self, step: int) -> Floats:
+        """Return the sum of x xᵀ over every so many rows, intercept column included."""
+        X = np.ones((self.n_sampled(step), self.n_features + self.fit_intercept))
         X[:, : self.n_features] = dense_rows(self.X[::step])
         self.passes += len(X) / max(self.n_rows, 1)
-        values, vectors = linalg.eigh(X.T @ X, check_finite=False, driver="evd")
-        return np.maximum(values, 0.0) / len(X), vectors
+        return X.T @ X
 
     @cached_property
     def matrix(self) -> Any:
@@ -508,7 +534,11 @@ class Design:
     @property
     def mean_square(self) -> float:
         """Mean squared norm of the rows."""
-        return float(self.squares.sum()) / max(self.n_rows, 1)
+        return self.sum_of_squares() / max(self.n_rows, 1)
+
+    def sum_of_squares(self) -> float:
+        """Return the sum of the squared norms of the rows."""
+        return float(self.squares.sum())
 
     def entries_in(self, columns: Rows) -> float:
         """Return the mean number of stored entries in a row of some columns, about."""
@@ -560,7 +590,7 @@ class Design:
         """Shares of the stored entries in the columns, of a sparse X about those."""
         if not sparse.issparse(self.X):
             return np.full(self.n_features, 1.0 / max(self.n_features, 1))
-        step = -(-self._size // _COUNTED)
+        step = -(-self.n_entries // _COUNTED)
         counts = np.bincount(self.X.indices[::step], minlength=self.n_features)
         return counts / max(counts.sum(), 1)
 
@@ -573,7 +603,7 @@ class Design:
         return coef.reshape(shape), intercept if self.fit_intercept else 0.0
 
     def _is_sparser_than(self, share: float) -> bool:
-        return sparse.issparse(self.X) and self.row_size < share * self.n_features
+        return self.is_sparse and self.row_size < share * self.n_features
 
     def _adjoint(self, dual: Floats) -> Floats:
         v = np.empty(self.n_params)
@@ -623,7 +653,7 @@ class Design:
         if not self._in_blocks:
             yield start, stop, row_view(self.X, slice(start, stop))
             return
-        row_size = max(1, self._size // max(1, self.n_rows))
+        row_size = max(1, self.n_entries // max(1, self.n_rows))
         n_rows = max(1, _PROMOTED_BYTES // 8 // row_size)
         for a in range(start, stop, n_rows):
             b = min(a + n_rows, stop)

@@ -61,6 +61,9 @@ def is_factorized(
     rows than features, products take less time but for few parameters.
     """
     design = objective.design
+    if objective.loss.ranks and not objective.risk.in_one_place:
+        # Products of rows of different parts.
+        return False
     q = objective.n_params if n_unknowns is None else n_unknowns
     short = design.n_rows <= design.n_features and q > _FEW_PARAMS
     if design.n_outputs and short:
@@ -97,7 +100,7 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
     design = objective.design
     if (
         design.n_outputs is None
-        and hessian.risk.by_rows
+        and hessian.risk.has_rows
         and max(hessian.n_rows, _FEW_PARAMS) < objective.n_params
         and is_factorized(objective, rtol, hessian.n_rows)
         and hessian.penalty > 0.0

@@ -179,11 +179,16 @@ class Objective:
         ratio = self.elastic_net.l1_ratio
         return self.alpha * ratio, self.alpha * (1.0 - ratio)
 
-    def sample(self, rows: Rows) -> Objective:
-        """Return the objective of some of the rows, of positive total weight."""
-        part = self.risk.of_rows(rows)
-        part = part.with_weights(part.weights / part.weights.sum())
-        return self.with_risk(part)
+    def sample(self, rows: Rows) -> Objective | None:
+        """Return the objective of some of the rows, in ascending order, in one place.
+
+        None if they have no weight.
+        """
+        part = self.risk.gathered(rows)
+        total = float(part.weights.sum())
+        if not total:
+            return None
+        return self.with_risk(part.with_weights(part.weights / total))
 
     def origin(self) -> Point:
         """Return the point w = 0, at no cost."""

@@ -1,11 +1,14 @@
 """The risk of rows, R(w) = sum_i s_i loss_i(z_i) of scores z = Xw.
 
-``Risk`` is the one object that knows rows. Numbers of each row, such as scores and dual
-variables, are arrays to it only: others hand them from one method to the next.
+``Risk`` is the one object that knows rows. Where they are in one place, numbers of each
+row, such as scores and dual variables, are arrays. Elsewhere these stay where the rows
+are: others hand them from one method to the next, and marks of the methods say how what
+the parts return makes a whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +26,23 @@ from .losses._base import (
     Rows,
     rounding,
 )
+from .parts import (
+    DesignOfParts,
+    OfParts,
+    Parts,
+    maximal,
+    root_of_squares,
+    rowwise,
+    summed,
+    summed_function,
+)
 
 # Second derivatives that vanish in more than the rest of the rows are kept by copying
 # the rows in which they do not.
 _COPY_SHARE = 0.6
+
+#: Duals, targets and weights of some rows.
+OfRows = tuple[Floats, Any, Floats]
 
 
 class Risk:
@@ -40,8 +56,15 @@ class Risk:
         The convex function of scores.
     targets : ndarray of shape (n,) or as the loss asks
     weights : ndarray of shape (n,)
-        Non-negative row weights s that sum to one.
+        Non-negative row weights s that sum to one, those of all parts together.
+
+    Attributes
+    ----------
+    parts : Parts or None
+        The risks of the parts, where the rows are in several.
     """
+
+    parts: Parts | None = None
 
     def __init__(
         self, design: Design, loss: Loss, targets: Any, weights: Floats
@@ -53,18 +76,61 @@ class Risk:
         # Shared by the risks of other losses on the same data, once they are known.
         self._sizes: dict[str, Any] = {}
 
+    @classmethod
+    def of_parts(cls, risks: Sequence[Risk]) -> Risk:
+        """Return the sum of risks of a loss that does not compare rows of several.
+
+        Losses that do take all scores together, of a ``DesignOfParts``.
+        """
+        targets: Any = OfParts(risk.targets for risk in risks)
+        weights: Any = OfParts(risk.weights for risk in risks)
+        design = DesignOfParts([risk.design for risk in risks])
+        whole = cls(design, risks[0].loss, targets, weights)
+        whole.parts = Parts(risks)
+        return whole
+
+    @property
+    def in_one_place(self) -> bool:
+        """Whether methods may look at any rows of X, or go through them in order."""
+        return not isinstance(self.design, DesignOfParts)
+
     def with_loss(self, loss: Loss) -> Risk:
         """Return the risk of another loss on the same data."""
+        if self.parts is not None:
+            return self._of(self.parts.each("with_loss", loss))
+        return self._with(loss)
+
+    def _of(self, parts: OfParts) -> Risk:
+        """Return a risk on the same data from those of its parts."""
+        other = self._with(parts[0].loss)
+        other.parts = Parts(parts)
+        return other
+
+    def _with(self, loss: Loss) -> Risk:
         other = Risk(self.design, loss, self.targets, self.weights)
         other._sizes = self._sizes
         return other
 
     def with_weights(self, weights: Floats) -> Risk:
-        """Return the risk of the same rows with other weights."""
+        """Return the risk of the same rows, in one place, with other weights."""
         return Risk(self.design, self.loss, self.targets, weights)
 
+    def gathered(self, rows: Rows) -> Risk:
+        """Return the risk of some of the rows, ascending, in one place."""
+        if self.parts is None:
+            return self.of_rows(rows)
+        assert isinstance(self.design, DesignOfParts)
+        own = self.design.own_rows(rows)
+        risks = self.parts.results("of_rows", own)
+        design = risks[0].design.above([risk.design for risk in risks[1:]])
+        targets = np.concatenate([risk.targets for risk in risks])
+        weights = np.concatenate([risk.weights for risk in risks])
+        return Risk(design, self.loss, targets, weights)
+
     def of_rows(self, rows: Rows) -> Risk:
-        """Return the risk of some of the rows; their weights remain."""
+        """Return the risk of some of the rows, where they are; weights remain."""
+        if self.parts is not None:
+            return Risk.of_parts(self.parts.each("of_rows", rows))
         return Risk(
             self.design.rows(rows),
             self.loss.of_rows(rows),
@@ -78,98 +144,121 @@ class Risk:
 
     # Numbers of each row.
 
+    @rowwise
     def zero_scores(self) -> Floats:
         """Return the scores of w = 0."""
         return self.design.zero_scores()
 
+    @rowwise
     def forward(self, w: Floats) -> Floats:
         """Return the scores Xw."""
         return self.design.forward(w)
 
+    @rowwise
     def shifted(self, scores: Floats, shifts: Floats) -> Floats:
         """Return the scores of parameters with other intercepts."""
         return scores + shifts
 
+    @rowwise
     def moved(self, x: Floats, step: float, y: Floats) -> Floats:
         """Return x + step * y."""
         return x + step * y
 
+    @rowwise
     def scaled(self, factor: float, x: Floats) -> Floats:
         """Return a multiple of x."""
         return factor * x
 
+    @rowwise
     def difference(self, x: Floats, y: Floats) -> Floats:
         """Return x - y."""
         return x - y
 
+    @rowwise
     def products(self, x: Floats, y: Floats) -> Floats:
         """Return the products of the entries of x and y."""
         return x * y
 
+    @rowwise
     def centered(self, scores: Floats) -> Floats:
         """Return the scores of each row less their mean."""
         return scores - scores.mean(axis=1, keepdims=True)
 
+    @rowwise
     def take(self, x: Floats, rows: Rows) -> Floats:
         """Return the numbers of some of the rows."""
         return x[rows]
 
+    @rowwise
     def replaced(self, x: Floats, rows: Rows, values: Floats | float) -> Floats:
         """Return x with other numbers for some of the rows."""
         x = x.copy()
         x[rows] = values
         return x
 
+    @rowwise
     def subgradient(self, scores: Floats) -> Floats:
         """Return the loss' own choice of a dual u in the subdifferential."""
         return self.loss.subgradient(scores, self.targets, self.weights)
 
+    @rowwise
     def kinks(self, scores: Floats) -> Rows:
         """Return the rows in which the loss is not differentiable."""
         return self.loss.kink_rows(scores, self.targets)
 
+    @rowwise
     def argsup(self, scores: Floats, dscores: Floats, rows: Rows) -> Floats:
         """Return the steepest dual along changes of the scores of some of the rows."""
         args = self.targets[rows], self.weights[rows]
         return self.loss.argsup(scores, dscores, *args)
 
+    @rowwise
     def curvature(self, scores: Floats) -> Curvature:
         """Return the second derivatives of the loss."""
         return self.loss.curvature(scores, self.targets, self.weights)
 
+    @rowwise
     def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
         """Return where products have a sign, perhaps of entries with curvature only."""
         side = products * sign > 0.0
         return side if curvature is None else side & (curvature.diagonal() > 0.0)
 
+    @rowwise
     def shrunk(self, dual: Floats, entries: Mask, factor: float) -> Floats:
         """Return the dual with some of its entries multiplied by a factor."""
         dual = dual.copy()
         dual[entries] *= factor
         return dual
 
+    @rowwise
     def center(self, dual: Floats) -> Floats:
         """Return the variables that stand for a dual, for ``envelope``."""
         return self.loss.dual_variables(dual, self.targets, self.weights)
 
-    def level(self, dual: Floats) -> Floats:
-        """Return a dual near by, of the domain, whose columns sum to zero."""
-        return self.loss.level(dual, self.targets, self.weights)
+    @rowwise
+    def mean(self, *xs: Floats) -> Floats:
+        """Return the mean of several numbers of each row."""
+        mean: Floats = np.mean(xs, axis=0)
+        return mean
 
     # Sums over rows.
 
+    @summed
     def length(self, x: Any) -> int:
         """Return how many rows x has numbers of."""
         return len(x)
 
+    @summed
     def n_nonzero(self, x: Floats) -> int:
         """Return how many entries are not zero."""
         return int(np.count_nonzero(x))
 
+    @summed
     def n_curved(self, curvature: Curvature) -> int:
         """Return for how many scores second derivatives do not vanish."""
         return int(np.count_nonzero(curvature.diagonal()))
 
+    @summed
     def value(self, scores: Floats) -> float:
         """Return R."""
         return self.loss.value(scores, self.targets, self.weights)
@@ -178,49 +267,62 @@ class Risk:
         """Return R and a dual, of losses that compute them together."""
         return self.loss.evaluate(scores, self.targets, self.weights)
 
+    @summed
     def adjoint(self, dual: Floats) -> Floats:
         """Return Xᵀu."""
         return self.design.adjoint(dual)
 
+    @summed
     def inner(self, x: Floats, y: Floats) -> float:
         """Return <x, y>."""
         return float(np.vdot(x, y))
 
+    @summed
     def inner_size(self, x: Floats, y: Floats) -> float:
         """Return the sum of the absolute values of the terms of <x, y>."""
         return float(np.vdot(np.abs(x), np.abs(y)))
 
+    @summed
     def total(self, x: Floats, entries: Mask | None = None) -> float:
         """Return the sum of x, perhaps of some entries."""
         return float((x if entries is None else x[entries]).sum())
 
+    @summed
     def size(self, x: Floats) -> float:
         """Return the sum of the absolute values of x."""
         return float(np.abs(x).sum())
 
+    @summed
     def column_sums(self, dual: Floats) -> Floats:
         """Return the sum of the columns, as of free intercepts."""
         return np.atleast_1d(dual.sum(axis=0))
 
+    @summed
     def mean_size(self, scores: Floats) -> float:
         """Return the weighted mean of the largest absolute score of each row."""
         sizes = np.abs(scores).reshape(len(scores), -1).max(axis=1)
         return float(self.weights @ sizes)
 
+    @summed
     def conjugate(self, dual: Floats) -> float:
         """Return R*(u)."""
         return self.loss.conjugate(dual, self.targets, self.weights)
 
     def conjugate_size(self, dual: Floats, conjugate: float) -> float:
         """Return about what the absolute values of the terms of R*(u) sum to."""
+        if self.parts is not None:
+            rest = self.parts.total("conjugate_size", dual, 0.0)
+            return abs(conjugate) + float(rest)
         args = dual, self.targets, self.weights
         return self.loss.conjugate_size(*args, conjugate)
 
+    @summed
     def conjugate_at(self, dual: Floats, scores: Floats) -> float:
         """Return R*(u) of a subgradient u at known scores."""
         args = self.targets, self.weights
         return self.loss.conjugate_at(dual, scores, *args)
 
+    @summed
     def slack(self, dual: Floats, scores: Floats, rows: Rows) -> float:
         """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
         args = self.targets[rows], self.weights[rows]
@@ -228,34 +330,41 @@ class Risk:
         height += self.loss.conjugate_at(dual, scores, *args)
         return height - float(np.vdot(dual, scores))
 
+    @summed
     def rounding(self, scores: Floats) -> float:
         """Return by how much values may be off, of losses without a conjugate."""
         return self.loss.rounding(scores, self.weights)
 
+    @summed
     def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
         """Return R on a line, of losses with kinks."""
         args = scores, dscores, self.targets, self.weights
         return self.loss.restrict(*args)
 
+    @summed_function
     def derivatives(self, scores: Floats, dscores: Floats) -> Derivatives:
         """Return slope and curvature of R on a line, of smooth losses."""
         args = scores, dscores, self.targets, self.weights
         return self.loss.derivatives(*args)
 
+    @summed
     def total_curvature(self, curvature: Curvature) -> Floats:
         """Return the sum of the second derivatives of all rows."""
         return curvature.total()
 
+    @summed
     def mean_squares(self) -> Floats:
         """Return weighted mean squares of the columns."""
         return self.design.mean_squares(self.weights)
 
+    @summed
     def squared_size(self) -> float:
         """Return the sum of these, but for intercepts, at less cost."""
         return self.design.squared_size(self.weights)
 
     # Norms and largest numbers.
 
+    @root_of_squares
     def dual_norm(self, dual: Floats, rows: Rows | None = None) -> float:
         """Return the root of sum_i u_i² / s_i, perhaps of some of the rows.
 
@@ -266,46 +375,91 @@ class Risk:
         shares = (dual.T * (inverse if rows is None else inverse[rows])).T
         return float(np.sqrt(np.vdot(dual, shares)))
 
+    @root_of_squares
     def distance(self, dual: Floats) -> float:
         """Return the like of what u lacks of the point at which R* is evaluated."""
         return self.loss.distance(dual, self.targets, self.weights)
 
+    @maximal
     def largest(self, x: Floats) -> float:
         """Return the largest absolute value of an entry."""
         return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
 
+    @maximal
     def reach(self, scores: Floats) -> float:
         """Return how far second derivatives tell the loss of some row at least."""
         return float(self.loss.reach(scores, self.targets).max(initial=0.0))
 
-    # What needs all rows.
+    # What is no sum over parts.
 
     def unlevel(self, dual: Floats, sums: Floats) -> float:
         """Return a share of u, changed by which it makes up for column sums."""
-        return self.loss.unlevel(dual, sums, self.targets, self.weights)
+        dual, targets, weights = (
+            (dual, self.targets, self.weights)
+            if self.parts is None
+            else _joined(self.parts.results("condensed", dual))
+        )
+        return self.loss.unlevel(dual, sums, targets, weights)
+
+    def level(self, dual: Floats) -> Floats:
+        """Return a dual near by, of the domain, whose columns sum to zero."""
+        if self.parts is None:
+            return self.loss.level(dual, self.targets, self.weights)
+        few = self.parts.results("condensed", dual)
+        others = OfParts(_joined(few[:i] + few[i + 1 :]) for i in range(len(few)))
+        level: Any = self.parts.each("level_with", dual, others)
+        return level
+
+    def condensed(self, dual: Floats) -> OfRows:
+        """Return rows that stand for these in ``unlevel`` and ``level``."""
+        return self.loss.condensed(dual, self.targets, self.weights)
+
+    def level_with(self, dual: Floats, others: OfRows) -> Floats:
+        """Return the dual of these rows, level with others."""
+        both = _joined([(dual, self.targets, self.weights), others])
+        return self.loss.level(*both)[: len(dual)]
 
     def unit(self, scores: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
-        return self.loss.unit(scores, self.targets, self.weights)
+        args = map(self._collected, (scores, self.targets, self.weights))
+        return self.loss.unit(*args)
 
     @cached_property
     def dual_scale(self) -> float:
         """About what the absolute dual variables sum to at most."""
-        return self.loss.dual_scale(self.targets, self.weights) or 1.0
+        args = map(self._collected, (self.targets, self.weights))
+        return self.loss.dual_scale(*args) or 1.0
+
+    def _collected(self, x: Any) -> Any:
+        """Return numbers of all rows in one array."""
+        return x if self.parts is None else self.parts.collect("itself", x)
+
+    def itself(self, x: Any) -> Any:
+        """Return x."""
+        return x
 
     # Related risks, and what they are made of.
 
     def envelope(self, center: Floats, width: float) -> Risk:
         """Return the risk of the Moreau envelope around a center."""
-        return self.with_loss(self.loss.envelope(center, width))
+        if self.parts is not None:
+            return self._of(self.parts.each("envelope", center, width))
+        return self._with(self.loss.envelope(center, width))
 
+    @rowwise
     def neutral_center(self) -> Floats:
         """Return the center in the middle of the sets of dual variables."""
         return self.loss.neutral_variables(self.targets)
 
     def hessian(self, curvature: Curvature) -> RiskHessian:
         """Return the second derivatives of w -> R(Xw)."""
+        if self.parts is not None:
+            return RiskHessian.of_parts(self.parts.each("hessian", curvature))
         return RiskHessian(self.design, curvature)
+
+    def has_rows_apart(self, curvature: Curvature) -> bool:
+        """Whether second derivatives are those of each row by itself."""
+        return self.parts is not None or curvature.by_rows
 
     # Facts.
 
@@ -368,26 +522,42 @@ class RiskHessian:
     ----------
     n_rows : int
         Number of those rows.
-    by_rows : bool
-        Whether rows have their second derivatives apart.
+    has_rows : bool
+        Whether ``row_system`` is known: rows have their second derivatives apart, and
+        are in one place.
     """
+
+    parts: Parts | None = None
 
     def __init__(self, design: Design, curvature: Curvature) -> None:
         rows = curvature.rows()
         self.n_rows = rows.size
-        self.by_rows = curvature.by_rows
+        self.has_rows = by_rows = curvature.by_rows
         self._whole, self._of_all = design, curvature
         # A copy of most rows would gain nothing.
         self._rows = None
-        if self.by_rows and rows.size <= _COPY_SHARE * design.n_rows:
+        if by_rows and rows.size <= _COPY_SHARE * design.n_rows:
             curvature = curvature.take(rows)
             self._rows = rows
         self._curvature = curvature
+
+    @classmethod
+    def of_parts(cls, hessians: OfParts) -> RiskHessian:
+        """Return the sum of those of parts of the rows."""
+        whole = cls.__new__(cls)
+        whole.parts, whole.has_rows = Parts(hessians), False
+        whole.n_rows = sum(whole.parts.results("number_of_rows"))
+        return whole
+
+    def number_of_rows(self) -> int:
+        """Return ``n_rows``."""
+        return self.n_rows
 
     @cached_property
     def _subset(self) -> Design:
         return self._whole if self._rows is None else self._whole.rows(self._rows)
 
+    @summed
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""
         subset = self._subset
@@ -395,12 +565,14 @@ class RiskHessian:
         self._count(subset, 2.0)
         return product
 
+    @summed
     def diagonal(self) -> Floats:
         """Return the diagonal, of shape (q,)."""
         diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
         self._count(self._subset, 1.0)
         return diagonal
 
+    @summed
     def matrix(self) -> Floats:
         """Return the whole matrix, of shape (q, q)."""
         subset, curvature = self._whole, self._of_all
@@ -415,6 +587,7 @@ class RiskHessian:
         self._count(subset, 1.0)
         return matrix
 
+    @summed
     def class_sums(self) -> Floats:
         """Return the sums over rows of the diagonals of H, one for each score."""
         sums: Floats = self._curvature.diagonal().sum(axis=0)
@@ -445,3 +618,9 @@ class RiskHessian:
     def _count(self, subset: Design, products: float) -> None:
         if subset is not self._whole:
             self._whole.count(subset, products)
+
+
+def _joined(rows: Sequence[OfRows]) -> OfRows:
+    """Return duals, targets and weights of several in one array each."""
+    dual, targets, weights = map(np.concatenate, zip(*rows, strict=True))
+    return dual, targets, weights

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .design import Design
-from .losses._base import Floats, Rows
+from .losses._base import Floats
 
 
 class ThresholdDesign(Design):
@@ -52,14 +52,13 @@ class ThresholdDesign(Design):
         v[self.n_coef :] = dual.sum(axis=0)
         return v
 
-    def rows(self, rows: Rows, *, copy: bool = True) -> ThresholdDesign:
-        subset = super().rows(rows, copy=copy)
+    def _like(self, X: Any, parent: Design | None) -> ThresholdDesign:
         return ThresholdDesign(
-            subset.X,
+            X,
             self.n_thresholds,
             n_threads=self._n_threads,
             pool=self._pool,
-            parent=self,
+            parent=parent,
         )
 
     def gram(self, weights: Floats) -> Floats:

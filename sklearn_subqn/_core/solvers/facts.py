@@ -47,6 +47,8 @@ class Facts:
         Whether the start is zero.
     far : bool
         Whether the start is zero, or its dual point of another alpha too long by far.
+    in_one_place : bool
+        Whether methods may go through all rows in any order, or look at single columns.
     n_rows, n_features, n_params : int
         Parameters are those of one score.
     """
@@ -57,6 +59,7 @@ class Facts:
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
         self.several = design.n_outputs is not None
+        self.in_one_place = objective.risk.in_one_place
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
         self.kinks = loss.has_envelope and not loss.smooth
@@ -78,7 +81,7 @@ class Facts:
 
     @cached_property
     def separable(self) -> bool:
-        """Whether the dual variables of each row have constraints of their own only."""
+        """Whether dual ascent may go by rows: each has constraints of its own only."""
         return self._form is not None
 
     @cached_property
@@ -88,6 +91,8 @@ class Facts:
 
     @cached_property
     def _form(self) -> object:
+        if not self.in_one_place:
+            return None
         return self.objective.loss.rowwise_dual(self.objective.targets)
 
     @cached_property
@@ -108,6 +113,8 @@ class Facts:
     @cached_property
     def columnwise(self) -> bool:
         """Whether the loss has a curvature for coordinate descent on columns."""
+        if not self.in_one_place:
+            return False
         if self.pairs or not self.smooth or not self.several:
             return self.smooth and not self.pairs
         curvature = self.objective.origin().curvature

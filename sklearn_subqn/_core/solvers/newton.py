@@ -39,7 +39,8 @@ def newton(objective: Objective, w: Floats) -> Solver:
         yield Iterate(level, level.cut, level.lower_bound, "newton", level.dual)
         p = newton_direction(point)
         line = point.along(p)
-        step = exact(line) if point.curvature.by_rows else newton_step(line)
+        rows_apart = objective.risk.has_rows_apart(point.curvature)
+        step = exact(line) if rows_apart else newton_step(line)
         if not 0.0 < step < np.inf:
             return "no_step"
         settling = settling and not (is_wide(objective) and is_short(step))

@@ -13,11 +13,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..losses._base import Floats
 from ..newton import is_factorized
 from ..objective import Objective
 from ..quasi_newton import LimitedMemoryInverseHessian
@@ -236,7 +235,7 @@ def _quasi_newton(f: Facts) -> Solver:
     o = f.objective
     hessian = LimitedMemoryInverseHessian(o.n_params, f.options.memory)
     values: deque[float] = deque(maxlen=_WINDOW + 1)
-    duals: deque[Floats] = deque(maxlen=_WINDOW)
+    duals: deque[Any] = deque(maxlen=_WINDOW)
     iterates = subbfgs(o, f.start.w, hessian)
     for iterate in iterates:
         yield iterate
@@ -248,7 +247,7 @@ def _quasi_newton(f: Facts) -> Solver:
     iterates.close()
     if f.text:
         return (yield from _ascent_from(f, Start.from_point(point, point.dual)))
-    start = Start.from_point(point, np.mean(duals, axis=0))
+    start = Start.from_point(point, o.risk.mean(*duals))
     return (yield from alm(o, start))
 
 
@@ -380,7 +379,8 @@ def _is_wide(f: Facts) -> bool:
 
 def _has_short_rows(f: Facts) -> bool:
     short = f.n_features >= _FEATURES_PER_ROW * f.n_rows
-    return f.several and f.dense and f.n_rows <= _MAX_ROWS and short
+    kept = f.in_one_place and f.dense and f.n_rows <= _MAX_ROWS
+    return f.several and kept and short
 
 
 def _is_tall(f: Facts) -> bool:
@@ -402,7 +402,11 @@ PLANS = (
     ),
     Plan(
         "sample, rows near kinks",
-        lambda f: f.l2 and f.kinks and not (f.several or f.text) and _is_tall(f),
+        lambda f: (
+            (f.l2 and f.kinks and f.in_one_place)
+            and not (f.several or f.text)
+            and _is_tall(f)
+        ),
         _sample,
         _near_rows,
     ),
@@ -422,7 +426,8 @@ PLANS = (
     Plan(
         "sample, proximal method of multipliers",
         lambda f: (
-            (f.l2 and f.kinks and f.several and _is_tall(f))
+            (f.l2 and f.kinks and _is_tall(f))
+            and (f.several or not f.in_one_place)
             and not (f.separable and f.curvature <= _LOW_CURVATURE)
         ),
         _sample,
@@ -466,7 +471,7 @@ PLANS = (
     # An L1 penalty.
     Plan(
         "loss that is linear from afar, coordinate descent",
-        lambda f: f.l1 and _is_linear(f),
+        lambda f: f.l1 and f.columnwise and _is_linear(f),
         _relaxed,
         _cd,
     ),
@@ -486,13 +491,13 @@ PLANS = (
     Plan("OWL-QN", lambda f: f.l1 and f.smooth, None, _owlqn),
     Plan(
         "larger alphas, proximal method of multipliers by coordinate descent",
-        lambda f: f.kinks and _is_tight_l1(f),
+        lambda f: f.kinks and f.in_one_place and _is_tight_l1(f),
         _larger_alphas_of_l1,
         _sparse_alm,
     ),
     Plan(
         "proximal method of multipliers by coordinate descent",
-        lambda f: f.l1 and f.kinks and not f.several,
+        lambda f: f.l1 and f.kinks and f.in_one_place and not f.several,
         None,
         _sparse_alm,
     ),

@@ -32,9 +32,9 @@ def sample(
     which is optimal for a large L1 penalty.
     """
     rows = spread(objective.design.n_rows, n_sampled)
-    if not objective.weights[rows].any():
-        return None
     part = objective.sample(rows)
+    if part is None:
+        return None
     n_told = 0
 
     def lift(iterate: Iterate, last: bool) -> Iterate | None:

@@ -1,0 +1,210 @@
+"""Rows in several places: calls for all parts of them, and what results add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce, wraps
+from operator import add
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from .design import Design
+from .losses._base import Floats, Rows
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class OfParts(tuple[Any, ...]):
+    """What stays where the rows are, such as a number of each row: an entry a part."""
+
+    __slots__ = ()
+
+
+class Parts:
+    """Objects of the same methods, each of which has some of the rows.
+
+    Arguments that are ``OfParts`` go to the part that they belong to, others to all.
+    All results come together here: rows on other machines ask for another ``each`` and
+    ``results``.
+
+    Parameters
+    ----------
+    objects : iterable
+        In the order of the rows.
+    """
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self.objects = OfParts(objects)
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def each(self, name: str, *args: Any) -> OfParts:
+        """Return results that stay where the rows are."""
+        return OfParts(self.results(name, *args))
+
+    def results(self, name: str, *args: Any) -> list[Any]:
+        """Return the results of a method of all parts."""
+        calls = zip(self.objects, self._arguments(args), strict=True)
+        return [getattr(part, name)(*own) for part, own in calls]
+
+    def total(self, name: str, *args: Any) -> Any:
+        """Return the sum of the results."""
+        return reduce(add, self.results(name, *args))
+
+    def norm(self, name: str, *args: Any) -> float:
+        """Return the root of the sum of the squares of the results."""
+        return float(np.linalg.norm(self.results(name, *args)))
+
+    def largest(self, name: str, *args: Any) -> float:
+        """Return the largest result."""
+        return float(max(self.results(name, *args)))
+
+    def function(self, name: str, *args: Any) -> Callable[[float], tuple[float, ...]]:
+        """Return the sum of functions of a number, each with several values."""
+        functions = self.results(name, *args)
+
+        def total(step: float) -> tuple[float, ...]:
+            values = [function(step) for function in functions]
+            return tuple(map(sum, zip(*values, strict=True)))
+
+        return total
+
+    def collect(self, name: str, *args: Any) -> Any:
+        """Return numbers of all rows in one array."""
+        return np.concatenate(self.results(name, *args))
+
+    def _arguments(self, args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        for i in range(len(self)):
+            yield tuple(arg[i] if isinstance(arg, OfParts) else arg for arg in args)
+
+
+def _marked(how: str) -> Callable[[_Method], _Method]:
+    """Return a mark of methods: how results of parts make that of all rows.
+
+    Objects whose rows are in one place, of ``parts`` None, compute it by themselves.
+    """
+
+    def mark(method: _Method) -> _Method:
+        name = method.__name__
+
+        @wraps(method)
+        def whole(self: Any, *args: Any) -> Any:
+            if self.parts is None:
+                return method(self, *args)
+            return getattr(self.parts, how)(name, *args)
+
+        return cast(_Method, whole)
+
+    return mark
+
+
+#: Marks of methods: results stay where the rows are, add up, also by their squares or
+#: as functions, or the largest of them counts.
+rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
+root_of_squares, maximal = map(_marked, ("norm", "largest"))
+
+
+class DesignOfParts(Design):
+    """The linear map of several designs, one below the other.
+
+    Its scores are arrays of all rows, for losses that compare rows of different parts;
+    it also tells the shape and density of risks whose scores stay where the rows are.
+
+    Parameters
+    ----------
+    designs : sequence of Design
+        Of the same parameters.
+    """
+
+    def __init__(self, designs: Sequence[Design]) -> None:
+        self.parts = Parts(designs)
+        first = designs[0]
+        self.n_features, self.n_outputs = first.n_features, first.n_outputs
+        self.fit_intercept = first.fit_intercept
+        self.n_coef, self.n_params = first.n_coef, first.n_params
+        self.shares_coef = first.shares_coef
+        self._numbers = [design.n_rows for design in designs]
+        self._sizes = [design.n_entries for design in designs]
+        self._nbytes = sum(design.nbytes for design in designs)
+        self.n_rows, self.n_entries = sum(self._numbers), sum(self._sizes)
+        self._is_sparse = first.is_sparse
+        self._counted, self._parent = 0.0, None
+
+    @property
+    def passes(self) -> float:
+        """Products with all rows so far, those with some of them by their share."""
+        each = np.array(self.parts.results("products_so_far"))
+        return self._counted + float(each @ self._sizes) / self.n_entries
+
+    @passes.setter
+    def passes(self, passes: float) -> None:
+        self._counted += passes - self.passes
+
+    @property
+    def is_sparse(self) -> bool:
+        return self._is_sparse
+
+    @property
+    def nbytes(self) -> int:
+        return self._nbytes
+
+    def apart(self, x: Any) -> OfParts:
+        """Return numbers of all rows as those of each part."""
+        return OfParts(np.split(x, np.cumsum(self._numbers)[:-1]))
+
+    def forward(self, w: Floats) -> Floats:
+        scores: Floats = self.parts.collect("forward", w)
+        return scores
+
+    def adjoint(self, dual: Floats) -> Floats:
+        product: Floats = self.parts.total("adjoint", self.apart(dual))
+        return product
+
+    def rows(self, rows: Rows, *, copy: bool = True) -> DesignOfParts:
+        """Return the design of some of the rows, given in ascending order."""
+        return DesignOfParts(self.parts.each("rows", self.own_rows(rows)))
+
+    def own_rows(self, rows: Rows) -> OfParts:
+        """Return rows, given in ascending order, by their numbers in each part."""
+        firsts = np.cumsum([0, *self._numbers])
+        bounds = np.searchsorted(rows, firsts)
+        pairs = zip(bounds[:-1], bounds[1:], firsts[:-1], strict=True)
+        return OfParts(rows[a:b] - first for a, b, first in pairs)
+
+    def count(self, subset: Design, products: float = 1.0) -> None:
+        if isinstance(subset, DesignOfParts):
+            self.parts.each("count", subset.parts.objects, products)
+        else:
+            super().count(subset, products)
+
+    def gram(self, weights: Floats) -> Floats:
+        matrix: Floats = self.parts.total("gram", self.apart(weights))
+        return matrix
+
+    def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
+        args = self.apart(codes), n, self.apart(weights)
+        sums: Floats = self.parts.total("sums_of_rows", *args)
+        return sums
+
+    def squared_adjoint(self, weights: Floats) -> Floats:
+        diagonal: Floats = self.parts.total("squared_adjoint", self.apart(weights))
+        return diagonal
+
+    def mean_squares(self, weights: Floats) -> Floats:
+        squares: Floats = self.parts.total("mean_squares", self.apart(weights))
+        return squares
+
+    def squared_size(self, weights: Floats) -> float:
+        return float(self.parts.total("squared_size", self.apart(weights)))
+
+    def sum_of_squares(self) -> float:
+        return float(self.parts.total("sum_of_squares"))
+
+    def n_sampled(self, step: int) -> int:
+        return int(self.parts.total("n_sampled", step))
+
+    def sampled_gram(self, step: int) -> Floats:
+        gram: Floats = self.parts.total("sampled_gram", step)
+        return gram
