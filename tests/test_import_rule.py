@@ -31,6 +31,7 @@ LEVELS = [
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.losses", "_core.regularizers", "_core.design"],
+    ["_core.parts"],
     ["_core.risk"],
     ["_core.objective"],
     ["_core.*"],
@@ -64,7 +65,11 @@ ALLOWED = [
     ("_core.losses", ["_core.losses._*"]),
     ("_core.regularizers", ["_core.losses._base", *KERNELS]),
     ("_core.design", ["_core.losses._base", "_core.lazy", *KERNELS]),
-    ("_core.risk", ["_core.design", "_core.lazy", "_core.losses._base"]),
+    ("_core.parts", ["_core.design", "_core.losses._base"]),
+    (
+        "_core.risk",
+        ["_core.design", "_core.lazy", "_core.losses._base", "_core.parts"],
+    ),
     (
         "_core.objective",
         [
@@ -116,6 +121,7 @@ RESERVED = {
         "_core.columns",
         "_core.objective",
         "_core.oracle",
+        "_core.parts",
         "_core.risk",
         "_core.row_sweeps",
         "_core.threshold_design",

@@ -411,8 +411,32 @@ class Risk:
         return level
 
     def condensed(self, dual: Floats) -> OfRows:
-        """Return rows that stand for these in ``unlevel`` and ``level``."""
-        return self.loss.condensed(dual, self.targets, self.weights)
+        """Return a few rows that stand for these in ``unlevel`` and ``level``, or all.
+
+        Of one score per row only sums over either sign count, and that of the targets;
+        of several, where only differences count, the flows from one label to another,
+        and the weights of classes.
+        """
+        if dual.ndim == 1:
+            up, down = float(dual[dual > 0.0].sum()), float(dual[dual < 0.0].sum())
+            sums = np.array([up, down]), np.array([self.weights @ self.targets, 0.0])
+            return *sums, np.array([1.0, 0.0])
+        if not self.loss.invariant:
+            return dual, self.targets, self.weights
+        p, q, k = np.maximum(dual, 0.0), np.maximum(-dual, 0.0), dual.shape[1]
+        totals = p.sum(axis=1)
+        flows = (q.T / np.where(totals > 0.0, totals, 1.0)) @ p
+        sources, sinks = np.nonzero(flows)
+        rows, n = k + np.arange(len(sources)), k + len(sources)
+        few, weights = np.zeros((n, k)), np.zeros(n)
+        few[rows, sinks] = flows[sources, sinks]
+        few[rows, sources] = -flows[sources, sinks]
+        targets = np.zeros((n, *self.targets.shape[1:]), self.targets.dtype)
+        if targets.ndim == 1:
+            targets[:k] = np.arange(k)
+            classes = self.targets.astype(np.intp)
+            weights[:k] = np.bincount(classes, self.weights, k)
+        return few, targets, weights
 
     def level_with(self, dual: Floats, others: OfRows) -> Floats:
         """Return the dual of these rows, level with others."""

@@ -58,6 +58,20 @@ def test_settled_points_prove_the_same_bounds(name, convert, fit_intercept):
 
 
 @each_loss
+def test_level_duals(name):
+    one, three = points(pair(name))
+    shares = [p.objective.unlevel(p.dual) for p in (one, three)]
+    same(*shares)
+    assert shares[0] > 1e-4
+    levels = [p.objective.risk.level(p.dual) for p in (one, three)]
+    same(*levels)
+    assert_allclose(together(levels[1]).sum(axis=0), 0.0, atol=1e-15)
+    # What is level already has nothing to make up for.
+    for point, dual in zip((one, three), levels, strict=True):
+        assert point.objective.unlevel(dual) < 1e-12
+
+
+@each_loss
 @each_format
 @each_intercept
 def test_lines(name, convert, fit_intercept):

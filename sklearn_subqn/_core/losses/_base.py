@@ -507,16 +507,6 @@ class Loss(ABC):
         heavier = dual > 0.0 if up > down else dual < 0.0
         return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
 
-    def condensed(
-        self, dual: Floats, targets: Floats, weights: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return duals, targets and weights that stand for these elsewhere.
-
-        For ``level`` of other rows together with these, and for ``unlevel``: a few rows
-        where sums over these are all that counts, these themselves by default.
-        """
-        return dual, targets, weights
-
     def level_near_optimum(
         self, dual: Floats, targets: Floats, weights: Floats
     ) -> Floats:
