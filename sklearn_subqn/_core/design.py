@@ -444,19 +444,29 @@ class Design:
         For k scores per row, of ``block_gram`` of matrices with diagonals ``weights``
         of shape (n, k).
         """
-        self.passes += 1.0
-
-        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            diagonal = np.zeros((self.n_features, *weights.shape[1:]))
-            for start, stop, block in part:
-                diagonal += _squared(self._float64(block)).T @ weights[start:stop]
-            return diagonal
-
         diagonal = np.zeros(self.n_params)
-        diagonal[: self.n_coef] = sum(self.each(multiply, self._parts)).ravel()
+        diagonal[: self.n_coef] = self._sums_of_squares(weights).ravel()
         if self.fit_intercept:
             diagonal[self.n_coef :] = weights.sum(axis=0)
         return diagonal
+
+    def _sums_of_squares(self, weights: Floats) -> Floats:
+        """Return weighted sums of the squares of the columns; counts as a pass."""
+        self.passes += 1.0
+        d = max(self.n_features, 1)
+        # Squares of dense rows stay in the cache.
+        n_rows = max(1, self.n_rows if self.is_sparse else BLOCK_BYTES // 8 // d)
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            sums = np.zeros((self.n_features, *weights.shape[1:]))
+            for start, stop, block in part:
+                for a in range(start, stop, n_rows):
+                    b = min(a + n_rows, stop)
+                    some = row_view(block, slice(a - start, b - start))
+                    sums += _squared(self._float64(some)).T @ weights[a:b]
+            return sums
+
+        return np.asarray(sum(self.each(multiply, self._parts)))
 
     def row_weights(self, weights: Floats) -> Floats:
         """Return the weight of each row of scores."""
@@ -468,16 +478,8 @@ class Design:
         Weights sum to one; there are as many equal entries as outputs. Counts as a
         pass.
         """
-        self.passes += 1.0
-
-        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
-            squares = np.zeros(self.n_features)
-            for start, stop, block in part:
-                squares += _squared(self._float64(block)).T @ weights[start:stop]
-            return squares
-
         squares = np.ones(self.n_params)
-        each = sum(self.each(multiply, self._parts))
+        each = self._sums_of_squares(weights)
         squares[: self.n_coef] = np.repeat(each, self.n_outputs or 1)
         return squares
 

@@ -34,7 +34,7 @@ from .related import Related, solve, within
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
-from .related.sample import is_as_accurate_as_rows, sample
+from .related.sample import as_accurate_as_rows, sample
 from .run import Options, Solver, Start
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
@@ -322,7 +322,7 @@ def _sample(f: Facts) -> Iterable[Related]:
 
 def _sample_of_l1(f: Facts) -> Iterable[Related]:
     n_sampled = _n_sampled_of_l1(f)
-    return filter(None, [sample(f.objective, n_sampled, is_as_accurate_as_rows)])
+    return filter(None, [sample(f.objective, n_sampled, as_accurate_as_rows())])
 
 
 # Conditions.

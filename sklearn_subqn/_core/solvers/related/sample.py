@@ -57,14 +57,23 @@ def _origin(objective: Objective) -> Iterate:
     return Iterate(point, None, point.lower_bound, "sample")
 
 
-def is_as_accurate_as_rows(best: Iterate) -> bool:
-    """Whether the solution of a sample is as accurate as makes sense.
+def as_accurate_as_rows() -> Callable[[Iterate], bool]:
+    """Return whether solutions of a sample, one after the other, are good enough.
 
-    Its expected excess over the optimum on all rows is about half the number of
-    parameters in use over that of its rows: iterations that gain less are in vain.
+    Their expected excess over the optimum on all rows is about half the number of
+    parameters in use over that of rows: iterations that gain less are in vain.
     """
-    n_used = np.count_nonzero(best.point.w)
-    return best.gap <= 0.5 * n_used / best.point.objective.design.n_rows
+    before = np.inf
+
+    def is_solved(best: Iterate) -> bool:
+        nonlocal before
+        value, gained = best.point.value, before - best.point.value
+        before = value
+        excess = 0.5 * np.count_nonzero(best.point.w)
+        excess /= best.point.objective.design.n_rows
+        return bool(min(gained, best.gap) <= excess)
+
+    return is_solved
 
 
 def spread(n: int, n_sampled: int) -> Rows:
