@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._callbacks import FitTask, ProblemTask
 from ._core.losses import NOVELTY_LOSS
 from ._core.losses._base import rounding
-from ._core.objective import Cut
+from ._core.objective import Cut, Dual
 from ._core.solvers import History, Start
 from ._problems import LinearProblems
 from ._solve import Floats, Progress, Solution
@@ -123,8 +123,8 @@ class _Search:
         self._objective = problem.objective(0, alpha)
         weights = self._objective.weights
         # Dual points of means below nu and not below: at first none and all.
-        self._below = 0.0, self._objective.cut(np.zeros_like(weights))
-        self._above = 1.0, self._objective.cut(-weights)
+        self._below = 0.0, self._objective.cut(Dual(np.zeros_like(weights)))
+        self._above = 1.0, self._objective.cut(Dual(-weights))
         least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))
         self._least_mean = min(least, 1.0)
         self._largest = 0.5 * (problem.nu * self._objective.row_size) ** 2 / alpha
@@ -174,7 +174,7 @@ class _Search:
         dual = fit.dual
         if dual is None:
             raise TypeError("The solver tells no dual point.")
-        found = -float(dual.sum()), self._objective.cut(dual)
+        found = -float(dual.sum()), self._objective.cut(Dual(dual))
         if found[0] >= self._least_mean:
             self._above = found
         else:

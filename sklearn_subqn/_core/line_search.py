@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .kernels import piecewise
-from .losses._base import Derivatives, Floats, PiecewiseQuadratic, rounding
-from .objective import Line, Point
+from .losses._base import Derivatives, Floats, PiecewiseQuadratic
+from .objective import Dual, Line, Point
 
 # A slope this small against that at the start is zero; below the second share it is
 # rounding of larger slopes once it is not halved any more.
@@ -323,30 +323,25 @@ def _settle_by_cuts(point: Point) -> Point:
         settled.dual = first.dual
         return settled
     share = a / (a - b)
-    heights = np.array(
-        [
-            -o.loss.conjugate_at(end.dual, at.scores, *args)
-            for end, at in zip((first, other), ends, strict=True)
-        ]
-    )
-    shares = np.array([1.0 - share, share])
-    duals = first.dual, other.dual
-    settled.offset = float(shares @ heights) - rounding(2.0) * float(
-        shares @ np.abs(heights)
-    )
-    settled.dual = shares[0] * duals[0] + shares[1] * duals[1]
+    duals = [
+        Dual(end.dual, offset=-o.risk.conjugate_at(end.dual, at.scores))
+        for end, at in zip((first, other), ends, strict=True)
+    ]
+    settled.mixture = mixture = Dual.mixed(o.risk, share, *duals)
+    settled.dual = mixture.u
     if not o.loss.ranks:
         # A little more of the end on the other side makes up for what rounding leaves.
-        left = float(settled.dual.sum(dtype=np.longdouble))
+        left = float(mixture.u.sum(dtype=np.longdouble))
         slope = a if a * left < 0.0 else b
-        norms = [o.risk.dual_norm(u) for u in (settled.dual, *duals)]
-        larger = max(norms) / (norms[0] or 1.0)
-        height = abs(settled.offset) or 1.0
-        larger = max(larger, float(np.abs(heights).max()) / height)
-        settled.unlevel = min(
-            settled.unlevel,
-            abs(left) / max(abs(slope) - abs(left), 1e-300) * (1.0 + larger),
+        points = mixture, *duals
+        sizes = (
+            [o.risk.dual_norm(dual.u) for dual in points],
+            [abs(dual.offset or 0.0) for dual in points],
         )
+        larger = max(max(size) / (size[0] or 1.0) for size in sizes)
+        share = abs(left) / max(abs(slope) - abs(left), 1e-300) * (1.0 + larger)
+        share = min(o.unlevel(mixture.u), share)
+        settled.mixture = mixture._replace(imbalance=share)
     return settled
 
 

@@ -90,6 +90,49 @@ class Cut(NamedTuple):
         return cls(shares @ normals, offset, error + share * norm, norm)
 
 
+class Dual(NamedTuple):
+    """A dual point u of the risk, and what is known of it.
+
+    Mixtures of dual points are dual points, of no larger R* than the mixture of theirs.
+
+    Attributes
+    ----------
+    u : ndarray of the shape of the scores, or what the risk has for it
+        In the domain of R* up to rounding.
+    normal : ndarray of shape (q,), optional
+        Xᵀu.
+    offset : float, optional
+        -R*(u) where the loss knows it at the scores of u only, less its rounding
+        errors; or that of a mixture.
+    error : float
+        Further errors of ``normal``, in units of ``column_sizes``.
+    norm : float, optional
+        The root of sum_i u_i² / s_i.
+    imbalance : float, optional
+        The share by which u has to change for its columns to sum to zero, as free
+        intercepts ask for.
+    """
+
+    u: Any
+    normal: Floats | None = None
+    offset: float | None = None
+    error: float = 0.0
+    norm: float | None = None
+    imbalance: float | None = None
+
+    @classmethod
+    def mixed(cls, risk: Risk, share: float, one: Dual, other: Dual) -> Dual:
+        """Return (1 - share) * one + share * other, of known offsets."""
+        assert one.offset is not None, "known"
+        assert other.offset is not None, "known"
+        offsets = np.array([one.offset, other.offset])
+        shares = np.array([1.0 - share, share])
+        offset = float(shares @ offsets)
+        offset -= rounding(2.0) * float(shares @ np.abs(offsets))
+        u = risk.moved(risk.scaled(1.0 - share, one.u), share, other.u)
+        return cls(u, offset=offset)
+
+
 class Objective:
     """J(w) = alpha * Omega(w) + R(w).
 
@@ -234,56 +277,30 @@ class Objective:
         # Rounding of these sums is charged with that of all others.
         return self.risk.unlevel(dual, self.risk.column_sums(dual))
 
-    def cut(
-        self,
-        dual: Floats,
-        normal: Floats | None = None,
-        offset: float | None = None,
-        *,
-        unlevel: float | None = None,
-        error: float = 0.0,
-        norm: float | None = None,
-    ) -> Cut:
+    def cut(self, dual: Dual) -> Cut:
         """Return the cut of a dual point u, less all that it lacks of being one.
 
         All bounds are made of such cuts. What rounding has done to u, to its product
         with X and to its conjugate is charged by the size of what was summed. And so is
         what u lacks of being level in free parameters: there is a level point of the
         domain within a share of it, of no larger conjugate but for that share.
-
-        Parameters
-        ----------
-        dual : ndarray of the shape of the scores
-            u, in the domain of R* up to rounding.
-        normal : ndarray of shape (q,), optional
-            Xᵀu where it is known; default a product.
-        offset : float, optional
-            -R*(u) where the loss knows it at the scores of u only, with its rounding
-            errors; default by the conjugate.
-        unlevel : float, optional
-            That of u, where it is known.
-        error : float
-            Further errors of ``normal``, in units of ``column_sizes``.
-        norm : float, optional
-            ``dual_norm`` of u, where it is known.
         """
-        risk = self.risk
-        share = self.unlevel(dual) if unlevel is None else unlevel
+        risk, (u, normal, offset, error, norm, share) = self.risk, dual
+        share = self.unlevel(u) if share is None else share
         is_level = share <= _MOST_UNLEVEL
-        share = (share if is_level else 0.0) + rounding(risk.length(dual))
+        share = (share if is_level else 0.0) + rounding(risk.length(u))
         if offset is None:
-            height = risk.conjugate(dual)
-            offset = -height - share * risk.conjugate_size(dual, height)
+            height = risk.conjugate(u)
+            offset = -height - share * risk.conjugate_size(u, height)
         else:
             offset -= share * abs(offset)
         if normal is None:
-            normal = risk.adjoint(dual)
+            normal = risk.adjoint(u)
         if self.n_free and is_level:
             normal = normal.copy()
             normal[self.regularizer.n_penalized :] = 0.0
-        norm = risk.dual_norm(dual) if norm is None else norm
-        error += share * norm + risk.distance(dual)
-        return Cut(normal, offset, error, norm)
+        norm = risk.dual_norm(u) if norm is None else norm
+        return Cut(normal, offset, error + share * norm + risk.distance(u), norm)
 
     def dual_value(self, cut: Cut) -> float:
         """Return min_w alpha * Omega(w) + <a, w> + offset, a lower bound of J.
@@ -306,39 +323,27 @@ class Objective:
             bound = max(bound, self._less(scale * cut.offset + rest, 0.0))
         return bound
 
-    def dual_bound(
-        self,
-        dual: Floats,
-        normal: Floats | None = None,
-        *,
-        unlevel: float | None = None,
-        error: float = 0.0,
-        norm: float | None = None,
-    ) -> float:
-        """Return a dual value of u = ``dual``: no J is smaller.
+    def dual_bound(self, dual: Dual) -> float:
+        """Return a dual value of u: no J is smaller.
 
         It is the better one of u itself and of u scaled down as the conjugate of the
-        regularizer asks for. Parameters are those of ``cut``.
+        regularizer asks for.
         """
         # The L1 norm has a conjugate, zero, of small enough normals only.
         is_norm = isinstance(self.regularizer, ElasticNet) and (
             self.regularizer.l1_ratio == 1.0
         )
         offset = self.risk.at_zero if is_norm else None
-        cut = self.cut(dual, normal, offset, unlevel=unlevel, error=error, norm=norm)
+        cut = self.cut(dual._replace(offset=offset))
         bound = -np.inf if is_norm else self.dual_value(cut)
         if isinstance(self.regularizer, L2):
             return bound
         v, radius = self._conjugate_point(cut)
         scale = self.regularizer.scaling(np.abs(v) + radius)
         if 0.0 < scale < 1.0 or is_norm:
-            cut = self.cut(
-                self.risk.scaled(scale, dual),
-                scale * cut.normal,
-                unlevel=unlevel,
-                error=scale * error,
-                norm=scale * cut.norm,
-            )
+            u, normal = self.risk.scaled(scale, dual.u), scale * cut.normal
+            error, norm = scale * dual.error, scale * cut.norm
+            cut = self.cut(Dual(u, normal, None, error, norm, dual.imbalance))
             bound = max(bound, self.dual_value(cut))
         return bound
 
@@ -416,6 +421,8 @@ class Point:
         one near it that is level in them.
     lower_bound : float
         The dual value of u: no J is smaller.
+    mixture : Dual or None
+        The dual u, where it is no subgradient but a mixture of some near by.
     gradient_error : float
         What updates have left in ``risk_gradient``, in units of the column sizes.
     """
@@ -439,6 +446,7 @@ class Point:
         self._n_updates = 0
         self.gradient_error = 0.0
         self._slack = self._norm = 0.0
+        self.mixture: Dual | None = None
 
     @cached_property
     def value(self) -> float:
@@ -501,29 +509,31 @@ class Point:
         return gradient
 
     @cached_property
-    def cut(self) -> Cut:
-        o = self.objective
-        if o.n_free > 1 and self.unlevel > _NEARLY_LEVEL:
-            dual = o.risk.level(self.dual)
-            if dual is not self.dual:
-                return o.cut(dual)
-        offset = self.offset if o.risk.knows_subgradients_only else None
-        return o.cut(
-            self.dual,
-            self.risk_gradient,
-            offset,
-            unlevel=self.unlevel,
+    def dual_point(self) -> Dual:
+        """The dual u, and what is known of it."""
+        known = self.mixture or Dual(self.dual)
+        share = known.imbalance
+        return known._replace(
+            normal=self.risk_gradient,
             error=self.gradient_error,
             norm=self.norm,
+            imbalance=self.objective.unlevel(self.dual) if share is None else share,
         )
 
     @cached_property
-    def unlevel(self) -> float:
-        """The share by which u has to change for its columns to sum to zero."""
-        return self.objective.unlevel(self.dual)
+    def cut(self) -> Cut:
+        o, dual = self.objective, self.dual_point
+        assert dual.imbalance is not None, "known"
+        if o.n_free > 1 and dual.imbalance > _NEARLY_LEVEL:
+            level = o.risk.level(dual.u)
+            if level is not dual.u:
+                return o.cut(Dual(level))
+        if dual.offset is None and o.risk.knows_subgradients_only:
+            dual = dual._replace(offset=self._offset)
+        return o.cut(dual)
 
-    @cached_property
-    def offset(self) -> float:
+    @property
+    def _offset(self) -> float:
         """The risk's height -R*(u) at the origin along the subgradient u."""
         o = self.objective
         if not o.loss.tells_conjugate:
@@ -582,13 +592,7 @@ class Point:
         o = self.objective
         if o.regularizer.smooth or o.risk.knows_subgradients_only:
             return o.dual_value(self.cut)
-        return o.dual_bound(
-            self.dual,
-            self.risk_gradient,
-            unlevel=self.unlevel,
-            error=self.gradient_error,
-            norm=self.norm,
-        )
+        return o.dual_bound(self.dual_point)
 
     def steepest(self, p: Floats) -> Floats:
         """Return argsup <g, p> over the subdifferential of J, of shape (q,).

@@ -15,6 +15,7 @@ from sklearn_subqn._core import column_step, quadratic
 from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.line_search import lengthen
+from sklearn_subqn._core.objective import Dual
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
 from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
 
@@ -187,7 +188,7 @@ def test_predicted_dual_points_prove_no_more_than_is_true(n_classes):
         assert error >= -ROUNDING
         if n_classes > 2:
             assert_allclose(dual.sum(axis=1), 0.0, atol=1e-14)
-        bound = objective.dual_bound(dual, objective.design.adjoint(dual))
+        bound = objective.dual_bound(Dual(dual))
         assert -np.inf < bound <= optimum.value + ROUNDING
 
 

@@ -269,7 +269,7 @@ def test_a_small_gap_is_free_of_rounding_that_adds_up(loss):
     ):
         last = iterate
     assert last.point.value - last.lower_bound < 1e-6 * last.point.value
-    exact = objective.dual_value(objective.cut(last.dual))
+    exact = objective.dual_value(objective.cut(last.proof))
     assert last.lower_bound == pytest.approx(exact, rel=1e-15)
 
 

@@ -9,7 +9,7 @@ from test_dual_ascent import optimum, origin
 from sklearn_subqn import MulticlassHingeClassifier
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import MulticlassHinge
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objective import Dual, Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.row_sweeps import row_sweeps
@@ -93,7 +93,10 @@ def assert_leveling_loses_little(objective):
         sweeps.recenter(sweeps.w)
     assert np.abs(sweeps.dual.sum(axis=0)).sum() > 1e-4
     lost = [
-        best - objective.dual_value(objective.cut(level(sweeps.dual, targets, weights)))
+        best
+        - objective.dual_value(
+            objective.cut(Dual(level(sweeps.dual, targets, weights)))
+        )
         for level in (loss.level, loss.level_near_optimum)
     ]
     assert 0.0 < lost[1] < 0.5 * lost[0]
@@ -138,7 +141,7 @@ def test_values_never_rise_with_a_proximal_term(form):
     assert np.all(np.diff(bounds) >= 0.0)
     assert bounds[-1] <= values[-1] < 0.9 * values[0]
     last = iterates[-1]
-    exact = objective.dual_value(objective.cut(last.dual))
+    exact = objective.dual_value(objective.cut(last.proof))
     assert exact <= last.lower_bound + 1e-9 * abs(last.lower_bound)
 
 

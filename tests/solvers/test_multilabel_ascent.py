@@ -127,7 +127,7 @@ def test_values_never_rise_with_a_proximal_term(form, threshold):
     assert np.all(np.diff(bounds) >= 0.0)
     assert bounds[-1] <= values[-1] < 0.9 * values[0]
     last = iterates[-1]
-    exact = objective.dual_value(objective.cut(last.dual))
+    exact = objective.dual_value(objective.cut(last.proof))
     assert exact <= last.lower_bound + 1e-9 * abs(last.lower_bound)
 
 

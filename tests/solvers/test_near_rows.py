@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
+from sklearn_subqn._core.objective import Dual
 from sklearn_subqn._core.solvers import Start, alm, run
 from sklearn_subqn._core.solvers.near_rows import _first_step, near_rows
 from sklearn_subqn._core.solvers.related.few_rows import FewRows
@@ -105,7 +106,7 @@ def test_bounds_of_iterates_belong_to_their_duals():
     few = FewRows(o, point, np.abs(1.0 - o.targets * point.scores) < 0.3)
     for _, inner in zip(range(8), alm(few.objective, Start(few.start.w)), strict=False):
         dual = few.share_out(inner.dual)
-        bound = o.dual_value(o.cut(dual))
+        bound = o.dual_value(o.cut(Dual(dual)))
         assert inner.lower_bound == pytest.approx(bound, rel=1e-9)
 
 

@@ -11,6 +11,7 @@ from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.generic import FunctionObjective
 from sklearn_subqn._core.line_search import wolfe
 from sklearn_subqn._core.losses import BINARY_LOSSES
+from sklearn_subqn._core.objective import Dual
 from sklearn_subqn._core.quasi_newton import (
     DenseInverseHessian,
     LimitedMemoryInverseHessian,
@@ -343,7 +344,8 @@ def test_keeps_the_dual_point_of_the_best_bound():
 
     def solver():
         for point, bound, dual in zip(points, bounds, duals, strict=True):
-            yield Iterate(point, None, bound, dual=dual)
+            proof = None if dual is None else Dual(dual)
+            yield Iterate(point, None, bound, proof=proof)
         return "stopped"
 
     assert run(solver(), tol=0.0, max_iter=10).dual is duals[1]

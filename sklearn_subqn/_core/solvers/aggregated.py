@@ -6,7 +6,7 @@ import numpy as np
 
 from ..line_search import settle
 from ..losses._base import Floats
-from ..objective import Cut, Objective
+from ..objective import Cut, Dual, Objective
 from .run import Iterate, Solver
 
 
@@ -28,14 +28,14 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
     n = objective.regularizer.n_penalized
     alpha = objective.alpha
     point = settle(objective.at(w))
-    yield Iterate(point, phase="bmrm-aggregated", dual=point.dual)
+    yield Iterate(point, phase="bmrm-aggregated", proof=Dual(point.dual))
     cut = point.cut
     while True:
         w = cut.normal / -alpha
         w[n:] = point.w[n:]
         point = settle(objective.at(w))
         bound = objective.dual_value(cut)
-        yield Iterate(point, None, bound, "bmrm-aggregated", point.dual)
+        yield Iterate(point, None, bound, "bmrm-aggregated", Dual(point.dual))
         change = point.cut.normal[:n] - cut.normal[:n]
         square = float(change @ change)
         if not square > 0.0:

@@ -90,20 +90,12 @@ def alm(
             level = settle(point)
             if settling:
                 point = level
-            dual = level.dual
-            proof = objective.cut(
-                dual,
-                level.risk_gradient,
-                unlevel=level.unlevel,
-                error=level.gradient_error,
-                norm=level.norm,
-            )
-            lower = objective.dual_value(proof)
+            lower = objective.dual_value(objective.cut(level.dual_point))
             primal = level.under(objective)
             if wide:
                 primal = scaled(primal)
             best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, lower, "alm", dual, proof=proof)
+            yield Iterate(primal, None, lower, "alm", level.dual_point)
             g = level.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             share = _STUCK_SHARE**n_stuck * inner_share

@@ -13,7 +13,7 @@ import numpy as np
 from ..cut_model import CutModel, cut_model
 from ..line_search import minimizer, settle
 from ..losses._base import Floats
-from ..objective import Line, Objective, Point
+from ..objective import Dual, Line, Objective, Point
 from .run import Iterate, Solver
 
 # A cut is taken this far from the best point towards the minimizer of the model. The
@@ -59,7 +59,7 @@ def bmrm(
     """
     model = cut_model(objective, size=size, patience=patience)
     point = settle(objective.at(w))
-    yield Iterate(point, phase="bmrm", dual=point.dual)
+    yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
     best, n_stuck = point.value, 0
     while n_stuck < _MAX_STUCK:
         before = best - model.lower_bound
@@ -67,7 +67,7 @@ def bmrm(
         model.minimize()
         point = settle(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
-        yield Iterate(point, None, model.lower_bound, "bmrm", point.dual)
+        yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
         n_stuck = n_stuck + 1 if best - model.lower_bound >= before else 0
     return "no_progress"
 
@@ -101,7 +101,7 @@ def ls_bmrm(
     """
     model = model or cut_model(objective, size=size, patience=patience)
     best = settle(objective.at(w))
-    yield Iterate(best, phase="ls-bmrm", dual=best.dual)
+    yield Iterate(best, phase="ls-bmrm", proof=Dual(best.dual))
     model.add(best.cut)
     n_stuck, highest = 0, 2.0 * abs(best.value)
     while n_stuck < _MAX_STUCK:
@@ -113,7 +113,7 @@ def ls_bmrm(
             best = new
             if model.cuts.normals.nbytes <= _BOTH_CUTS * objective.design.nbytes:
                 model.add(best.cut)
-        yield Iterate(best, None, model.lower_bound, "ls-bmrm", best.dual)
+        yield Iterate(best, None, model.lower_bound, "ls-bmrm", Dual(best.dual))
         between = settle(_cut_point(best, line.point(1.0), highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..line_search import backtrack, lengthen, rounding_of, settle
 from ..losses._base import Floats, Rows
-from ..objective import Line, Objective, Point
+from ..objective import Dual, Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
 from ..risk import Risk
 from .related.sample import fractions
@@ -340,7 +340,7 @@ class _Predictions:
         if self._error > min(_GOOD * (new.value - bound), _SMALL * new.value):
             return -np.inf
         self.good = True
-        return o.dual_bound(dual, o.design.adjoint(dual))
+        return o.dual_bound(Dual(dual))
 
     def forget(self, *, good: bool) -> None:
         """Expect no last model; none is worth accuracy either unless ``good``."""

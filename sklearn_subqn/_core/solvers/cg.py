@@ -6,7 +6,7 @@ import numpy as np
 
 from ..line_search import exact, settle
 from ..losses._base import Floats
-from ..objective import Objective
+from ..objective import Dual, Objective
 from .run import Iterate, Solver
 
 
@@ -33,7 +33,7 @@ def cg(objective: Objective, w: Floats) -> Solver:
     point = settle(objective.at(w))
     p = -point.gradient
     while True:
-        yield Iterate(point, point.cut, point.lower_bound, "cg", point.dual)
+        yield Iterate(point, point.cut, point.lower_bound, "cg", Dual(point.dual))
         old = point.gradient
         line = point.along(p)
         step = exact(line)

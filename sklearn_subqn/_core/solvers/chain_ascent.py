@@ -22,7 +22,7 @@ from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit, soft_thresh
 from ..cut_model import cut_model
 from ..line_search import minimizer, wolfe
 from ..losses._base import Chains
-from ..objective import Cut, Objective, Point
+from ..objective import Cut, Dual, Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from ..regularizers import ElasticNet
 from .bfgs import bfgs
@@ -162,7 +162,7 @@ def _cut(sweeps: ChainSweeps, point: Point) -> Cut:
     o = point.objective
     dual, costs = sweeps.dual()
     charge = 4.0 * o.loss.rounding(point.scores, o.weights)
-    return o.cut(dual, offset=-float(o.weights @ costs) - charge)
+    return o.cut(Dual(dual, offset=-float(o.weights @ costs) - charge))
 
 
 def _chains(objective: Objective) -> Chains:

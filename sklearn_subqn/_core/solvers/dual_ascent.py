@@ -19,7 +19,7 @@ import numpy as np
 
 from ..line_search import minimizer, scaled, settle
 from ..losses._base import rounding
-from ..objective import Objective, Point
+from ..objective import Dual, Objective, Point
 from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
 
@@ -90,13 +90,13 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             # Each visit of a row has rounded what its columns had.
             n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
             error = rounding(16.0 * n_visits) / share * objective.risk.dual_norm(dual)
-            lower = objective.dual_value(objective.cut(dual, normal, error=error))
+            lower = objective.dual_value(objective.cut(Dual(dual, normal, error=error)))
         else:
             dual = objective.loss.level_near_optimum(dual, objective.targets, weights)
-            lower = objective.dual_value(objective.cut(dual))
+            lower = objective.dual_value(objective.cut(Dual(dual)))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:
-            lower = objective.dual_value(objective.cut(dual))
+            lower = objective.dual_value(objective.cut(Dual(dual)))
         bound = max(bound, lower)
         w = point.w
         if proximity:
@@ -108,7 +108,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             best = point = _better(best, point)
         elif point.value < best.value:
             best = point
-        yield Iterate(point, None, bound, "dual ascent", dual)
+        yield Iterate(point, None, bound, "dual ascent", Dual(dual))
         gap = max(best.value - bound, 0.0)
         if not gap < _SHRINKING * gaps[0]:
             return "faded"

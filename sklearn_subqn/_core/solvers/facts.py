@@ -8,7 +8,7 @@ from ..lazy import cached_property
 from ..line_search import settle
 from ..losses._base import Curvature, FirstOrderLoss, Floats, LabelSets
 from ..newton import is_wide
-from ..objective import Objective, Point
+from ..objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
 from .run import Options, Start
 
@@ -158,7 +158,7 @@ def _with_shorter_dual(
     start = Start.from_point(point, dual)
     if point.risk > _LITTLE_LOSS * point.value:
         return start, 1.0
-    normal, offset, *_ = objective.cut(dual)
+    normal, offset, *_ = objective.cut(Dual(dual))
     square = objective.regularizer.conjugate(normal / -objective.alpha)
     # The bound of a multiple c is offset * c - alpha * square * c².
     c = offset / max(2.0 * objective.alpha * square, 1e-300)

@@ -52,17 +52,12 @@ def narrowing(objective: Objective, start: Start) -> Solver:
         point = point.under(objective.with_loss(narrow))
         for n_inner in range(_MAX_INNER + 1):
             height, error = narrow.proof(point.scores, *args)
-            cut = objective.cut(
-                point.dual,
-                point.risk_gradient,
-                height,
-                error=point.gradient_error + error,
-                norm=point.norm,
-            )
-            lower = objective.dual_value(cut)
+            dual = point.dual_point
+            dual = dual._replace(offset=height, error=dual.error + error)
+            lower = objective.dual_value(objective.cut(dual))
             primal = point.under(objective)
             best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, lower, "narrowing", point.dual, proof=cut)
+            yield Iterate(primal, None, lower, "narrowing", dual)
             g = point.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             if square <= _INNER_SHARE * (best - bound) or n_inner == _MAX_INNER:

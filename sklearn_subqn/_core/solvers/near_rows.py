@@ -14,7 +14,7 @@ import numpy as np
 
 from ..line_search import settle
 from ..losses._base import Floats, Mask
-from ..objective import Objective, Point
+from ..objective import Dual, Objective, Point
 from .alm import alm, newton_step
 from .related import solve, within
 from .related.few_rows import FewRows
@@ -58,7 +58,7 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
     unit = risk.unit(point.scores)
     dual = point.dual if start.dual is None else start.dual
     point, dual, near = _first_step(point, dual, unit)
-    yield Iterate(point, phase="near rows", dual=dual)
+    yield Iterate(point, phase="near rows", proof=Dual(dual))
     width = _WIDTH * unit
     while np.count_nonzero(near) <= _MOST * len(near):
         few = FewRows(objective, point, near)

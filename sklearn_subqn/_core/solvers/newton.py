@@ -7,7 +7,7 @@ import numpy as np
 from ..line_search import exact, newton_step, settle
 from ..losses._base import Floats
 from ..newton import is_short, is_wide, newton_direction
-from ..objective import Objective
+from ..objective import Dual, Objective
 from .run import Iterate, Solver
 
 # Accuracy of directions by conjugate gradients, and limit on their iterations, where
@@ -36,7 +36,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
     point, settling = settle(objective.at(w)), True
     while True:
         level = point if settling else settle(point)
-        yield Iterate(level, level.cut, level.lower_bound, "newton", level.dual)
+        yield Iterate(level, level.cut, level.lower_bound, "newton", Dual(level.dual))
         p = newton_direction(point)
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)

@@ -11,7 +11,7 @@ import numpy as np
 from ..cut_model import Cuts
 from ..line_search import exact, settle
 from ..losses._base import Floats
-from ..objective import Cut, Line, Objective, Point
+from ..objective import Cut, Dual, Line, Objective, Point
 from ..simplex_qp import minimize_on_simplex
 from .bundle import following
 from .run import Iterate, Solver
@@ -100,7 +100,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
     model promised, as by Kiwiel (1990). Cuts that pass closer improve the model enough.
     """
     center = settle(objective.at(w))
-    yield Iterate(center, center.cut, phase="proximal-bundle", dual=center.dual)
+    yield Iterate(center, center.cut, phase="proximal-bundle", proof=Dual(center.dual))
     model = CenteredModel(center)
     zeta = _first_zeta(center)
     n_null = 0
@@ -126,7 +126,9 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
                 zeta *= 2.0
                 n_null = 0
             model.add(point)
-        yield Iterate(center, point.cut, phase="proximal-bundle", dual=center.dual)
+        yield Iterate(
+            center, point.cut, phase="proximal-bundle", proof=Dual(center.dual)
+        )
 
 
 def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
@@ -150,7 +152,9 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         "no_progress": the model promises no more than rounding.
     """
     center = settle(objective.at(w))
-    yield Iterate(center, center.cut, phase="trust-region-bundle", dual=center.dual)
+    yield Iterate(
+        center, center.cut, phase="trust-region-bundle", proof=Dual(center.dual)
+    )
     model = CenteredModel(center)
     zeta = _first_zeta(center)
     step, _ = model.step(zeta)
@@ -174,7 +178,9 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
             n_losses = 0
         if gain >= _SERIOUS * promise:
             model.center = center = point
-        yield Iterate(center, point.cut, phase="trust-region-bundle", dual=center.dual)
+        yield Iterate(
+            center, point.cut, phase="trust-region-bundle", proof=Dual(center.dual)
+        )
 
 
 # Where cuts cancel, multipliers would become smaller without end, and overflow.

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..certificate import CutBundle
 from ..losses._base import Floats
-from ..objective import Cut, Objective, Point
+from ..objective import Cut, Dual, Objective, Point
 
 # The quadratic program over the cuts is solved after 1, 2, 4, 8 and then at least every
 # so many cuts after the first, which keeps its share of the time small.
@@ -52,8 +52,8 @@ class Start(NamedTuple):
     """
 
     w: Floats
-    dual: Floats | None = None
-    scores: Floats | None = None
+    dual: Any = None
+    scores: Any = None
     drift: float = 0.0
     origin: Point | None = None
 
@@ -64,7 +64,7 @@ class Start(NamedTuple):
         return objective.at(self.w, self.scores, self.drift, self.origin)
 
     @classmethod
-    def from_point(cls, point: Point, dual: Floats | None = None) -> Start:
+    def from_point(cls, point: Point, dual: Any = None) -> Start:
         """Return the start at a point of an objective with the same data."""
         return cls(point.w, dual, point.scores, point.drift, point.evaluated())
 
@@ -82,13 +82,12 @@ class Iterate(NamedTuple):
         A lower bound of the objective that the solver knows itself.
     phase : str
         Name of the method that produced it, for the history.
-    dual : ndarray or None
-        A subgradient of the risk, from which a run on a similar problem may start.
+    proof : Dual or None
+        The dual point that proves ``lower_bound``, or another, from which a run on a
+        similar problem may start.
     preparing : bool
         Whether the solver is at work on a similar problem, so that no progress is asked
         of it.
-    proof : Cut or None
-        The cut of which the solver made ``lower_bound``, where another may need it.
     plan : str
         Of the first iterate: how the problem is to be solved, if that was chosen.
     """
@@ -97,10 +96,14 @@ class Iterate(NamedTuple):
     cut: Cut | None = None
     lower_bound: float = -np.inf
     phase: str = ""
-    dual: Floats | None = None
+    proof: Dual | None = None
     preparing: bool = False
-    proof: Cut | None = None
     plan: str = ""
+
+    @property
+    def dual(self) -> Any:
+        """The dual u of ``proof``, None without one."""
+        return None if self.proof is None else self.proof.u
 
     @property
     def gap(self) -> float:
@@ -117,14 +120,13 @@ class Iterate(NamedTuple):
 
         Everything else is that of this one.
         """
-        point, bound, dual, proof = self.point, self.lower_bound, self.dual, self.proof
+        point, bound, proof = self.point, self.lower_bound, self.proof
         if new.point.value <= point.value:
             point = new.point
         if new.lower_bound >= bound:
             bound = new.lower_bound
-            if new.dual is not None:
-                dual, proof = new.dual, new.proof
-        return self._replace(point=point, lower_bound=bound, dual=dual, proof=proof)
+            proof = new.proof or proof
+        return self._replace(point=point, lower_bound=bound, proof=proof)
 
 
 @dataclass(frozen=True)
@@ -221,7 +223,7 @@ class Result:
         return self.best.lower_bound
 
     @property
-    def dual(self) -> Floats | None:
+    def dual(self) -> Any:
         """The dual point with the best lower bound, of those that the solver gave."""
         return self.best.dual
 

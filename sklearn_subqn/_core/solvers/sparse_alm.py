@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..line_search import settle
-from ..objective import Objective
+from ..objective import Dual, Objective
 from .cd import cd
 from .run import Iterate, Solver, Start
 
@@ -56,7 +56,7 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     width = _WIDTH if tall else _WIDTH_WIDE
     width *= risk.unit(point.scores)
     best, bound = point.value, point.lower_bound
-    yield Iterate(point, None, bound, "alm", dual)
+    yield Iterate(point, None, bound, "alm", Dual(dual))
     n_stuck, own_gap = 0, np.inf
     while n_stuck < _MAX_STUCK:
         before = own_gap
@@ -64,17 +64,12 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
         w, n_inner = point.w, 0
         aim = _INNER_SHARE * (best - bound) / abs(best) if best else 0.0
         for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
-            point, dual = inner.point, inner.point.dual
+            point = inner.point
             primal = settle(point.under(objective))
-            lower = objective.dual_bound(
-                dual,
-                point.risk_gradient,
-                error=point.gradient_error,
-                norm=inner.point.norm,
-            )
+            lower = objective.dual_bound(point.dual_point)
             lower = max(lower, inner.lower_bound)
             best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, bound, "alm", dual)
+            yield Iterate(primal, None, bound, "alm", point.dual_point)
             own_gap = primal.value - lower
             solved = point.value - inner.lower_bound <= _INNER_SHARE * (best - bound)
             if (n_inner and solved) or n_inner == _MAX_INNER:
@@ -82,7 +77,7 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
             n_inner += 1
         rounded = not solved and n_inner < _MAX_INNER
         n_stuck = n_stuck + 1 if rounded or own_gap >= before else 0
-        center = risk.center(dual)
+        center = risk.center(point.dual)
         width *= _ROUNDED if rounded else _change_of_width(n_inner)
     return "no_progress"
 

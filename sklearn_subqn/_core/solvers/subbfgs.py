@@ -8,6 +8,7 @@ from typing import Any
 from ..direction import descent_direction
 from ..line_search import exact, settle
 from ..losses._base import Floats
+from ..objective import Dual
 from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver
 
@@ -57,7 +58,7 @@ def subbfgs(
     to the identity: near kinks B can be so ill-conditioned that k_max is the reason.
     """
     point = objective.at(w)
-    yield Iterate(point, point.cut, phase="subbfgs", dual=point.dual)
+    yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
     while True:
         direction = descent_direction(
             point, hessian, direction_tol * abs(point.value), direction_max_iter
@@ -66,7 +67,7 @@ def subbfgs(
             if hessian.pristine:
                 # At an optimum the aggregate is about zero and proves it.
                 cut = point.cut_of(direction.aggregate)
-                yield Iterate(point, cut, phase="subbfgs", dual=point.dual)
+                yield Iterate(point, cut, phase="subbfgs", proof=Dual(point.dual))
                 return "no_descent"
             hessian.reset()
             continue
@@ -89,4 +90,4 @@ def subbfgs(
         if tells_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new
-        yield Iterate(point, point.cut, phase="subbfgs", dual=point.dual)
+        yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))

@@ -7,7 +7,7 @@ import numpy as np
 from ..line_search import settle
 from ..losses._base import Floats
 from ..newton import conjugate_gradients, preconditioner
-from ..objective import Objective
+from ..objective import Dual, Objective
 from .run import Iterate, Solver
 
 # Below the first improvement ratio the radius is halved, above the second it is doubled
@@ -42,7 +42,7 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
     is that of a gradient step in this norm.
     """
     point = settle(objective.at(w))
-    yield Iterate(point, point.cut, point.lower_bound, "trust-region", point.dual)
+    yield Iterate(point, point.cut, point.lower_bound, "trust-region", Dual(point.dual))
     diagonal = preconditioner(point.hessian)
     radius = float(np.sqrt(point.gradient @ (point.gradient / diagonal)))
     while True:
@@ -67,4 +67,6 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
             if ratio > 0.0:
                 break
         point = new
-        yield Iterate(point, point.cut, point.lower_bound, "trust-region", point.dual)
+        yield Iterate(
+            point, point.cut, point.lower_bound, "trust-region", Dual(point.dual)
+        )

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...losses._base import Floats, Mask, rounding
-from ...objective import Objective, Point
+from ...objective import Dual, Objective, Point
 from ...risk import Risk
 from ..run import Iterate, Start
 from . import Related
@@ -83,11 +83,12 @@ class FewRows:
         def lift(iterate: Iterate, last: bool) -> Iterate:
             self._whole.count(self._design, self._design.passes)
             self._design.passes = 0.0
+            assert iterate.proof is not None, "alm tells its dual points"
             point, dual = known, before
             if last:
-                assert iterate.dual is not None, "alm tells its dual points"
-                point, dual = o.at(iterate.point.w), self.share_out(iterate.dual)
-            return Iterate(point, None, self.lower_bound(iterate), "near rows", dual)
+                point, dual = o.at(iterate.point.w), self.share_out(iterate.proof.u)
+            bound = self.lower_bound(iterate.proof)
+            return Iterate(point, None, bound, "near rows", Dual(dual))
 
         def lower(start: Start) -> Start:
             nonlocal before
@@ -97,15 +98,12 @@ class FewRows:
 
         return Related(self.objective, lift, is_solved, np.inf, lower)
 
-    def lower_bound(self, inner: Iterate) -> float:
-        """Return the bound that an iterate of ``alm`` proves for all rows.
+    def lower_bound(self, dual: Dual) -> float:
+        """Return the bound that a dual point of the few rows proves for all rows.
 
         Rounding of the means, in units of all rows, is charged.
         """
-        dual, cut = inner.dual, inner.proof
-        assert dual is not None, "alm tells its dual points"
-        assert cut is not None, "and the cuts that they prove"
-        far = dual[len(self._rows) :]
+        cut, far = self.objective.cut(dual), dual.u[len(self._rows) :]
         normal = cut.normal.copy()
         normal[: self._design.n_features] += far @ self._rounding
         share = rounding(len(self.far))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...line_search import scaled
-from ...objective import Objective, Point
+from ...objective import Dual, Objective, Point
 from ..run import Iterate, Start
 from . import Related, within
 
@@ -63,7 +63,7 @@ def roughly(objective: Objective, excess: float) -> Iterator[Related]:
                 dual = iterate.point.dual if dual is None else dual
                 if _is_apart(iterate.point):
                     dual = objective.risk.scaled(1.0 / _FACTOR, dual)
-            return Iterate(point, None, -np.inf, _PHASE, dual, preparing=True)
+            return Iterate(point, None, -np.inf, _PHASE, Dual(dual), preparing=True)
 
         yield Related(larger, lift, within(_TOL_ROUGH), _MAX_ITER_ROUGH)
 
@@ -86,9 +86,9 @@ def _proving(objective: Objective, factor: float, tol: float) -> Related:
             return None
         dual = iterate.point.dual if dual is None else dual
         duals = dual, objective.risk.scaled(1.0 / factor, dual)
-        bound = max(objective.dual_value(objective.cut(u)) for u in duals)
+        bound = max(objective.dual_value(objective.cut(Dual(u))) for u in duals)
         point = scaled(point.refreshed())
-        return Iterate(point, None, bound, _PHASE, dual, preparing=True)
+        return Iterate(point, None, bound, _PHASE, Dual(dual), preparing=True)
 
     def lower(start: Start) -> Start:
         if start.scores is None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...losses._base import Floats
-from ...objective import Objective, Point
+from ...objective import Dual, Objective, Point
 from ...regularizers import L2
 from ...risk import Risk
 from ..run import Iterate, Start
@@ -45,13 +45,15 @@ def row_space(objective: Objective, tol: float) -> Related:
         objective.design.count(reduced.design, reduced.passes - passes)
         passes = reduced.passes
         best, inner = min(best, point.value), max(inner, iterate.lower_bound)
-        dual, bound = iterate.dual, -np.inf
-        if dual is not None and iterate.lower_bound == inner:
+        proof, bound = iterate.proof, -np.inf
+        if proof is not None:
+            proof = Dual(proof.u)
+        if proof is not None and iterate.lower_bound == inner:
             now = best - inner
             if now <= max(_CLOSER * gap, tol * abs(best)):
                 gap = now
-                bound = objective.dual_value(objective.cut(dual))
-        return Iterate(point, None, bound, iterate.phase, dual)
+                bound = objective.dual_value(objective.cut(proof))
+        return Iterate(point, None, bound, iterate.phase, proof)
 
     def lower(start: Start) -> Start:
         return start._replace(w=space.coordinates(start.w), scores=None)
