@@ -141,6 +141,11 @@ class Design:
         return self.n_entries / max(self.n_rows, 1)
 
     @property
+    def several_scores(self) -> bool:
+        """Whether rows have several scores, each by coefficients of its own or not."""
+        return self.n_outputs is not None
+
+    @property
     def is_sparse(self) -> bool:
         """Whether X is a sparse matrix."""
         return bool(sparse.issparse(self.X))

@@ -47,6 +47,14 @@ def is_wide(objective: Objective) -> bool:
     return design.n_rows <= _WIDE * design.n_features
 
 
+def has_rough_directions(objective: Objective) -> bool:
+    """Whether directions are rough: of several scores per row, and on text-like data.
+
+    Conjugate gradients find them there, and second derivatives change with each step.
+    """
+    return objective.design.several_scores or objective.design.is_text_like
+
+
 def is_short(step: float) -> bool:
     """Whether a step in a Newton direction shows that it knew of too few rows."""
     return step <= _SHORT
@@ -66,7 +74,7 @@ def is_factorized(
         return False
     q = objective.n_params if n_unknowns is None else n_unknowns
     short = design.n_rows <= design.n_features and q > _FEW_PARAMS
-    if design.n_outputs and short:
+    if design.several_scores and short:
         return False
     row_size = design.row_size * (design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
@@ -99,7 +107,7 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
     hessian, objective = point.hessian, point.objective
     design = objective.design
     if (
-        design.n_outputs is None
+        not design.several_scores
         and hessian.risk.has_rows
         and max(hessian.n_rows, _FEW_PARAMS) < objective.n_params
         and is_factorized(objective, rtol, hessian.n_rows)
@@ -110,7 +118,7 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
         return _cholesky(hessian.matrix(), -point.gradient)
     solve = None
     dense = design.row_size >= _MIN_STORED * design.n_features
-    several = design.n_outputs is not None and not design.shares_coef
+    several = design.several_scores and not design.shares_coef
     if several and dense and design.n_features <= _MAX_SPECTRUM:
         solve = hessian.spectral_solve()
     return conjugate_gradients(

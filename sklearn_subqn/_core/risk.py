@@ -604,7 +604,7 @@ class RiskHessian:
             subset, curvature = subset.rows(self._rows, copy=False), self._curvature
         if not curvature.by_rows:
             matrix = subset.coupled_gram(curvature)
-        elif subset.n_outputs is None or subset.shares_coef:
+        elif not subset.several_scores or subset.shares_coef:
             matrix = subset.gram(curvature.diagonal())
         else:
             matrix = subset.block_gram(curvature.add_gram)

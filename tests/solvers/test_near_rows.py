@@ -5,13 +5,13 @@ import pytest
 from _problems import EXPLORE, binary_objective, gaussian_data
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import sparse
 
 from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.objective import Dual
 from sklearn_subqn._core.solvers import Start, alm, run
-from sklearn_subqn._core.solvers.near_rows import _first_step, near_rows
+from sklearn_subqn._core.solvers.near_rows import near_rows
 from sklearn_subqn._core.solvers.related.few_rows import FewRows
 from sklearn_subqn._core.solvers.related.sample import spread
 
@@ -88,7 +88,7 @@ def test_duals_of_few_rows_are_duals_of_all(loss, seed, csr):
 @pytest.mark.parametrize("share", [0.5, 0.0])
 def test_optimum_is_that_of_all_rows(loss, fit_intercept, share, monkeypatch):
     """However few rows it begins with: those that cross join them."""
-    monkeypatch.setattr(f"{MODULE}._SHARES_OF_REACH", (share,))
+    monkeypatch.setattr(f"{MODULE}._REACH", share)
     monkeypatch.setattr(f"{MODULE}._MOST", 1.0)
     o = problem(loss, n=400, d=5, alpha=1e-3, fit_intercept=fit_intercept)
     reference = run(alm(o, Start(np.zeros(o.n_params))), tol=1e-9, max_iter=1000)
@@ -126,23 +126,6 @@ def test_few_rows_save_products(alpha):
 
     few = passes(lambda o, start: near_rows(o, start, tol=1e-6))
     assert few < 0.5 * passes(alm)
-
-
-def test_the_reach_shrinks_for_the_sake_of_few_rows(monkeypatch):
-    X, y = gaussian_data(np.random.default_rng(0), 500, 4)
-    o = binary_objective(X, y, alpha=1e-4)
-    start = o.at(np.ones(5))
-
-    def near(*shares):
-        monkeypatch.setattr(f"{MODULE}._SHARES_OF_REACH", shares)
-        return _first_step(start, start.dual, 1.0)[2]
-
-    many, few = near(0.5), near(0.25)
-    assert np.all(many >= few)
-    monkeypatch.setattr(f"{MODULE}._MOST", 0.5 * (many.mean() + few.mean()))
-    assert_array_equal(near(0.5, 0.25, 0.1), few)
-    monkeypatch.setattr(f"{MODULE}._MOST", 1.0)
-    assert_array_equal(near(0.5, 0.25, 0.1), many)
 
 
 @pytest.mark.parametrize("csr", [False, True])

@@ -12,13 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..line_search import minimize_smooth, scaled, settle
-from ..newton import is_short, is_wide, newton_direction
+from ..newton import has_rough_directions, is_short, is_wide, newton_direction
 from ..objective import Line, Objective, Point
 from .run import Iterate, Solver, Start
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
-# below this share of the outer gap: the second one for several scores per row and on
-# text-like data, where directions are rough.
+# below this share of the outer gap: the second one where directions are rough.
 _INNER_SHARE, _INNER_SHARE_ROUGH = 0.6, 0.2
 
 # It becomes so many times smaller with each center in a row that brought nothing.
@@ -72,7 +71,7 @@ def alm(
     center = risk.center(point.dual if start.dual is None else start.dual)
     if width is None:
         width = _first_width(objective) * risk.unit(point.scores)
-    rough = objective.design.n_outputs is not None or objective.design.is_text_like
+    rough = has_rough_directions(objective)
     inner_share = _INNER_SHARE_ROUGH if rough else _INNER_SHARE
     best, bound = point.value, -np.inf
     # Where rows can be separated the objective is small, and rests on the last few
@@ -80,7 +79,7 @@ def alm(
     wide = is_wide(objective)
     # Several intercepts are left to directions: where classes are apart they do not
     # settle, and leveled dual variables are not those of a gradient.
-    n_stuck, settling = 0, objective.design.n_outputs is None
+    n_stuck, settling = 0, objective.n_free <= 1
     while True:
         point = point.refreshed(_DRIFT)
         point = point.under(objective.with_envelope(center, width))
@@ -131,7 +130,7 @@ def newton_step(point: Point, cg_limit: int = _CG_LIMIT) -> tuple[Line, float]:
 
 def _first_width(objective: Objective) -> float:
     tall = objective.design.n_features < objective.design.n_rows
-    if objective.design.n_outputs is not None:
+    if objective.design.several_scores:
         return 1.0 if tall else 10.0
     return 0.3 if tall else 3.0
 

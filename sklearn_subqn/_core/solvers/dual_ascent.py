@@ -63,7 +63,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         name = type(objective.loss).__name__
         raise TypeError(f"The dual of {name} is not apart for each row.")
     design = objective.design
-    several = design.n_outputs is not None
+    several = design.several_scores
     point = settle(objective.origin() if start.dual is None else start.at(objective))
     yield Iterate(point, phase="dual ascent")
     curvature = design.mean_square / max(design.n_rows, 1)

@@ -58,7 +58,7 @@ class Facts:
         loss, design = objective.loss, objective.design
         self.l2 = isinstance(objective.regularizer, L2)
         self.l1 = isinstance(objective.regularizer, ElasticNet) and not self.l2
-        self.several = design.n_outputs is not None
+        self.several = design.several_scores
         self.in_one_place = objective.risk.in_one_place
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
