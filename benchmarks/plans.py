@@ -63,6 +63,16 @@ def normal(n: int, d: int, k: int, noise: float = 1.0) -> tuple[Any, Any]:
     return X, scores.argmax(axis=1)
 
 
+def collinear(n: int, d: int, k: int) -> tuple[Any, Any]:
+    """Return Gaussian features with much in common, and k ordered classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) + 5.0 * rng.normal(size=(n, 2)) @ rng.normal(
+        size=(2, d)
+    )
+    scores = X @ rng.normal(size=d) / np.sqrt(d) + rng.logistic(size=n)
+    return X, np.digitize(scores, np.quantile(scores, np.arange(1, k) / k))
+
+
 def labels(n: int, d: int, k: int) -> tuple[Any, Any]:
     """Return Gaussian features, and sets of labels by linear scores with noise."""
     rng = np.random.default_rng(0)
@@ -237,10 +247,16 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         L1LogisticOWLQN(1e-4),
     )
     yield Case(
-        "OWL-QN",
-        "10000 x 50, 5 classes, ordinal",
-        lambda: normal(10_000, 50, 5),
+        "proximal Newton method",
+        "10000 x 30, nearly collinear, ordinal",
+        lambda: collinear(10_000, 30, 4),
         BMRMClassifier(1e-3, loss="ordinal_all_threshold", penalty="l1"),
+    )
+    yield Case(
+        "OWL-QN",
+        "1000 x 2500, 5 classes, ordinal",
+        lambda: normal(1000, 2500, 5),
+        BMRMClassifier(1e-2, loss="ordinal_all_threshold", penalty="l1"),
     )
     yield Case(
         "larger alphas, proximal method of multipliers by coordinate descent",

@@ -34,7 +34,7 @@ _FEW_PARAMS = 200
 _MAX_SPECTRUM, _MIN_STORED = 1000, 0.1
 
 # Accuracy of directions by conjugate gradients, and limit on their iterations.
-_CG_ACCURACY, _CG_LIMIT = 0.1, 100
+CG_ACCURACY, _CG_LIMIT = 0.1, 100
 
 # Directions with less than this of the curvature that the preconditioner promises are
 # flat: free parameters, of which rounding would decide.
@@ -81,7 +81,7 @@ def is_factorized(
 
 
 def newton_direction(
-    point: Point, *, rtol: float = _CG_ACCURACY, max_iter: int = _CG_LIMIT
+    point: Point, *, rtol: float = CG_ACCURACY, max_iter: int = _CG_LIMIT
 ) -> Floats:
     """Return an approximate solution p of H p = -g at a point of a smooth objective.
 
@@ -114,7 +114,8 @@ def _newton_direction(point: Point, rtol: float, max_iter: int) -> Floats:
         and hessian.penalty > 0.0
     ):
         return _by_rows(hessian, -point.gradient)
-    if is_factorized(objective, rtol):
+    matrix = objective.risk.makes_matrix(point.curvature)
+    if matrix and is_factorized(objective, rtol):
         return _cholesky(hessian.matrix(), -point.gradient)
     solve = None
     dense = design.row_size >= _MIN_STORED * design.n_features
@@ -174,7 +175,7 @@ def conjugate_gradients(
     hessian: Hessian,
     rhs: Floats,
     *,
-    rtol: float = _CG_ACCURACY,
+    rtol: float = CG_ACCURACY,
     max_iter: int = _CG_LIMIT,
     diagonal: Floats | None = None,
     radius: float = np.inf,

@@ -481,6 +481,14 @@ class Risk:
             return RiskHessian.of_parts(self.parts.each("hessian", curvature))
         return RiskHessian(self.design, curvature)
 
+    def makes_matrix(self, curvature: Curvature) -> bool:
+        """Whether the matrix of the Hessian can be formed."""
+        if self.parts is not None:
+            return all(self.parts.results("makes_matrix", curvature))
+        if not self.design.several_scores or self.design.shares_coef:
+            return True
+        return type(curvature).add_gram is not Curvature.add_gram
+
     def has_rows_apart(self, curvature: Curvature) -> bool:
         """Whether second derivatives are those of each row by itself."""
         return self.parts is not None or curvature.by_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from _parts import LOSSES, pair, pair_that_compares_rows
+from _parts import LOSSES, D, pair, pair_that_compares_rows
 
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.regularizers import L2
@@ -17,6 +17,7 @@ from sklearn_subqn._core.solvers import (
     Start,
     run,
 )
+from sklearn_subqn._core.solvers.proximal_newton import proximal_newton
 
 TOL = 1e-4
 
@@ -30,8 +31,6 @@ CASES = [
     for l1_ratio, registry in ((None, {**SOLVERS, **BUNDLE_SOLVERS}), (0.5, L1_SOLVERS))
     for solver in sorted(registry.keys() - _LEFT_OUT)
     if registry[solver].supports(loss)
-    # Second derivatives of the multinomial loss make no matrix.
-    and not (name == "softmax" and solver in ("auto", "newton-cg") and not l1_ratio)
 ]
 
 
@@ -102,3 +101,26 @@ def test_losses_that_compare_rows_of_different_parts(loss):
         assert a.status == b.status == "converged"
         assert b.point.value == pytest.approx(a.point.value, rel=3.0 * TOL)
         assert b.lower_bound <= a.point.value
+
+
+@pytest.mark.parametrize("name", ["log_loss", "squared_hinge", "huber", "ordinal"])
+def test_proximal_newton_steps(name):
+    """The only method for an L1 penalty on parts that needs few iterations."""
+    one, three = pair(name, l1_ratio=1.0, alpha=1e-3)
+    result = solved(three, L1_SOLVERS["auto"])
+    assert result.plan == "proximal Newton method"
+    assert result.n_iter <= 10
+    # Against a method of no second derivatives.
+    other = L1_SOLVERS["fista"].start(one, Start(np.zeros(one.n_params)), Options())
+    expected = run(other, tol=1e-6, max_iter=20_000)
+    assert result.lower_bound <= expected.point.value * (1.0 + 1e-14)
+    assert expected.lower_bound <= result.point.value
+    assert result.gap <= TOL * result.point.value
+
+
+def test_proximal_newton_ends_at_zero_where_the_penalty_is_large():
+    _, three = pair("log_loss", l1_ratio=1.0, alpha=10.0)
+    result = solved(three, L1_SOLVERS["auto"])
+    assert result.status == "converged"
+    assert not result.point.w[:D].any()
+    assert list(proximal_newton(three, Start(result.point.w)))[-1].gap < 1e-12

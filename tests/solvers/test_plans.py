@@ -117,9 +117,19 @@ CASES = [
     ("sample, coordinate descent", L1LogisticOWLQN(1e-3), classes(9000, 4)),
     ("coordinate descent", L1LogisticOWLQN(1e-3), classes(300, 5)),
     (
-        "OWL-QN",
+        "proximal Newton method",
         BMRMClassifier(1e-3, loss="ordinal_all_threshold", **PENALTY),
         classes(300, 5, 4),
+    ),
+    (
+        "proximal Newton method",
+        BMRMClassifier(1e-3, loss="roc_area_squared", **PENALTY),
+        classes(300, 5),
+    ),
+    (
+        "OWL-QN",
+        BMRMClassifier(1e-2, loss="ordinal_all_threshold", **PENALTY),
+        classes(60, 2100, 4),
     ),
     (
         "larger alphas, proximal method of multipliers by coordinate descent",

@@ -7,7 +7,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..line_search import settle
 from ..losses._base import Curvature, FirstOrderLoss, Floats, LabelSets
-from ..newton import is_wide
+from ..newton import CG_ACCURACY, is_factorized, is_wide
 from ..objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
 from .run import Options, Start
@@ -119,6 +119,14 @@ class Facts:
             return self.smooth and not self.pairs
         curvature = self.objective.origin().curvature
         return type(curvature).rank_one is not Curvature.rank_one
+
+    @cached_property
+    def forms_hessian(self) -> bool:
+        """Whether the Hessian of the loss can be formed, of not too many parameters."""
+        o = self.objective
+        if not self.smooth or not is_factorized(o, CG_ACCURACY):
+            return False
+        return o.risk.makes_matrix(o.origin().curvature)
 
     @cached_property
     def curvature(self) -> float:

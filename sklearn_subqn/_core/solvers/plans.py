@@ -30,6 +30,7 @@ from .narrowing import narrowing
 from .near_rows import near_rows
 from .newton import newton
 from .owlqn import owlqn
+from .proximal_newton import proximal_newton
 from .related import Related, solve, within
 from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
@@ -201,6 +202,10 @@ def _sparse_alm(f: Facts) -> Solver:
 
 def _narrowing(f: Facts) -> Solver:
     return narrowing(f.objective, f.start)
+
+
+def _proximal_newton(f: Facts) -> Solver:
+    return proximal_newton(f.objective, f.start)
 
 
 def _owlqn(f: Facts) -> Solver:
@@ -488,6 +493,12 @@ PLANS = (
         _cd,
     ),
     Plan("coordinate descent", lambda f: f.l1 and f.columnwise, None, _cd),
+    Plan(
+        "proximal Newton method",
+        lambda f: f.l1 and f.forms_hessian,
+        None,
+        _proximal_newton,
+    ),
     Plan("OWL-QN", lambda f: f.l1 and f.smooth, None, _owlqn),
     Plan(
         "larger alphas, proximal method of multipliers by coordinate descent",

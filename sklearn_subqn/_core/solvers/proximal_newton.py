@@ -1,0 +1,77 @@
+"""Proximal Newton method on the whole Hessian (Lee, Sun and Saunders 2014).
+
+For an L1 penalty where ``cd`` does not apply: each iteration takes a gradient and the
+matrix of all second derivatives, which rows in several places make as well, and losses
+of pairs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..line_search import backtrack, settle
+from ..objective import Objective
+from ..quadratic import GramStep
+from .run import Iterate, Solver, Start
+
+# Models are minimized until violations are this share of those before, by so many
+# sweeps over the coordinates at most: on covtype and a9a, a hundredth of that share and
+# of the damping below take as long.
+_ACCURACY, _MAX_SWEEPS = 0.1, 300
+
+# What is added to second derivatives, as a share of the largest, so that steps have an
+# end where losses are linear. With 1e-6 squared hinges on a9a, alpha 1e-8, take 100
+# iterations in place of 8.
+_DAMPING = 1e-12
+
+
+def proximal_newton(objective: Objective, start: Start) -> Solver:
+    """Yield the iterates of the proximal Newton method.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its loss is smooth and its Hessian can be formed; its regularizer is an
+        ``ElasticNet``.
+    start : Start
+        Starting point.
+
+    Returns
+    -------
+    status : str
+        "stationary": the conditions of optimality hold exactly. "no_step": no step
+        lowers the objective, or "no_progress": neither do violations fall. Both happen
+        where rounding is all that is left.
+    """
+    o, regularizer = objective, objective.elastic_net
+    l1, l2 = (
+        np.where(np.arange(o.n_params) < regularizer.n_penalized, factor, 0.0)
+        for factor in o.penalties
+    )
+    point = settle(start.at(o))
+    inside = np.ones((o.n_params, 1), dtype=bool)
+    value, last = np.inf, np.inf
+    while True:
+        yield Iterate(point, None, point.lower_bound, "proximal Newton")
+        w, gradient = point.w, point.risk_gradient
+        residual = regularizer.smallest_subgradient(w, gradient, o.alpha)
+        worst = float(np.abs(residual).max())
+        if not worst:
+            return "stationary"
+        if point.value >= value and worst >= last:
+            return "no_progress"
+        value, last = point.value, worst
+        hessian = o.risk.hessian(point.curvature)
+        gram = hessian.matrix()
+        diagonal = np.einsum("ii->i", gram)
+        diagonal += _DAMPING * diagonal.max()
+        step = GramStep(gram, l1, l2, inside, min(hessian.n_rows, o.n_params))
+        smooth = gradient[:, np.newaxis]
+        v = step.minimize(smooth, w[:, np.newaxis], _ACCURACY * worst, _MAX_SWEEPS)
+        p = v[:, 0] - w
+        change = regularizer.value(v[:, 0]) - regularizer.value(w)
+        decrease = float(gradient @ p) + o.alpha * change
+        length, point = backtrack(point.along(p), decrease)
+        if not length:
+            return "no_step"
+        point = settle(point)
