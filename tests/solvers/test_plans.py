@@ -128,7 +128,7 @@ CASES = [
     ),
     (
         "OWL-QN",
-        BMRMClassifier(1e-2, loss="ordinal_all_threshold", **PENALTY),
+        BMRMClassifier(0.2, loss="ordinal_all_threshold", **PENALTY),
         classes(60, 2100, 4),
     ),
     (
