@@ -282,7 +282,7 @@ def settle(point: Point) -> Point:
         return point
     signs = [1.0, -1.0]
     if o.loss.smooth:
-        signs = [-1.0 if o.risk.total(point.dual) > 0.0 else 1.0]
+        signs = [-1.0 if o.risk.column_sums(point.dual)[0] > 0.0 else 1.0]
     for sign in signs:
         line = point.along_free(np.array([sign]))
         step = exact(line)

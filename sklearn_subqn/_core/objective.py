@@ -288,10 +288,10 @@ class Objective:
         risk, (u, normal, offset, error, norm, share) = self.risk, dual
         share = self.unlevel(u) if share is None else share
         is_level = share <= _MOST_UNLEVEL
-        share = (share if is_level else 0.0) + rounding(risk.length(u))
+        share = (share if is_level else 0.0) + rounding(risk.n_scored)
         if offset is None:
-            height = risk.conjugate(u)
-            offset = -height - share * risk.conjugate_size(u, height)
+            height, size = risk.conjugate_and_size(u)
+            offset = -height - share * size
         else:
             offset -= share * abs(offset)
         if normal is None:
@@ -468,7 +468,8 @@ class Point:
     @property
     def n_kinks(self) -> int:
         """Number of rows in which the loss is not differentiable."""
-        return self.objective.risk.length(self.kinks)
+        risk = self.objective.risk
+        return 0 if risk.loss.smooth else risk.length(self.kinks)
 
     @cached_property
     def dual(self) -> Floats:
@@ -484,12 +485,11 @@ class Point:
         risk = self.objective.risk
         if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = risk.difference(self.dual, origin.dual)
-            share = rounding(risk.length(change))
+            share = rounding(risk.n_scored)
             # The change is no longer than both together.
             error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
             most = _FEW_ROUNDINGS * share * self.norm
-            few = risk.n_nonzero(change) < risk.n_nonzero(self.dual)
-            if few and error <= most:
+            if error <= most and risk.has_fewer(change, self.dual):
                 self._n_updates = origin._n_updates + 1
                 self.gradient_error = error
                 return origin.risk_gradient + risk.adjoint(change)
@@ -560,7 +560,7 @@ class Point:
             share = o.risk.unlevel(self.dual, normal[n:])
             if share <= _MOST_UNLEVEL:
                 normal[n:] = 0.0
-        length = o.risk.length(self.scores)
+        length = o.risk.n_scored
         share = min(share, 1.0) + rounding(length)
         # Scores are off by rounding, and so are the risk and products with w.
         sizes = np.abs(normal)
@@ -831,8 +831,9 @@ class Line:
         o, risk = self.start.objective, self.start.objective.risk
         products = risk.products(point.dual, self.dscores)
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
-        excess = penalty + risk.total(products)
-        if abs(excess) <= _LEVEL_TOLERANCE * risk.size(products):
+        total, size = risk.total_and_size(products)
+        excess = penalty + float(total)
+        if abs(excess) <= _LEVEL_TOLERANCE * size:
             return
         for curvature in (point.curvature, None):
             side = risk.side(products, excess, curvature)

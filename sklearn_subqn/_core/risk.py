@@ -248,10 +248,14 @@ class Risk:
         """Return how many rows x has numbers of."""
         return len(x)
 
+    def has_fewer(self, x: Floats, y: Floats) -> bool:
+        """Whether x has fewer entries than y that are not zero."""
+        return self.surplus(x, y) < 0
+
     @summed
-    def n_nonzero(self, x: Floats) -> int:
-        """Return how many entries are not zero."""
-        return int(np.count_nonzero(x))
+    def surplus(self, x: Floats, y: Floats) -> int:
+        """Return how many entries more than those of y are not zero of x."""
+        return int(np.count_nonzero(x)) - int(np.count_nonzero(y))
 
     @summed
     def n_curved(self, curvature: Curvature) -> int:
@@ -283,14 +287,19 @@ class Risk:
         return float(np.vdot(np.abs(x), np.abs(y)))
 
     @summed
-    def total(self, x: Floats, entries: Mask | None = None) -> float:
-        """Return the sum of x, perhaps of some entries."""
-        return float((x if entries is None else x[entries]).sum())
+    def total(self, x: Floats, entries: Mask) -> float:
+        """Return the sum of some entries of x."""
+        return float(x[entries].sum())
 
     @summed
     def size(self, x: Floats) -> float:
         """Return the sum of the absolute values of x."""
         return float(np.abs(x).sum())
+
+    @summed
+    def total_and_size(self, x: Floats) -> Floats:
+        """Return the sum of x and that of its absolute values, in an array."""
+        return np.array([x.sum(), np.abs(x).sum()])
 
     @summed
     def column_sums(self, dual: Floats) -> Floats:
@@ -304,17 +313,11 @@ class Risk:
         return float(self.weights @ sizes)
 
     @summed
-    def conjugate(self, dual: Floats) -> float:
-        """Return R*(u)."""
-        return self.loss.conjugate(dual, self.targets, self.weights)
-
-    def conjugate_size(self, dual: Floats, conjugate: float) -> float:
-        """Return about what the absolute values of the terms of R*(u) sum to."""
-        if self.parts is not None:
-            rest = self.parts.total("conjugate_size", dual, 0.0)
-            return abs(conjugate) + float(rest)
+    def conjugate_and_size(self, dual: Floats) -> Floats:
+        """Return R*(u), and about what the sizes of its terms sum to, in an array."""
         args = dual, self.targets, self.weights
-        return self.loss.conjugate_size(*args, conjugate)
+        conjugate = self.loss.conjugate(*args)
+        return np.array([conjugate, self.loss.conjugate_size(*args, conjugate)])
 
     @summed
     def conjugate_at(self, dual: Floats, scores: Floats) -> float:
@@ -495,14 +498,19 @@ class Risk:
 
     # Facts.
 
-    @property
+    @cached_property
     def infimum(self) -> float:
         """The infimum of R over all scores, -R*(0), or a little less."""
         zero = self.zero_scores()
-        height = self.conjugate(zero)
-        if not height:
-            return 0.0
-        return -height - rounding(self.length(zero)) * self.conjugate_size(zero, height)
+        height, size = self.conjugate_and_size(zero)
+        return -float(height) - rounding(self.n_scored) * float(size) if height else 0.0
+
+    @property
+    def n_scored(self) -> int:
+        """Number of rows of scores."""
+        if "scored" not in self._sizes:
+            self._sizes["scored"] = self.length(self.zero_scores())
+        return int(self._sizes["scored"])
 
     @property
     def knows_subgradients_only(self) -> bool:
