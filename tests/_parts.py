@@ -94,8 +94,9 @@ def pair(
 
 
 def thirds(n):
-    """Return slices of unequal thirds of n rows."""
-    return [slice(a, b) for a, b in pairwise([0, n // 9, 2 * n // 3, n])]
+    """Return slices of unequal thirds of n rows, and one of none."""
+    bounds = [0, n // 9, 2 * n // 3, 2 * n // 3, n]
+    return [slice(a, b) for a, b in pairwise(bounds)]
 
 
 def pair_that_compares_rows(name, n=N):

@@ -126,9 +126,9 @@ class DesignOfParts(Design):
         self.n_coef, self.n_params = first.n_coef, first.n_params
         self.shares_coef = first.shares_coef
         self._numbers = [design.n_rows for design in designs]
-        self._sizes = [design.n_entries for design in designs]
+        self._sizes = [design.n_entries if design.n_rows else 0 for design in designs]
         self._nbytes = sum(design.nbytes for design in designs)
-        self.n_rows, self.n_entries = sum(self._numbers), sum(self._sizes)
+        self.n_rows, self.n_entries = sum(self._numbers), max(sum(self._sizes), 1)
         self._is_sparse = first.is_sparse
         self._counted, self._parent = 0.0, None
 

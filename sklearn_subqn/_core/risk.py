@@ -309,8 +309,8 @@ class Risk:
     @summed
     def mean_size(self, scores: Floats) -> float:
         """Return the weighted mean of the largest absolute score of each row."""
-        sizes = np.abs(scores).reshape(len(scores), -1).max(axis=1)
-        return float(self.weights @ sizes)
+        sizes = np.abs(scores)
+        return float(self.weights @ (sizes if sizes.ndim == 1 else sizes.max(axis=1)))
 
     @summed
     def conjugate_and_size(self, dual: Floats) -> Floats:
@@ -341,6 +341,8 @@ class Risk:
     @summed
     def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
         """Return R on a line, of losses with kinks."""
+        if not len(scores):
+            return PiecewiseQuadratic.smooth(0.0, 0.0)
         args = scores, dscores, self.targets, self.weights
         return self.loss.restrict(*args)
 
