@@ -532,11 +532,15 @@ class Design:
         X = self.matrix
         if not sparse.issparse(X):
             return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        # Rows are the columns of the transpose.
-        rows, squares = np.arange(self.n_rows), np.empty((self.n_rows, 1))
-        ones = np.ones((self.n_features, 1))
-        products.squares(X.indptr, X.indices, X.data, rows, ones, squares)
-        return squares[:, 0]
+        ones, squares = np.ones(self.n_features), np.empty(self.n_rows)
+        step = max(1, int(DENSE_BYTES / 8 / max(self.row_size, 1.0)))
+        for first in range(0, self.n_rows, step):
+            rows = slice(first, min(first + step, self.n_rows))
+            block = row_view(X, rows)
+            data = np.square(block.data, dtype=np.float64)
+            arrays = data, block.indices, block.indptr
+            squares[rows] = sparse.csr_array(arrays, shape=block.shape) @ ones
+        return squares
 
     @property
     def mean_square(self) -> float:
