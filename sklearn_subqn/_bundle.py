@@ -16,6 +16,7 @@ from ._core.regularizers import (
     QuadraticForm,
     Regularizer,
     SquaredNorm,
+    elastic_net,
 )
 from ._core.solvers import CATALOGUE_SOLVERS
 from ._estimator import LinearEstimator
@@ -78,8 +79,8 @@ class BundleEstimator(LinearEstimator):
             return QuadraticForm(_checked_matrix(self.penalty_matrix, n_coef))
         if self.penalty == "lp":
             return SquaredNorm(n_coef, float(self.p))
-        if self.penalty == "elasticnet" and self.l1_ratio > 0.0:
-            return ElasticNet(n_coef, float(self.l1_ratio))
+        if self.penalty == "elasticnet":
+            return elastic_net(n_coef, float(self.l1_ratio))
         others: dict[str, type[Regularizer]] = {
             "l1": ElasticNet,
             "entropy": Entropy,

@@ -22,6 +22,9 @@ from ._estimator import forget
 from ._problems import LinearProblems, n_threads
 from ._validation import check_number, check_weights, unchanged_on_failure, user_level
 
+# Ends of the default grid with L2.
+_LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
+
 
 class _FoldPath(NamedTuple):
     """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
@@ -249,6 +252,11 @@ def _best(means: npt.NDArray[np.float64], alphas: npt.NDArray[np.float64]) -> in
             stacklevel=user_level(),
         )
     return int(np.argmax(np.where(finite, means, -np.inf)))
+
+
+def l2_grid(n: int) -> npt.NDArray[np.float64]:
+    """Return so many values of ``alpha`` for the squared norm, in descending order."""
+    return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, n)
 
 
 def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:

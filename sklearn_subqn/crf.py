@@ -23,7 +23,7 @@ from ._core.chain_inference import Lattice
 from ._core.chain_stream import Seen, learn, merged
 from ._core.losses import ChainHinge, ChainLogLoss, ChainLoss
 from ._core.objective import Objective
-from ._core.regularizers import L2, ElasticNet, Regularizer
+from ._core.regularizers import Regularizer, elastic_net
 from ._core.risk import Risk
 from ._core.solvers import CHAIN_SOLVERS, Options, Start
 from ._estimator import LinearEstimator, forget
@@ -690,9 +690,7 @@ class LinearChainCRF(LinearEstimator):
             )
 
     def _penalty(self, n_params: int) -> Regularizer:
-        if self.l1_ratio:
-            return ElasticNet(n_params, float(self.l1_ratio))
-        return L2(n_params)
+        return elastic_net(n_params, float(self.l1_ratio))
 
     def _loss_of(self, starts: Index, pool: Executor | None = None) -> ChainLoss:
         """Return the loss of sequences that start there."""

@@ -1,4 +1,4 @@
-"""L1-regularized logistic regression with a proven distance from the optimum."""
+"""Logistic regression with a proven distance from the optimum."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, Softmax
-from ._core.regularizers import ElasticNet
+from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS, settle
 from ._problems import LinearProblems, Problems, class_problems, joint_classes
 from ._solve import Progress
-from ._validation import check_number, unchanged_on_failure
+from ._validation import unchanged_on_failure
 
 # Sums over rows below this share of what they are at most are zero but for rounding.
 _ROUNDING = 1e-14
@@ -37,7 +37,7 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         By it :class:`~sklearn.feature_selection.SelectFromModel` knows that every
         coefficient that is not zero counts.
         """
-        return "l1" if self.l1_ratio == 1.0 else "elasticnet"
+        return {0.0: "l2", 1.0: "l1"}.get(float(self.l1_ratio), "elasticnet")
 
     def _instead(self) -> str:
         return "the features do not tell the classes apart"
@@ -65,12 +65,11 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
             self.coef_ = self.coef_.toarray()
         return self
 
-    def _check_parameters(self) -> None:
-        check_number("l1_ratio", self.l1_ratio, low=0.0, low_included=False, high=1.0)
-        super()._check_parameters()
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        return elastic_net(n_coef, float(self.l1_ratio))
 
-    def _regularizer(self, n_coef: int) -> ElasticNet:
-        return ElasticNet(n_coef, float(self.l1_ratio))
+    def _combination(self) -> str:
+        return f"l1_ratio={self.l1_ratio!r}"
 
     def _problems(
         self,
@@ -86,7 +85,10 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         return joint_classes(self, X, y, Softmax(), weights, classes)
 
     def _alpha_max(self, problems: Problems) -> float:
-        """Return the smallest ``alpha`` for which all coefficients are zero."""
+        """Return the smallest ``alpha`` for which all coefficients are zero.
+
+        Without an L1 norm that is infinity, unless they are zero for any.
+        """
         objective = problems.objective(0, 1.0)
         design = objective.design
         origin = settle(objective.origin())
@@ -95,15 +97,19 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         dual = np.abs(origin.dual)
         squares = design.squared_adjoint(dual)[: design.n_coef]
         gradient[gradient <= _ROUNDING * np.sqrt(dual.sum() * squares)] = 0.0
-        return float(gradient.max(initial=0.0)) / self.l1_ratio
+        largest = float(gradient.max(initial=0.0))
+        if not self.l1_ratio:
+            return np.inf if largest else 0.0
+        return largest / self.l1_ratio
 
 
 class L1LogisticOWLQN(BaseL1Logistic):
-    """Logistic regression with an L1 or elastic-net penalty and a proven gap.
+    """Logistic regression with an L1, elastic-net or L2 penalty and a proven gap.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
     mean logistic loss, multinomial for more than two classes, and reports how far the
-    result is from the optimum at most. Many coefficients are exactly zero.
+    result is from the optimum at most. With an L1 norm, the default, many coefficients
+    are exactly zero.
 
     Parameters
     ----------
@@ -113,18 +119,24 @@ class L1LogisticOWLQN(BaseL1Logistic):
         ``1 / (n_samples * alpha)``. From ``alpha_max(X, y)`` on all coefficients are
         zero.
     l1_ratio : float, default=1.0
-        Share of the L1 norm in the penalty, in (0, 1].
-    solver : {"auto", "cd", "owlqn", "owlqn*", "fista"}, default="auto"
+        Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is that of
+        :class:`~sklearn.linear_model.LogisticRegression` by default, L2.
+    solver : {"auto", "cd", "owlqn", "owlqn*", "fista", "newton-cg", "lbfgs"}, \
+            default="auto"
         Optimization method.
 
         - "auto": "cd", started from the solution on samples of the rows where there
-          are many more rows than features. Problems small enough for it to take
+          are many more rows than features; with L2 "newton-cg", after dual coordinate
+          ascent for two classes of text. Problems small enough for it to take
           milliseconds are solved to nearly machine precision, whatever ``tol`` is.
         - "cd": Newton's method for the loss; the quadratic model with the penalty is
           minimized by coordinate descent over a working set of features.
         - "owlqn": orthant-wise limited-memory quasi-Newton method.
         - "owlqn*": the same with the direction search of subLBFGS.
         - "fista": accelerated proximal gradient descent.
+        - "newton-cg", "lbfgs": Newton's method, by conjugate gradients where the matrix
+          is large, and limited-memory BFGS; with ``l1_ratio=0`` only, which the other
+          ones but "auto" refuse.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
@@ -138,7 +150,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Whether to start from the previous solution, if there is one for the same
         classes and features.
     memory : int, default=15
-        Number of displacement pairs from which "owlqn" and "owlqn*" estimate
+        Number of displacement pairs from which "owlqn", "owlqn*" and "lbfgs" estimate
         curvature, at least 1.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
@@ -240,7 +252,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
     def alpha_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Nothing is fitted; ``alpha`` of the estimator itself has no influence.
+        Nothing is fitted; ``alpha`` of the estimator itself has no influence. With
+        ``l1_ratio=0`` there is none, and infinity is returned.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._cv import PathCV, check_alphas
+from ._cv import PathCV, check_alphas, l2_grid
 from ._problems import LinearProblems
 from ._solve import Progress
 from .logistic import BaseL1Logistic
@@ -18,7 +18,7 @@ _SMALLEST_SHARE = 1e-3
 
 
 class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
-    """L1-regularized logistic regression with cross-validation over a path.
+    """Regularized logistic regression with cross-validation over a path.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
     each starting from the solution of the one before. The best ``alpha`` is then
@@ -28,7 +28,8 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     ----------
     alphas : int or array-like of shape (n_alphas,), default=20
         The grid, or its size: then the values fall from the smallest one for which all
-        coefficients are zero to a thousandth of it in geometric progression.
+        coefficients are zero to a thousandth of it in geometric progression, or, with
+        ``l1_ratio=0``, from 1e-2 to 1e-6.
     cv : int, cross-validation generator, iterable or None, default=None
         How to split, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
@@ -38,7 +39,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
     l1_ratio : float, default=1.0
-        Share of the L1 norm in the penalty, in (0, 1].
+        Share of the L1 norm in the penalty, in [0, 1].
     solver : str, default="auto"
         As in :class:`L1LogisticOWLQN`.
     fit_intercept : bool, default=True
@@ -126,6 +127,8 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         if np.ndim(self.alphas) > 0:
             return check_alphas(self.alphas)
+        if not self.l1_ratio:
+            return l2_grid(int(self.alphas))
         # Data without any slope at zero have no scale.
         largest = self._alpha_max(problems) or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, int(self.alphas))

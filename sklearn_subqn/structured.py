@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._callbacks import FitTask, with_callbacks
 from ._core.design import Design
 from ._core.oracle import Answers, OracleHinge, OracleObjective
-from ._core.regularizers import L2, ElasticNet, Regularizer
+from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import STRUCTURED_SOLVERS, History, Start
 from ._estimator import Estimator
 from ._problems import Problems, n_threads
@@ -340,7 +340,7 @@ class StructuredSVM(Estimator):
         return {"l2": 0.0, "l1": 1.0}.get(self.penalty, float(self.l1_ratio))
 
     def _regularizer(self, n: int) -> Regularizer:
-        return ElasticNet(n, self._l1_ratio) if self._l1_ratio > 0.0 else L2(n)
+        return elastic_net(n, self._l1_ratio)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._cv import PathCV, check_alphas
+from ._cv import PathCV, check_alphas, l2_grid
 from ._problems import LinearProblems
 from ._solve import Progress
 from .svm import BaseLinearSVC
-
-# Ends of the default grid.
-_LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 
 
 class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
@@ -136,4 +133,4 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         if np.ndim(self.alphas) > 0:
             return check_alphas(self.alphas)
-        return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, int(self.alphas))
+        return l2_grid(int(self.alphas))

@@ -8,7 +8,7 @@ from sklearn.datasets import make_classification
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, Softmax
 from sklearn_subqn._core.objective import Objective
-from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.regularizers import elastic_net
 from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
 
@@ -30,7 +30,7 @@ def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True)
     )
     targets = y.astype(float) if multinomial else np.where(y > 0, 1.0, -1.0)
     loss = Softmax() if multinomial else BINARY_LOSSES["log_loss"]
-    penalty = ElasticNet(design.n_coef, l1_ratio)
+    penalty = elastic_net(design.n_coef, l1_ratio)
     return Objective(
         Risk(design, loss, targets, weights / weights.sum()), penalty, alpha
     )

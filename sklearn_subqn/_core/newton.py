@@ -65,16 +65,19 @@ def is_factorized(
 ) -> bool:
     """Whether directions of such accuracy are found by factorizing a matrix.
 
-    That of all parameters is the default. With several scores per row, and no more
-    rows than features, products take less time but for few parameters.
+    That of all parameters is the default. With several scores per row, products take
+    less time but for few parameters where there are no more rows than features, or
+    where all rows have second derivatives for all scores: .44 s for .82 of log loss on
+    letter, 3.0 for 3.9 on covtype (7 classes).
     """
     design = objective.design
     if objective.loss.ranks and not objective.risk.in_one_place:
         # Products of rows of different parts.
         return False
     q = objective.n_params if n_unknowns is None else n_unknowns
-    short = design.n_rows <= design.n_features and q > _FEW_PARAMS
-    if design.several_scores and short:
+    full = objective.loss.analytic and not design.shares_coef
+    short = full or design.n_rows <= design.n_features
+    if design.several_scores and short and q > _FEW_PARAMS:
         return False
     row_size = design.row_size * (design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size

@@ -137,6 +137,8 @@ class L2(Regularizer):
 class ElasticNet(Regularizer):
     """Omega(w) = rho ||w||_1 + (1 - rho) / 2 ||w||²; the L1 norm for rho = 1.
 
+    For rho = 0 there is ``L2``.
+
     Parameters
     ----------
     n_penalized : int
@@ -254,6 +256,11 @@ class ElasticNet(Regularizer):
         at_zero = w == 0.0
         at_zero[self.n_penalized :] = False
         return np.where(at_zero, g - np.clip(g, -threshold, threshold), g)
+
+
+def elastic_net(n_penalized: int, l1_ratio: float) -> L2 | ElasticNet:
+    """Return the penalty of which the L1 norm has a share in [0, 1]."""
+    return ElasticNet(n_penalized, l1_ratio) if l1_ratio else L2(n_penalized)
 
 
 class SquaredNorm(Regularizer):

@@ -47,6 +47,7 @@ AUTOMATIC = [
     BMRMClassifier(loss="ordinal_all_threshold"),
     BMRMClassifier(loss="ordinal_immediate_threshold"),
     L1LogisticOWLQN(l1_ratio=0.5),
+    L1LogisticOWLQN(l1_ratio=0.0),
     L1LogisticOWLQN(fit_intercept=False),
     BMRMClassifier(loss="log_loss"),
     BMRMClassifier(loss="exponential"),

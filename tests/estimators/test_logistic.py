@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
 from sklearn_subqn._core.losses import BINARY_LOSSES, Softmax
@@ -95,6 +96,14 @@ def test_parts_of_the_curvature_agree(loss):
         a, s, q = curvature.rank_one()
         moved = s * np.einsum("ik,ik->i", q, p)
         assert_allclose(a * p - moved[:, np.newaxis] * q, product)
+        X = np.random.default_rng(3).normal(size=(len(p), 3))
+        gram = np.zeros((k, k, 3, 3))
+        for rows in (slice(0, 25), slice(25, len(p))):
+            curvature.add_gram(X[rows], rows, gram)
+        units = np.eye(k)[:, np.newaxis] + np.zeros_like(scores)
+        matrices = np.stack([curvature.apply(unit) for unit in units])
+        expected = np.einsum("jil,if,ig->jlfg", matrices, X, X)
+        assert_allclose(gram, expected, atol=1e-15)
     assert_allclose(curvature.total(), total, atol=1e-15)
     rows = np.array([3, 1, 20])
     assert_allclose(curvature.take(rows).apply(p[rows]), product[rows])
@@ -187,14 +196,16 @@ def test_elastic_net(seed, l1_ratio):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("l1_ratio", [1.0, 0.6])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.6, 0.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_all_solvers_enclose_the_optimum(solver, n_classes, l1_ratio, fit_intercept):
     X, y = data(n_classes=n_classes)
     weights = np.random.default_rng(3).random(len(y))
     options = {"l1_ratio": l1_ratio, "weights": weights, "fit_intercept": fit_intercept}
     objective = problem(X, y, **options)
-    best = solve(objective, tol=1e-12)
+    if not L1_SOLVERS[solver].supports(objective.loss, objective.regularizer):
+        pytest.skip("Another penalty.")
+    best = solve(objective, "cd" if l1_ratio else "newton-cg", tol=1e-12)
     assert best.gap <= 1e-11 * best.point.value
     result = solve(objective, solver, tol=1e-4, max_iter=3000)
     if solver == "owlqn*":
@@ -251,6 +262,48 @@ def test_agreement_with_a_smooth_solver_in_twice_the_variables(l1_ratio):
     assert model.objective_ <= peer.fun + 1e-9
     assert model.objective_ - model.dual_gap_ <= peer.fun + ROUNDING
     assert_allclose(model.coef_[0], peer.x[:d] - peer.x[d : 2 * d], atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("solver", ["auto", "newton-cg", "lbfgs"])
+def test_l2_is_that_of_scikit_learn(n_classes, fit_intercept, solver):
+    X, y = data(n_classes=n_classes)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    model = L1LogisticOWLQN(0.02, l1_ratio=0, solver=solver, tol=1e-11)
+    model.set_params(fit_intercept=fit_intercept).fit(X, y, weights)
+    peer = LogisticRegression(
+        C=1.0 / (0.02 * weights.sum()),
+        solver="newton-cg",
+        tol=1e-10,
+        max_iter=1000,
+        fit_intercept=fit_intercept,
+    ).fit(X, y, weights)
+    assert model.penalty == "l2"
+    assert model.dual_gap_ <= 1e-10 * model.objective_
+    assert_allclose(model.coef_, peer.coef_, atol=2e-5)
+    assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=2e-5)
+    peer.l1_ratio, peer.alpha = 0.0, 0.02
+    value = evaluate(peer, X, y, weights)
+    assert model.objective_ - model.dual_gap_ <= value + ROUNDING
+    assert evaluate(model, X, y, weights) == pytest.approx(model.objective_, rel=1e-12)
+
+
+def test_l2_has_no_largest_alpha():
+    X, y = data(60)
+    single = L1LogisticOWLQN(l1_ratio=0.0)
+    assert single.alpha_max(X, y) == np.inf
+    assert single.alpha_max(np.ones((60, 2)), y) == 0.0
+    path = L1LogisticOWLQNCV(3, cv=2, l1_ratio=0.0).fit(X, y)
+    assert_allclose(path.alphas_, [1e-2, 1e-4, 1e-6])
+    assert path.gaps_path_.max() <= 1e-3
+
+
+def test_search_over_the_share_of_the_l1_norm():
+    X, y = data(90, n_classes=3)
+    search = GridSearchCV(L1LogisticOWLQN(0.02), {"l1_ratio": [0.0, 0.5, 1.0]}, cv=2)
+    search.fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 def test_agreement_with_liblinear():
@@ -491,8 +544,13 @@ def test_threads_make_no_difference_on_text(monkeypatch):
     ("name", "value", "match"),
     [
         ("alpha", 0.0, "alpha must be finite and > 0"),
-        ("l1_ratio", 0.0, "l1_ratio must be > 0 and <= 1"),
-        ("l1_ratio", 1.5, "l1_ratio must be > 0 and <= 1"),
+        ("l1_ratio", -0.1, "l1_ratio must be >= 0 and <= 1"),
+        ("l1_ratio", 1.5, "l1_ratio must be >= 0 and <= 1"),
+        (
+            "solver",
+            "lbfgs",
+            "does not support l1_ratio=1.0; solvers that do are",
+        ),
         ("solver", "alm", "solver must be one of 'auto', 'cd', 'owlqn'"),
         ("tol", -1.0, "tol must be"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
 from sklearn_subqn._core.losses import regression_losses
-from sklearn_subqn._core.regularizers import ElasticNet
+from sklearn_subqn._core.regularizers import L2, ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS
 from sklearn_subqn.losses import FirstOrderLoss, Groups, Loss, Ontology, Preferences
 
@@ -162,7 +162,8 @@ def test_starts_where_the_penalty_is_infinite(loss):
 
 def test_solvers_of_l1_problems_say_so():
     for spec in L1_SOLVERS.values():
-        assert spec.supports(regression_losses(epsilon=1.0)["huber"], ElasticNet(3))
+        penalty = L2(3) if spec.l2_only else ElasticNet(3)
+        assert spec.supports(regression_losses(epsilon=1.0)["huber"], penalty)
 
 
 class Hinge(FirstOrderLoss):

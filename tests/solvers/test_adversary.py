@@ -28,7 +28,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core import losses
-from sklearn_subqn._core.regularizers import L2, ElasticNet, SquaredNorm
+from sklearn_subqn._core.regularizers import L2, ElasticNet, SquaredNorm, elastic_net
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
     CATALOGUE_SOLVERS,
@@ -421,7 +421,7 @@ def cases() -> list[Case]:
         solvers = catalogue(losses.NOVELTY_LOSS, penalty)
         found.append(Case(f"novelty-{penalty}", "2", solvers, detector, novelty))
     for k in (2, 3):
-        for ratio in (1.0, 0.5, 0.01):
+        for ratio in (1.0, 0.5, 0.01, 0.0):
 
             def logistic(p: Any, solver: str, ratio: float = ratio) -> Any:
                 return L1LogisticOWLQN(
@@ -443,10 +443,10 @@ def cases() -> list[Case]:
                 penalty = ratio * np.abs(w).sum() + (1 - ratio) / 2 * (w * w).sum()
                 return LONG(p.alpha) * penalty + risk
 
+            loss, penalty = losses.Softmax(), elastic_net(1, ratio)
+            solvers = [k for k, v in L1_SOLVERS.items() if v.supports(loss, penalty)]
             found.append(
-                Case(
-                    f"l1-{k}-{ratio}", str(k), list(L1_SOLVERS), logistic, l1_objective
-                )
+                Case(f"l1-{k}-{ratio}", str(k), solvers, logistic, l1_objective)
             )
 
     def squares(model: Any) -> Any:

@@ -162,6 +162,19 @@ class SoftmaxCurvature(Curvature):
     def total(self) -> Floats:
         return np.diag(self._weighted.sum(axis=0)) - self._weighted.T @ self._p
 
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        (k, d), p, weighted = out.shape[1:3], self._p[rows], self._weighted[rows]
+        roots = np.sqrt(self._weights[rows])[:, np.newaxis] * p
+        # Products of some rows at a time take no more room than X.
+        step = max(1, len(X) // k)
+        for a in range(0, len(X), step):
+            some, part = X[a : a + step, np.newaxis], slice(a, a + step)
+            diagonal = (weighted[part, :, np.newaxis] * some).reshape(-1, k * d)
+            out[range(k), range(k)] += (diagonal.T @ X[part]).reshape(k, d, d)
+            crossed = (roots[part, :, np.newaxis] * some).reshape(-1, k * d)
+            product = (crossed.T @ crossed).reshape(k, d, k, d)
+            out -= product.transpose(0, 2, 1, 3)
+
     def rank_one(self) -> tuple[Floats, Floats, Floats]:
         return self._weighted, self._weights, self._p
 

@@ -15,7 +15,7 @@ from ..losses._base import Floats, Loss
 from ..objective import Objective
 from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
-from ..regularizers import L2, Regularizer
+from ..regularizers import L2, ElasticNet, Regularizer
 from .aggregated import aggregated_bmrm
 from .alm import alm
 from .bfgs import bfgs
@@ -89,6 +89,8 @@ class SolverSpec:
         Whether it proves lower bounds by itself, so that its cuts need not be kept.
     l2_only : bool
         Whether the regularizer must be L2.
+    l1 : bool
+        Whether the regularizer must have an L1 norm.
     first_order : bool
         Whether values and subgradients of the loss are enough.
     steep : bool
@@ -103,6 +105,7 @@ class SolverSpec:
     smooth: bool | None = None
     proves: bool = False
     l2_only: bool = True
+    l1: bool = False
     first_order: bool = False
     steep: bool = True
     envelope: bool = False
@@ -111,6 +114,8 @@ class SolverSpec:
     def supports(self, loss: Loss, regularizer: Regularizer | None = None) -> bool:
         """Return whether the solver can minimize such objectives; default with L2."""
         if self.l2_only and not (regularizer is None or isinstance(regularizer, L2)):
+            return False
+        if self.l1 and not isinstance(regularizer, ElasticNet):
             return False
         if self.narrows and not getattr(loss, "narrows", False):
             return False
@@ -189,13 +194,15 @@ def _owlqn_star(objective: Objective, start: Start, options: Options) -> Solver:
     return owlqn_star(objective, start.w, hessian, **_searching(options))
 
 
-#: Solvers of smooth losses with an L1 penalty.
+#: Solvers of smooth losses with an L1 penalty, or with L2 alone.
 L1_SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(auto, smooth=True, l2_only=False),
-    "cd": SolverSpec(_cd, smooth=True, l2_only=False),
-    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False),
-    "owlqn*": SolverSpec(_owlqn_star, smooth=True, l2_only=False),
-    "fista": SolverSpec(_from_w(fista), smooth=True, l2_only=False),
+    "cd": SolverSpec(_cd, smooth=True, l2_only=False, l1=True),
+    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, l1=True),
+    "owlqn*": SolverSpec(_owlqn_star, smooth=True, l2_only=False, l1=True),
+    "fista": SolverSpec(_from_w(fista), smooth=True, l2_only=False, l1=True),
+    "newton-cg": SOLVERS["newton-cg"],
+    "lbfgs": SOLVERS["lbfgs"],
 }
 
 
@@ -269,6 +276,6 @@ CHAIN_SOLVERS: dict[str, SolverSpec] = {
         _chain_ascent, proves=True, l2_only=False, first_order=True
     ),
     "lbfgs": SolverSpec(_chain_lbfgs, smooth=True, first_order=True),
-    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, first_order=True),
+    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, l1=True, first_order=True),
     "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
 }
