@@ -39,7 +39,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_subqn._core import cut_model
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import BINARY_LOSSES, MulticlassHinge
+from sklearn_subqn._core.losses import BINARY_LOSSES, Loss, Simplex
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
@@ -83,7 +83,7 @@ def problem(name: str, alpha: float, args: Any) -> Objective:
         X, y = datasets.load_joint(name, args.data_dir)
         k = int(y.max()) + 1
         design = Design(X, fit_intercept=False, n_outputs=k)
-        loss: Any = MulticlassHinge(1.0 - np.eye(k))
+        loss: Any = Loss(Simplex(1.0 - np.eye(k)))
     else:
         data = datasets.load(name, args.data_dir, args.cache_dir)
         X, y, loss = data.X, data.y, BINARY_LOSSES["hinge"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core.losses import Loss
+from ._core.losses import AnyLoss
 from ._core.regularizers import (
     L2,
     ElasticNet,
@@ -44,7 +44,7 @@ class BundleEstimator(LinearEstimator):
     _checks_itself: tuple[str, ...] = ()
 
     alpha: Any
-    loss: str | Loss
+    loss: str | AnyLoss
     penalty: str
     l1_ratio: float
     p: float

@@ -69,7 +69,7 @@ class ScoringRegressor(RegressorMixin):
         score : float
             At most 1; 0 for the best constant.
         """
-        if isinstance(self.loss, Loss) or self.loss != "poisson":
+        if not isinstance(self.loss, str) or self.loss != "poisson":
             return float(super().score(X, y, sample_weight))
         # Counts are not zero, if expected ones are too small for a number.
         expected = np.maximum(self.predict(X), np.finfo(np.float64).tiny)

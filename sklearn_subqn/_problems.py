@@ -19,8 +19,8 @@ from ._callbacks import FitTask
 from ._core.design import Design
 from ._core.losses import (
     BINARY_LOSSES,
+    Features,
     Loss,
-    Ontology,
     PrecisionAtK,
     checked,
     read_only,
@@ -352,8 +352,9 @@ class RankedClasses(LinearProblems):
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         coef, _ = super()._decoded(parameters)
-        if isinstance(self._loss, PrecisionAtK):
-            free = [-self._loss.threshold(self.design.forward(w)) for w in parameters]
+        measure = self._loss.set
+        if isinstance(measure, PrecisionAtK):
+            free = [-measure.threshold(self.design.forward(w)) for w in parameters]
         else:
             free = list(map(self._best_intercept, self._targets, parameters))
         return coef, np.array(free)
@@ -413,17 +414,21 @@ class PathProblem(LinearProblems):
     Those of labels are stored; of two labels the difference.
     """
 
-    _loss: Ontology
+    @property
+    def _features(self) -> Floats:
+        features = self._loss.map
+        assert isinstance(features, Features), "scores of labels from those of nodes"
+        return features.features
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         # Optimal coefficients of nodes are combinations of the features of labels.
-        if len(coef) != len(self._loss.features):
+        if len(coef) != len(self._features):
             return []
-        return [(np.linalg.pinv(self._loss.features) @ coef).T.ravel()]
+        return [(np.linalg.pinv(self._features) @ coef).T.ravel()]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         nodes, _ = super()._decoded(parameters)
-        coef = (self._loss.features @ nodes.astype(self._dtype)).astype(self._dtype)
+        coef = (self._features @ nodes.astype(self._dtype)).astype(self._dtype)
         if len(coef) == 2:
             coef = coef[1:] - coef[:1]
         return coef, np.zeros(len(coef))

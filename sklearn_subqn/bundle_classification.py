@@ -13,6 +13,7 @@ from ._bundle import BundleEstimator
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import (
     BINARY_LOSSES,
+    AnyLoss,
     FBeta,
     LogisticPairs,
     LogisticRocArea,
@@ -25,6 +26,7 @@ from ._core.losses import (
     RocArea,
     SquaredPairs,
     SquaredRocArea,
+    Thresholds,
 )
 from ._estimator import forget, loss_name
 from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
@@ -41,7 +43,7 @@ from ._solve import Floats, Progress, Solution
 from ._validation import check_option, warn_of_unused
 
 #: The losses by name, most for targets -1 or +1; each class against the rest.
-_LOSSES: dict[str, Callable[[BMRMClassifier], Loss]] = {
+_LOSSES: dict[str, Callable[[BMRMClassifier], AnyLoss]] = {
     **{
         name: lambda estimator: BINARY_LOSSES[str(estimator.loss)]
         for name in BINARY_LOSSES
@@ -292,7 +294,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         self,
         alpha: float = 1e-4,
         *,
-        loss: str | Loss = "hinge",
+        loss: str | AnyLoss = "hinge",
         beta: float = 1.0,
         k: int | None = None,
         penalty: str = "l2",
@@ -353,7 +355,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.loss, Loss):
+        if not isinstance(self.loss, AnyLoss):
             check_option("loss", self.loss, list(_LOSSES))
             if self.loss in _NEED_K and self.k is None:
                 raise ValueError(f"loss={self.loss!r} needs a number k, got k=None.")
@@ -369,9 +371,9 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        loss = self.loss
-        if not isinstance(loss, Loss):
-            loss = _LOSSES[loss](self)
+        given = self.loss
+        named = _LOSSES[given](self) if isinstance(given, str) else given
+        loss = Loss.of(named)
         by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
         if loss.counts_rows or by_f_beta:
             used = weights > 0.0
@@ -388,19 +390,19 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must "
                 "be equal for all or zero, and class_weight None."
             )
-        if isinstance(loss, PrecisionAtK) and loss.k >= len(y):
+        if isinstance(named, PrecisionAtK) and named.k >= len(y):
             raise ValueError(
-                f"k must be less than the number {len(y)} of samples, got {loss.k}."
+                f"k must be less than the number {len(y)} of samples, got {named.k}."
             )
-        thresholds = isinstance(loss, OrdinalLogistic)
+        thresholds = isinstance(loss.map, Thresholds)
         if loss.joint and not thresholds:
             raise ValueError(
                 f"loss={loss_name(self.loss)} takes several scores per row; losses of "
                 "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."
             )
-        if isinstance(loss, Ontology):
-            return self._path_problem(X, y, loss, weights, classes)
-        pairs = isinstance(loss, OrderedPairs) and not isinstance(loss, RocArea)
+        if isinstance(named, Ontology):
+            return self._path_problem(X, y, named, weights, classes)
+        pairs = isinstance(named, OrderedPairs) and not isinstance(named, RocArea)
         if pairs or thresholds:
             if not self.fit_intercept:
                 raise ValueError(
@@ -430,7 +432,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             )
         if self.fit_intercept:
             raise ValueError("A loss of class Ontology needs fit_intercept=False.")
-        data = self, X, [codes(y, classes)], loss, weights
+        data = self, X, [codes(y, classes)], loss.loss, weights
         return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})
 
 

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from ._bundle import BundleEstimator, checked_metric
 from ._callbacks import with_callbacks
 from ._core.losses import (
+    AnyLoss,
+    Composed,
     Loss,
     MultivariateSquared,
-    Ontology,
-    OrdinalLogistic,
     regression_losses,
 )
 from ._core.regularizers import Regularizer
@@ -184,7 +184,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self,
         alpha: float = 1e-4,
         *,
-        loss: str | Loss = "squared_error",
+        loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         p: float = 1.5,
@@ -283,7 +283,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.loss, Loss):
+        if not isinstance(self.loss, AnyLoss):
             check_option("loss", self.loss, list(regression_losses()))
         super()._check_parameters()
         if self.loss == "quantile":
@@ -340,14 +340,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def _made_loss(self, n_targets: int) -> Loss:
         if self.metric is not None:
             metric = checked_metric("metric", self.metric, n_targets, definite=False)
-            return MultivariateSquared(metric)
-        loss = self.loss if isinstance(self.loss, Loss) else _loss(self)
-        if isinstance(loss, (Ontology, OrdinalLogistic)):
+            return Loss(MultivariateSquared(metric))
+        loss = self.loss if isinstance(self.loss, AnyLoss) else _loss(self)
+        if isinstance(loss, Composed):
             raise ValueError(
                 f"loss={type(loss).__name__} is a loss of classes, which "
                 "BMRMClassifier takes; BMRMRegressor needs a loss of numbers."
             )
-        return loss
+        return Loss.of(loss)
 
     def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
         super()._check_support(loss, regularizer)

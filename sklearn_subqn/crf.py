@@ -21,7 +21,7 @@ from ._core import chain_design
 from ._core.chain_design import ChainDesign, Pairs
 from ._core.chain_inference import Lattice
 from ._core.chain_stream import Seen, learn, merged
-from ._core.losses import ChainHinge, ChainLogLoss, ChainLoss
+from ._core.losses import ChainHinge, ChainLogLoss, Loss
 from ._core.objective import Objective
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.risk import Risk
@@ -692,13 +692,13 @@ class LinearChainCRF(LinearEstimator):
     def _penalty(self, n_params: int) -> Regularizer:
         return elastic_net(n_params, float(self.l1_ratio))
 
-    def _loss_of(self, starts: Index, pool: Executor | None = None) -> ChainLoss:
+    def _loss_of(self, starts: Index, pool: Executor | None = None) -> Loss:
         """Return the loss of sequences that start there."""
         rules = getattr(self, "_rules", None)
         allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)
         if self.loss == "hinge":
-            return ChainHinge(starts, allowed, ends, self.rescaling, pool=pool)
-        return ChainLogLoss(starts, allowed, ends, pool=pool)
+            return Loss(ChainHinge(starts, allowed, ends, self.rescaling, pool=pool))
+        return Loss(ChainLogLoss(starts, allowed, ends, pool=pool))
 
     # Reading
 

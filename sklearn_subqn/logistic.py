@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ._classifier import LinearClassifier, ProbabilityMixin
-from ._core.losses import BINARY_LOSSES, Softmax
+from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS, settle
 from ._problems import LinearProblems, Problems, class_problems, joint_classes
@@ -82,7 +82,7 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
             return class_problems(
                 self, X, y, BINARY_LOSSES["log_loss"], weights, classes
             )
-        return joint_classes(self, X, y, Softmax(), weights, classes)
+        return joint_classes(self, X, y, MULTINOMIAL_LOSS, weights, classes)
 
     def _alpha_max(self, problems: Problems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.

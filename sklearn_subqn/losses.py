@@ -3,12 +3,10 @@
 from ._core.losses import (
     ExpectedRankUtility,
     FBeta,
-    FirstOrderLoss,
     Groups,
     Inversions,
     LogisticPairs,
     LogisticRocArea,
-    Loss,
     Ndcg,
     Ontology,
     OrderedPairs,
@@ -22,6 +20,10 @@ from ._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
+from ._core.losses import Oracle as Loss
+
+#: The base of losses known by values and subgradients only: the same class.
+FirstOrderLoss = Loss
 
 __all__ = [
     "ExpectedRankUtility",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._classifier import LinearClassifier
-from ._core.losses import MulticlassHinge
+from ._core.losses import Loss, Simplex
 from ._core.solvers import SOLVERS
 from ._problems import LinearProblems, joint_classes
 from ._solve import Progress
@@ -187,5 +187,5 @@ class MulticlassHingeClassifier(LinearClassifier):
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
         costs = check_label_cost(self.label_cost, len(classes))
-        loss = MulticlassHinge(costs, self.rescaling)
+        loss = Loss(Simplex(costs, self.rescaling))
         return joint_classes(self, X, y, loss, weights, classes)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier
-from ._core.losses import LabelPairHinge, MulticlassHinge, MultilabelHinge
+from ._core.losses import KindsOfLabels, LabelPairs, Loss, Simplex
 from ._core.solvers import SOLVERS
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solve import Floats, Progress
@@ -255,7 +255,7 @@ class MultilabelHingeClassifier(LinearClassifier):
             costs = costs[1][:, np.newaxis] + costs[0]
             np.fill_diagonal(costs, 0.0)
         known = {"multilabel_": False}
-        loss = MulticlassHinge(costs)
+        loss = Loss(Simplex(costs))
         return joint_classes(self, X, y, loss, weights, classes, known)
 
     def _label_problem(
@@ -273,9 +273,9 @@ class MultilabelHingeClassifier(LinearClassifier):
                     "threshold=False; with a threshold labels are compared with it "
                     f"only, and label_cost must have shape {(2, n_labels)}."
                 )
-            loss = LabelPairHinge(costs)
+            loss = Loss(LabelPairs(costs))
             return LinearProblems(*data, loss, weights, n_scores=n_labels, known=known)
-        hinge = MultilabelHinge(costs)
+        hinge = Loss(KindsOfLabels(costs))
         if not self.threshold:
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
         # The threshold is the last score, and subtracted.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 
 from ._callbacks import with_callbacks
 from ._core.losses import (
+    AnyLoss,
     ExpectedRankUtility,
     Groups,
     Inversions,
@@ -378,16 +379,16 @@ class BMRMRanker(LinearEstimator):
     def _loss(self, groups: Groups) -> Loss:
         if not callable(self.loss):
             if self.loss in _PAIRS:
-                return _PAIRS[self.loss](groups)
+                return Loss(_PAIRS[self.loss](groups))
             measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
             by_assignment = self.loss.endswith(_ASSIGNMENT)
-            return measure if by_assignment else Inversions(measure)
+            return Loss(measure if by_assignment else Inversions(measure))
         loss = self.loss(groups)
-        if not isinstance(loss, Loss):
+        if not isinstance(loss, AnyLoss):
             raise TypeError(
                 f"loss must return a Loss, got {loss!r} of type {type(loss).__name__}."
             )
-        return loss
+        return Loss.of(loss)
 
     def _instead(self) -> str:
         if isinstance(self.loss, str) and self.loss.endswith(_ASSIGNMENT):

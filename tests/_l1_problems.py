@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import BINARY_LOSSES, Softmax
+from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import elastic_net
 from sklearn_subqn._core.risk import Risk
@@ -29,7 +29,7 @@ def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True)
         X, fit_intercept=fit_intercept, n_outputs=k if multinomial else None
     )
     targets = y.astype(float) if multinomial else np.where(y > 0, 1.0, -1.0)
-    loss = Softmax() if multinomial else BINARY_LOSSES["log_loss"]
+    loss = MULTINOMIAL_LOSS if multinomial else BINARY_LOSSES["log_loss"]
     penalty = elastic_net(design.n_coef, l1_ratio)
     return Objective(
         Risk(design, loss, targets, weights / weights.sum()), penalty, alpha

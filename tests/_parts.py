@@ -11,17 +11,18 @@ from scipy import sparse
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
+    MULTINOMIAL_LOSS,
     FBeta,
     Groups,
-    LabelPairHinge,
+    KindsOfLabels,
+    LabelPairs,
     LogisticRocArea,
-    MulticlassHinge,
-    MultilabelHinge,
+    Loss,
     MultivariateSquared,
     Ndcg,
     OrdinalLogistic,
     RocArea,
-    Softmax,
+    Simplex,
     SquaredRocArea,
     regression_losses,
 )
@@ -40,12 +41,16 @@ LOSSES = {
         name: (loss, "counts" if name == "poisson" else "numbers", None)
         for name, loss in regression_losses().items()
     },
-    "multiclass": (MulticlassHinge(1.0 - np.eye(K)), "classes", K),
-    "softmax": (Softmax(), "class numbers", K),
-    "multilabel": (MultilabelHinge(np.ones((2, K))), "labels", K),
-    "label pairs": (LabelPairHinge(np.ones((K, K))), "labels", K),
-    "multivariate": (MultivariateSquared(np.diag([1.0, 2.0, 3.0])), "vectors", K),
-    "ordinal": (OrdinalLogistic(), "ordered", K),
+    "multiclass": (Loss(Simplex(1.0 - np.eye(K))), "classes", K),
+    "softmax": (MULTINOMIAL_LOSS, "class numbers", K),
+    "multilabel": (Loss(KindsOfLabels(np.ones((2, K)))), "labels", K),
+    "label pairs": (Loss(LabelPairs(np.ones((K, K)))), "labels", K),
+    "multivariate": (
+        Loss(MultivariateSquared(np.diag([1.0, 2.0, 3.0]))),
+        "vectors",
+        K,
+    ),
+    "ordinal": (OrdinalLogistic().loss, "ordered", K),
 }
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_format = pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])

@@ -68,7 +68,13 @@ ALLOWED = [
     ("_core.parts", ["_core.design", "_core.losses._base"]),
     (
         "_core.risk",
-        ["_core.design", "_core.lazy", "_core.losses._base", "_core.parts"],
+        [
+            "_core.design",
+            "_core.lazy",
+            "_core.losses._base",
+            "_core.losses._loss",
+            "_core.parts",
+        ],
     ),
     (
         "_core.objective",
@@ -76,6 +82,7 @@ ALLOWED = [
             "_core.design",
             "_core.lazy",
             "_core.losses._base",
+            "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
         ],
@@ -158,8 +165,9 @@ FILES = {
 
 
 # Files of losses, but for the types that all may import.
+TYPES = [f"_core.losses.{name}" for name in ("_base", "_loss", "_oracle")]
 for loss in FILES:
-    if matches(loss, ["_core.losses._*"]) and loss != "_core.losses._base":
+    if matches(loss, ["_core.losses._*"]) and loss not in TYPES:
         RESERVED[loss] = ["_core.losses", "_core.losses._*"]
 
 

@@ -25,7 +25,8 @@ import numpy as np
 
 from .chain_design import ChainDesign, Pairs
 from .chain_sweeps import chain_sweeps, soft_threshold
-from .losses._base import Floats, Loss, Rows
+from .losses._base import Floats, Rows
+from .losses._loss import Loss
 
 # One pass over base NP in batches of 500, alpha = 1 / n, ends at 2.7, 2.2 and 2.2 times
 # the optimum with 1, 3 and 6 sweeps of a batch.

@@ -426,7 +426,7 @@ def rounding_of(point: Point) -> float:
     times their slopes.
     """
     o = point.objective
-    if not o.loss.tells_conjugate:
+    if o.loss.tells_rounding:
         return o.risk.rounding(point.scores)
     scale = abs(point.value) + o.risk.dual_scale * o.risk.mean_size(point.scores)
     return float(4.0 * np.finfo(float).eps * scale)

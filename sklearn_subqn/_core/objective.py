@@ -18,11 +18,11 @@ from .losses._base import (
     Curvature,
     Derivatives,
     Floats,
-    Loss,
     PiecewiseQuadratic,
     Rows,
     rounding,
 )
+from .losses._loss import Loss
 from .regularizers import L2, ElasticNet, Regularizer
 from .risk import Risk
 
@@ -536,7 +536,7 @@ class Point:
     def _offset(self) -> float:
         """The risk's height -R*(u) at the origin along the subgradient u."""
         o = self.objective
-        if not o.loss.tells_conjugate:
+        if o.loss.tells_rounding:
             # By the equality of Fenchel and Young, and no higher than rounding allows.
             height = self.risk - o.risk.inner(self.dual, self.scores)
             return height - o.risk.rounding(self.scores)

@@ -14,7 +14,8 @@ import numpy as np
 
 from .design import Design, Identity
 from .lazy import cached_property
-from .losses._base import FirstOrderLoss, Floats, Rows
+from .losses._base import Floats, Rows
+from .losses._oracle import Oracle as LossOracle
 from .objective import Objective, Point
 from .regularizers import Regularizer
 from .risk import Risk
@@ -50,7 +51,7 @@ class Answers(NamedTuple):
 Oracle = Callable[[Floats], Answers]
 
 
-class OracleHinge(FirstOrderLoss):
+class OracleHinge(LossOracle):
     """R(w) = sum_i weights_i * max_y costs_i(y) + <w, normals_i(y)>, scores being w.
 
     The true structure costs nothing, so that no loss is negative.
@@ -107,6 +108,7 @@ class OracleObjective(Objective):
     def __init__(
         self, loss: OracleHinge, regularizer: Regularizer, alpha: float
     ) -> None:
+        self.hinge = loss
         d = regularizer.n_penalized
         risk = Risk(Identity(d), loss, np.zeros(d), np.full(d, 1.0 / d))
         super().__init__(risk, regularizer, alpha)
@@ -130,17 +132,12 @@ class OracleObjective(Objective):
         return super().origin()
 
     @property
-    def loss(self) -> OracleHinge:
-        assert isinstance(self.risk.loss, OracleHinge)
-        return self.risk.loss
-
-    @property
     def passes(self) -> float:
         """How often the oracle has been asked for all samples."""
-        return float(self.loss.n_calls)
+        return float(self.hinge.n_calls)
 
 
-class CandidateHinge(FirstOrderLoss):
+class CandidateHinge(LossOracle):
     """R(z) = sum_i weights_i * max over rows r of sample i of z_r + costs_r.
 
     Targets are the costs. Every row has the weight of its sample.
@@ -179,17 +176,11 @@ class CandidateHinge(FirstOrderLoss):
         dual[best] = weights[best]
         return dual
 
-    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return -<u, costs>, for u >= 0 whose sums over samples are their weights.
-
-        And zero at u = 0: no risk is negative.
-        """
-        return -float(dual @ targets)
-
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
-        return self.conjugate(dual, targets, weights)
+        """Return -<u, costs>, for u >= 0 whose sums over samples are their weights."""
+        return -float(dual @ targets)
 
 
 class Candidates:
@@ -205,7 +196,7 @@ class Candidates:
 
     def __init__(self, objective: OracleObjective) -> None:
         self._objective = objective
-        n = len(objective.loss.sample_weights)
+        n = len(objective.hinge.sample_weights)
         self._samples = np.arange(n)
         self._costs = np.zeros(n)
         self._idle = np.full(n, -1)
@@ -239,7 +230,7 @@ class Candidates:
         """Return the objective with the risk of the candidates."""
         o = self._objective
         assert self._design is not None, "answers are added first"
-        weights = o.loss.sample_weights[self._samples]
+        weights = o.hinge.sample_weights[self._samples]
         return Objective(
             Risk(self._design, self._loss, self._costs, weights), o.regularizer, o.alpha
         )

@@ -18,14 +18,13 @@ from .lazy import cached_property
 from .losses._base import (
     Curvature,
     Derivatives,
-    FirstOrderLoss,
     Floats,
-    Loss,
     Mask,
     PiecewiseQuadratic,
     Rows,
     rounding,
 )
+from .losses._loss import AnyLoss, Loss
 from .parts import (
     DesignOfParts,
     OfParts,
@@ -67,10 +66,10 @@ class Risk:
     parts: Parts | None = None
 
     def __init__(
-        self, design: Design, loss: Loss, targets: Any, weights: Floats
+        self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
     ) -> None:
         self.design = design
-        self.loss = loss
+        self.loss = Loss.of(loss)
         self.targets = targets
         self.weights = weights
         # Shared by the risks of other losses on the same data, once they are known.
@@ -517,8 +516,7 @@ class Risk:
     @property
     def knows_subgradients_only(self) -> bool:
         """Whether R* is known at subgradients and their scores only."""
-        loss = self.loss
-        return isinstance(loss, FirstOrderLoss) or not loss.tells_conjugate
+        return not self.loss.tells_conjugate
 
     @property
     def column_sizes(self) -> Floats:

@@ -25,7 +25,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.losses import BINARY_LOSSES, FirstOrderLoss
+from sklearn_subqn._core.losses import BINARY_LOSSES, Oracle
 
 LOSSES = [
     "squared_error",
@@ -45,7 +45,7 @@ def regression_data(seed=0, n=80, d=4, loss=None):
     return X, rng.poisson(np.exp(y)).astype(float) if loss == "poisson" else y
 
 
-class LogCosh(FirstOrderLoss):
+class LogCosh(Oracle):
     """ln cosh(z - y), of which only value and gradient are given."""
 
     def value(self, scores, targets, weights):
@@ -217,7 +217,7 @@ def test_a_loss_of_ones_own(solver, fit_intercept):
 
 
 def test_a_loss_of_ones_own_for_classes():
-    class Savage(FirstOrderLoss):
+    class Savage(Oracle):
         def value(self, scores, targets, weights):
             return float(weights @ np.maximum(1.0 - targets * scores, 0.0))
 

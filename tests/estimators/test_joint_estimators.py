@@ -34,9 +34,10 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.losses import (
-    LabelPairHinge,
-    MulticlassHinge,
-    MultilabelHinge,
+    KindsOfLabels,
+    LabelPairs,
+    Loss,
+    Simplex,
 )
 
 
@@ -49,11 +50,11 @@ def blobs(seed=0, n=40, d=3, k=4, spread=1.0):
 def lines_of(loss, target, n_scores):
     """Offsets and gradients of the lines of which the loss of a row is the maximum."""
     eye = np.eye(n_scores)
-    if isinstance(loss, MulticlassHinge):
+    if isinstance(loss.set, Simplex):
         gradients = loss.set.rates[target][:, np.newaxis] * (eye - eye[target])
         offsets = np.where(loss.set.rates[target] > 0.0, loss.set.offsets[target], 0.0)
         return offsets, gradients
-    if isinstance(loss, LabelPairHinge):
+    if isinstance(loss.set, LabelPairs):
         pairs = [(0.0, np.zeros(n_scores))] + [
             (loss.set.costs[h, j], eye[j] - eye[h])
             for h in np.flatnonzero(target)
@@ -123,7 +124,7 @@ def test_multiclass_optimum(rescaling, fit_intercept, alpha, seed):
     model = MulticlassHingeClassifier(
         alpha, label_cost=costs, rescaling=rescaling, fit_intercept=fit_intercept
     ).fit(X, y, sample_weight=weights)
-    loss = MulticlassHinge(costs, rescaling)
+    loss = Loss(Simplex(costs, rescaling))
     best = optimum(X, y, loss, 4, alpha, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
@@ -144,7 +145,7 @@ def test_multilabel_optimum(threshold, fit_intercept, seed):
     model = MultilabelHingeClassifier(
         0.05, label_cost=costs, threshold=threshold, fit_intercept=fit_intercept
     ).fit(X, y, sample_weight=weights)
-    loss = MultilabelHinge(costs)
+    loss = Loss(KindsOfLabels(costs))
     best = optimum(X, y, loss, 4 + threshold, 0.05, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
@@ -168,7 +169,7 @@ def test_optimum_of_pairs_of_labels(solver, fit_intercept, seed):
     options = {"threshold": False, "fit_intercept": fit_intercept, "solver": solver}
     model = MultilabelHingeClassifier(0.05, label_cost=costs, tol=1e-6, **options)
     model.fit(X, y, sample_weight=weights)
-    best = optimum(X, y, LabelPairHinge(costs), 4, 0.05, weights, fit_intercept)
+    best = optimum(X, y, Loss(LabelPairs(costs)), 4, 0.05, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=2e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
 

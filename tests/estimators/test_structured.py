@@ -689,4 +689,5 @@ def test_candidate_hinge_is_a_maximum_of_each_sample():
         assert risk == pytest.approx(value(z))
         assert value(other) >= risk + u @ (other - z) - ROUNDING
         # Fenchel and Young, with equality at a subgradient.
-        assert risk + loss.conjugate(u, costs, weights) == pytest.approx(u @ z)
+        conjugate = loss.conjugate_at(u, z, costs, weights)
+        assert risk + conjugate == pytest.approx(u @ z)

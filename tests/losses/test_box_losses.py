@@ -12,7 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
-    QuadraticLoss,
+    Box,
+    Loss,
+    Quadratic,
     regression_losses,
 )
 
@@ -61,7 +63,7 @@ def dual_of(name, v, targets, weights):
 
 def some_variables(loss, rng):
     """Return dual variables within the box, also at its ends."""
-    low, high = np.clip([loss.low, loss.high], -20.0, 20.0)
+    low, high = np.clip([loss.set.low, loss.set.high], -20.0, 20.0)
     shares = np.clip(rng.uniform(-0.2, 1.2, N), 1e-300, 1.0 - 1e-16)
     return low + (high - low) * shares
 
@@ -76,19 +78,19 @@ def table_value(name, v, scores, targets, weights):
 @each_loss
 def test_no_other_dual_variables_are_better(name):
     loss, (scores, targets, weights) = LOSSES[name], rows(name)
-    assert (loss.low, loss.high) == TABLE[name][1:3]
+    assert (loss.set.low, loss.set.high) == TABLE[name][1:3]
     value = loss.value(scores, targets, weights)
     best = loss.dual_variables(
         loss.subgradient(scores, targets, weights), targets, weights
     )
-    inner = np.clip(best, 1e-300, None) if loss.low == 0.0 else best
+    inner = np.clip(best, 1e-300, None) if loss.set.low == 0.0 else best
     attained = table_value(name, inner, scores, targets, weights)
     assert value == pytest.approx(attained, rel=1e-14)
     rng = np.random.default_rng(1)
     for share in (1.0, 0.1, 1e-3):
         for _ in range(50):
             v = best + share * (some_variables(loss, rng) - best)
-            v = np.clip(v, max(loss.low, -20.0), min(loss.high, 20.0))
+            v = np.clip(v, max(loss.set.low, -20.0), min(loss.set.high, 20.0))
             v = np.clip(v, 1e-300, 1.0 - 1e-16) if name == "log_loss" else v
             v = np.maximum(v, 1e-300) if loss.steep else v
             other = table_value(name, v, scores, targets, weights)
@@ -164,10 +166,10 @@ def test_envelopes_by_enumeration(name, width):
     center = some_variables(loss, np.random.default_rng(3))
     envelope = loss.envelope(center, width)
     t = TABLE[name][0](scores, targets)
-    flat = [center + (t - tilt) / width for tilt in (loss.tube, -loss.tube)]
-    ends = [np.full(N, end) for end in (loss.low, 0.0, loss.high)]
-    candidates = np.clip([*flat, *ends], loss.low, loss.high)
-    values = candidates * t - loss.tube * np.abs(candidates)
+    flat = [center + (t - tilt) / width for tilt in (loss.set.tube, -loss.set.tube)]
+    ends = [np.full(N, end) for end in (loss.set.low, 0.0, loss.set.high)]
+    candidates = np.clip([*flat, *ends], loss.set.low, loss.set.high)
+    values = candidates * t - loss.set.tube * np.abs(candidates)
     values -= 0.5 * width * (candidates - center) ** 2
     value = envelope.value(scores, targets, weights)
     expected = weights @ values.max(axis=0)
@@ -197,7 +199,8 @@ def test_facts_follow_from_box_and_smoothing():
 def test_a_new_loss_is_a_row():
     """Squares beyond a tube: all follows, though nobody has written it down."""
     first = regression_losses(epsilon=0.4)["epsilon_insensitive"]
-    loss = QuadraticLoss(first.map, -np.inf, np.inf, tube=0.4, ridge=1.0)
+    box = Box(first.set.map, -np.inf, np.inf, tube=0.4)
+    loss = Loss(box, Quadratic(1.0))
     scores, targets, weights = rows("huber")
     beyond = np.maximum(np.abs(targets - scores) - 0.4, 0.0)
     value = loss.value(scores, targets, weights)

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
-    FirstOrderLoss,
     MultivariateSquared,
+    Oracle,
     regression_losses,
 )
 
@@ -135,7 +135,7 @@ def test_argsup_is_the_directional_derivative(name, data):
     targets, weights, scores, dscores = data
     loss = PIECEWISE[name]
     rows_on_kinks = loss.kink_rows(scores, targets)
-    distances = np.abs(np.abs(targets - scores) - loss.tube)
+    distances = np.abs(np.abs(targets - scores) - loss.set.tube)
     assert_array_equal(rows_on_kinks, np.flatnonzero(distances == 0.0))
     u = loss.subgradient(scores, targets, weights)
     u[rows_on_kinks] = loss.argsup(
@@ -256,12 +256,12 @@ def test_envelope_is_the_maximum_over_dual_variables(name, width, data, seed):
     targets, weights, scores, dscores = data
     loss = PIECEWISE[name]
     shares = np.random.default_rng(seed).integers(0, 5, len(targets)) / 4.0
-    center = loss.low + shares * (loss.high - loss.low)
+    center = loss.set.low + shares * (loss.set.high - loss.set.low)
     envelope = loss.envelope(center, width)
     r = (targets - scores)[:, None]
-    v = np.linspace(loss.low, loss.high, 4097)
+    v = np.linspace(loss.set.low, loss.set.high, 4097)
     penalty = 0.5 * width * (v - center[:, None]) ** 2
-    best = (v * r - loss.tube * np.abs(v) - penalty).max(axis=1)
+    best = (v * r - loss.set.tube * np.abs(v) - penalty).max(axis=1)
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(weights @ best, abs=1e-5)
     u = envelope.subgradient(scores, targets, weights)
@@ -283,7 +283,7 @@ def test_envelope_is_the_maximum_over_dual_variables(name, width, data, seed):
 def test_curvature_of_the_envelope(name):
     loss, h = PIECEWISE[name], 1e-7
     scores, targets, weights = random_rows(name, seed=4)
-    center = np.full(len(scores), 0.5 * (loss.low + loss.high))
+    center = np.full(len(scores), 0.5 * (loss.set.low + loss.set.high))
     envelope = loss.envelope(center, 0.7)
     change = envelope.subgradient(scores + h, targets, weights)
     change -= envelope.subgradient(scores - h, targets, weights)
@@ -336,7 +336,7 @@ def test_a_semidefinite_metric_gives_cuts():
     assert both == pytest.approx(np.vdot(u, scores))
 
 
-class Hinges(FirstOrderLoss):
+class Hinges(Oracle):
     def value(self, scores, targets, weights):
         return float(weights @ np.maximum(1.0 - targets * scores, 0.0))
 

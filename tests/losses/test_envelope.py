@@ -39,7 +39,7 @@ def random_case(seed=0, n=200, width=0.7):
     rng = np.random.default_rng(seed)
     envelope = BINARY_LOSSES["hinge"].envelope(rng.random(n), width)
     scores, targets = 2.0 * rng.normal(size=n), rng.choice([-1.0, 1.0], n)
-    t = envelope.center + (1.0 - targets * scores) / width
+    t = envelope.smoothing.center + (1.0 - targets * scores) / width
     assert np.min(np.abs(t)) > 1e-5
     assert np.min(np.abs(t - 1.0)) > 1e-5
     assert np.count_nonzero((t > 0.0) & (t < 1.0)) > 3
@@ -49,8 +49,8 @@ def random_case(seed=0, n=200, width=0.7):
 def brute_force(envelope, m):
     """Evaluate the definition, max over beta, on a fine grid for each row."""
     beta = np.linspace(0.0, 1.0, 4097)
-    shift = beta - envelope.center[:, None]
-    return (beta * m[:, None] - 0.5 * envelope.ridge * shift**2).max(axis=1)
+    shift = beta - envelope.smoothing.center[:, None]
+    return (beta * m[:, None] - 0.5 * envelope.smoothing.ridge * shift**2).max(axis=1)
 
 
 @EXPLORE
@@ -60,7 +60,7 @@ def test_value_is_the_maximum_over_dual_variables(data):
     m = 1.0 - targets * scores
     values = brute_force(envelope, m)
     # A grid misses the maximum by width / 2 times a squared half of its spacing.
-    error = 0.5 * envelope.ridge * (0.5 / 4096) ** 2
+    error = 0.5 * envelope.smoothing.ridge * (0.5 / 4096) ** 2
     value = envelope.value(scores, targets, weights)
     assert weights @ values - 1e-13 <= value
     assert value <= weights @ values + weights.sum() * error + 1e-13
@@ -72,9 +72,9 @@ def test_below_the_hinge_by_no_more_than_the_penalty_of_the_worst_dual(data):
     envelope, targets, weights, scores = data
     hinge = BINARY_LOSSES["hinge"].value(scores, targets, weights)
     value = envelope.value(scores, targets, weights)
-    worst = np.maximum(envelope.center, 1.0 - envelope.center) ** 2
+    worst = np.maximum(envelope.smoothing.center, 1.0 - envelope.smoothing.center) ** 2
     assert value <= hinge + 1e-14
-    assert hinge - value <= 0.5 * envelope.ridge * (weights @ worst) + 1e-13
+    assert hinge - value <= 0.5 * envelope.smoothing.ridge * (weights @ worst) + 1e-13
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -116,7 +116,7 @@ def test_gradient_is_as_steep_as_the_width_allows(data):
     envelope, targets, weights, scores, others = data
     change = envelope.subgradient(others, targets, weights)
     change -= envelope.subgradient(scores, targets, weights)
-    allowed = weights * np.abs(others - scores) / envelope.ridge
+    allowed = weights * np.abs(others - scores) / envelope.smoothing.ridge
     assert np.all(np.abs(change) <= allowed + 1e-14)
 
 
@@ -154,7 +154,9 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(data, seed):
     value = envelope.value(scores, targets, weights)
     assert value + conjugate >= u @ scores - 1e-12
     # u is the gradient where center + m / width = beta.
-    attained = targets * (1.0 - envelope.ridge * (beta - envelope.center))
+    attained = targets * (
+        1.0 - envelope.smoothing.ridge * (beta - envelope.smoothing.center)
+    )
     assert_allclose(envelope.subgradient(attained, targets, weights), u, atol=1e-13)
     value = envelope.value(attained, targets, weights)
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-11)
@@ -198,12 +200,12 @@ def test_derivatives_are_those_on_the_line(data, step):
 
     # At the edge of the band, where the slope has a kink, that of either side: row by
     # row, so that all mixtures of the sides may occur.
-    t = envelope.center + (1.0 - targets * there) / envelope.ridge
+    t = envelope.smoothing.center + (1.0 - targets * there) / envelope.smoothing.ridge
     if np.all((t != 0.0) & (t != 1.0)):
         assert rate(1.0) == pytest.approx(rate(-1.0), rel=1e-6, abs=1e-6)
         assert curvature == pytest.approx(rate(1.0), rel=1e-6, abs=1e-6)
     else:
-        rows = weights * dscores**2 / envelope.ridge
+        rows = weights * dscores**2 / envelope.smoothing.ridge
         inside, edge = (t > 0.0) & (t < 1.0), (t == 0.0) | (t == 1.0)
         assert curvature >= rows[inside].sum() - 1e-9
         assert curvature <= rows[inside | edge].sum() + 1e-9
@@ -236,7 +238,9 @@ def test_a_center_at_a_subgradient_touches_the_hinge(data):
     hinge = BINARY_LOSSES["hinge"]
     u = hinge.subgradient(scores, targets, weights)
     beta = hinge.dual_variables(u, targets, weights)
-    touching = hinge.envelope(np.where(weights > 0.0, beta, 0.5), envelope.ridge)
+    touching = hinge.envelope(
+        np.where(weights > 0.0, beta, 0.5), envelope.smoothing.ridge
+    )
     value = touching.value(scores, targets, weights)
     assert value == pytest.approx(hinge.value(scores, targets, weights), abs=1e-14)
     assert_array_equal(touching.subgradient(scores, targets, weights), u)
@@ -251,7 +255,7 @@ def test_dual_variables_invert_the_dual(data):
     assert np.all((beta >= 0.0) & (beta <= 1.0))
     assert_allclose(-beta * weights * targets, u, rtol=1e-15)
     assert not beta[weights == 0.0].any()
-    t = envelope.center + (1.0 - targets * scores) / envelope.ridge
+    t = envelope.smoothing.center + (1.0 - targets * scores) / envelope.smoothing.ridge
     positive = weights > 0.0
     assert_allclose(beta[positive], np.clip(t, 0.0, 1.0)[positive], rtol=1e-15)
 
@@ -266,7 +270,9 @@ def test_dual_variables_of_a_dual_outside_the_box_are_clipped():
 def test_rows_of_no_weight_do_not_count():
     envelope, scores, targets, weights = random_case()
     weights[1::2] = 0.0
-    few = BINARY_LOSSES["hinge"].envelope(envelope.center[::2].copy(), envelope.ridge)
+    few = BINARY_LOSSES["hinge"].envelope(
+        envelope.smoothing.center[::2].copy(), envelope.smoothing.ridge
+    )
     args = scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
     value = envelope.value(scores, targets, weights)
     assert value == pytest.approx(few.value(*args), rel=1e-14)
@@ -281,7 +287,7 @@ def test_rows_of_no_weight_do_not_count():
 def test_arguments_are_only_read():
     envelope, scores, targets, weights = random_case()
     dscores = np.ones_like(scores)
-    for array in (envelope.center, scores, dscores, targets, weights):
+    for array in (envelope.smoothing.center, scores, dscores, targets, weights):
         array.flags.writeable = False
     u = envelope.subgradient(scores, targets, weights)
     u.flags.writeable = False

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.losses import (
-    LabelPairHinge,
-    MulticlassHinge,
-    MultilabelHinge,
+    MULTINOMIAL_LOSS,
+    KindsOfLabels,
+    LabelPairs,
+    Loss,
     Ontology,
-    Softmax,
+    Simplex,
 )
 
 KINDS = ["margin", "slack", "uniform", "multilabel", "threshold", "pairs"]
@@ -60,9 +61,9 @@ def problem(kind, seed, n=6, k=4):
     rng = np.random.default_rng(seed)
     n_scores = k + (kind == "threshold")
     if kind in ("multilabel", "threshold", "pairs"):
-        loss = MultilabelHinge(np.abs(dyadic(rng, (2, k), 6)))
+        loss = Loss(KindsOfLabels(np.abs(dyadic(rng, (2, k), 6))))
         if kind == "pairs":
-            loss = LabelPairHinge(np.abs(dyadic(rng, (k, k), 6)))
+            loss = Loss(LabelPairs(np.abs(dyadic(rng, (k, k), 6))))
         targets = rng.integers(0, 2, size=(n, k)).astype(np.uint8)
         targets[0], targets[-1] = 0, 1
     else:
@@ -70,7 +71,7 @@ def problem(kind, seed, n=6, k=4):
         if kind == "uniform":
             costs = np.ones((k, k))
         np.fill_diagonal(costs, 0.0)
-        loss = MulticlassHinge(costs, "slack" if kind == "slack" else "margin")
+        loss = Loss(Simplex(costs, "slack" if kind == "slack" else "margin"))
         targets = rng.integers(0, k, size=n)
     weights = rng.integers(0, 5, size=n) / 16.0
     scores, dscores = dyadic(rng, (2, n, n_scores))
@@ -168,7 +169,7 @@ def test_segmenting_degenerate_lines(n_lines, shape):
     # Label 0 is the true one: its line is zero.
     costs = np.zeros((n_lines + 1, n_lines + 1))
     costs[0, 1:] = offsets
-    loss = MulticlassHinge(costs)
+    loss = Loss(Simplex(costs))
     scores = np.zeros((1, n_lines + 1))
     dscores = np.append(0.0, slopes)[np.newaxis]
     target, weight = np.zeros(1, dtype=np.intp), np.ones(1)
@@ -282,9 +283,9 @@ def value_of_random_pairs(smooth, loss, scores, targets, weights, rng):
         lines = brute_force("pairs", loss, z, t)[1:]
         m = np.array([a + g @ z for a, g in lines] + [0.0])
         b = rng.dirichlet(np.full(len(m), 0.3))
-        c = smooth.center[start : start + len(lines)]
+        c = smooth.smoothing.center[start : start + len(lines)]
         c = np.append(c, 1.0 - c.sum())
-        total += s * (b @ m - 0.5 * smooth.width * (b - c) @ (b - c))
+        total += s * (b @ m - 0.5 * smooth.smoothing.ridge * (b - c) @ (b - c))
         start += len(lines)
     return total
 
@@ -292,7 +293,7 @@ def value_of_random_pairs(smooth, loss, scores, targets, weights, rng):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_probabilities_are_better_than_the_softmax(seed):
     rng = np.random.default_rng(seed)
-    loss, y, s = Softmax(), rng.integers(0, 4, 6), rng.dirichlet(np.ones(6))
+    loss, y, s = MULTINOMIAL_LOSS, rng.integers(0, 4, 6), rng.dirichlet(np.ones(6))
     z = 3.0 * rng.normal(size=(6, 4))
     best, u = loss.value(z, y, s), loss.subgradient(z, y, s)
     own = np.vdot(u, z) - loss.conjugate(u, y, s)
@@ -311,7 +312,7 @@ GRAPH = [[-1], [-1], [0], [0, 1], [1], [3], [3]]
 def test_envelope_of_paths(width):
     """A linear map in front of the simplex: gradients, bounds and curvature."""
     rng = np.random.default_rng(0)
-    loss = Ontology.from_parents(GRAPH)
+    loss = Ontology.from_parents(GRAPH).loss
     y, s = rng.integers(0, 4, 20), rng.dirichlet(np.ones(20))
     z, dz, other = rng.normal(size=(3, 20, 7))
     u = loss.subgradient(other, y, s)
@@ -345,7 +346,7 @@ def test_envelope_of_paths(width):
 
 def test_paths_of_dependent_features_tell_no_conjugate():
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    loss = Ontology(features, 1.0 - np.eye(3))
+    loss = Ontology(features, 1.0 - np.eye(3)).loss
     assert not loss.has_envelope
     assert not loss.tells_conjugate
     z, y, s = np.zeros((3, 2)), np.arange(3), np.full(3, 1 / 3)

@@ -270,11 +270,11 @@ def test_arguments_are_only_read(loss):
 
 def test_losses_say_what_they_do_not_offer():
     args = np.ones(1), np.ones(1), np.ones(1), np.ones(1)
-    with pytest.raises(TypeError, match="QuadraticLoss is not piecewise linear"):
+    with pytest.raises(TypeError, match="BoxQuadratic tells no restriction"):
         BINARY_LOSSES["squared_hinge"].restrict(*args)
-    with pytest.raises(TypeError, match="QuadraticLoss is not differentiable"):
+    with pytest.raises(TypeError, match="BoxHinge tells no derivatives"):
         BINARY_LOSSES["hinge"].derivatives(*args)
-    with pytest.raises(TypeError, match="QuadraticLoss has no second derivatives"):
+    with pytest.raises(TypeError, match="BoxHinge tells no second derivatives"):
         BINARY_LOSSES["hinge"].curvature(*args[:3])
 
 

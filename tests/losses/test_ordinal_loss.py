@@ -33,13 +33,13 @@ each_kind = pytest.mark.parametrize("immediate", [False, True])
 @each_kind
 def test_value_is_that_of_enumeration(immediate):
     args = data()
-    value = OrdinalLogistic(immediate=immediate).value(*args)
+    value = OrdinalLogistic(immediate=immediate).loss.value(*args)
     assert_allclose(value, enumerated(*args, immediate), rtol=1e-14)
 
 
 @each_kind
 def test_derivatives_are_those_of_differences(immediate):
-    loss, h = OrdinalLogistic(immediate=immediate), 1e-5
+    loss, h = OrdinalLogistic(immediate=immediate).loss, 1e-5
     scores, *args = data()
     u = loss.subgradient(scores, *args)
     curvature = loss.curvature(scores, *args)
@@ -59,7 +59,7 @@ def test_derivatives_are_those_of_differences(immediate):
 
 @each_kind
 def test_conjugate(immediate):
-    loss = OrdinalLogistic(immediate=immediate)
+    loss = OrdinalLogistic(immediate=immediate).loss
     scores, *args = data()
     u = loss.subgradient(scores, *args)
     conjugate = loss.conjugate(u, *args)
@@ -80,7 +80,7 @@ def test_conjugate(immediate):
 
 @each_kind
 def test_leveled_duals(immediate):
-    loss = OrdinalLogistic(immediate=immediate)
+    loss = OrdinalLogistic(immediate=immediate).loss
     scores, *args = data()
     u = loss.subgradient(scores, *args)
     level = loss.level(u, *args)
@@ -97,7 +97,7 @@ def test_leveled_duals(immediate):
 
 
 def test_rows_without_some_thresholds_have_no_dual_there():
-    loss = OrdinalLogistic(immediate=True)
+    loss = OrdinalLogistic(immediate=True).loss
     scores, targets, weights = data()
     u = loss.subgradient(scores, targets, weights)
     near = np.abs(targets[:, None] - np.arange(K - 1) - 0.5) < 1.0

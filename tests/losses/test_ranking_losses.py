@@ -16,7 +16,7 @@ from sklearn_subqn._core.losses import (
     FBeta,
     Groups,
     Inversions,
-    MulticlassHinge,
+    Loss,
     Ndcg,
     Ontology,
     OrderedPairs,
@@ -25,6 +25,7 @@ from sklearn_subqn._core.losses import (
     RecallAtK,
     ReciprocalRank,
     RocArea,
+    Simplex,
     path_shares,
 )
 
@@ -521,7 +522,7 @@ def test_ontology_is_a_maximum_over_paths():
     assert loss.value(others, y, s) >= value + np.vdot(u, others - z) - 1e-12
     h = 1e-7
     slope = (loss.value(z + h * others, y, s) - value) / h
-    assert loss.restrict(z, others, y, s).slope == pytest.approx(slope, abs=1e-5)
+    assert loss.loss.restrict(z, others, y, s).slope == pytest.approx(slope, abs=1e-5)
 
 
 def test_ontology_without_hierarchy_is_the_multiclass_hinge():
@@ -529,7 +530,7 @@ def test_ontology_without_hierarchy_is_the_multiclass_hinge():
     costs = 1.0 - np.eye(3)
     flat = Ontology(path_shares([[-1]] * 3), costs)
     z, y, s = rng.normal(size=(9, 3)), rng.integers(0, 3, 9), np.full(9, 1 / 9)
-    assert flat.value(z, y, s) == MulticlassHinge(costs).value(z, y, s)
+    assert flat.value(z, y, s) == Loss(Simplex(costs)).value(z, y, s)
 
 
 @pytest.mark.parametrize("make", [Ndcg, ExpectedRankUtility])

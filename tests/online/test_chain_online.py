@@ -18,9 +18,9 @@ methods = pytest.mark.parametrize("method", METHODS, ids=["sgd", "smd", "olbfgs"
 
 
 def batch_of(o, sequences):
-    tokens, starts = tokens_of(o.loss.starts, np.asarray(sequences))
+    tokens, starts = tokens_of(o.loss.set.starts, np.asarray(sequences))
     weights = np.full(len(sequences), 1.0 / len(sequences))
-    loss = ChainLogLoss(starts, o.loss.allowed)
+    loss = ChainLogLoss(starts, o.loss.set.allowed)
     design = o.design.take(np.asarray(sequences))
     return ChainBatch(design, o.targets[tokens], loss, o.alpha, weights)
 

@@ -443,7 +443,7 @@ def cases() -> list[Case]:
                 penalty = ratio * np.abs(w).sum() + (1 - ratio) / 2 * (w * w).sum()
                 return LONG(p.alpha) * penalty + risk
 
-            loss, penalty = losses.Softmax(), elastic_net(1, ratio)
+            loss, penalty = losses.MULTINOMIAL_LOSS, elastic_net(1, ratio)
             solvers = [k for k, v in L1_SOLVERS.items() if v.supports(loss, penalty)]
             found.append(
                 Case(f"l1-{k}-{ratio}", str(k), solvers, logistic, l1_objective)
@@ -454,7 +454,9 @@ def cases() -> list[Case]:
         return (w * w).sum() / 2
 
     kinked = [
-        k for k, v in SOLVERS.items() if v.supports(losses.MulticlassHinge(np.eye(2)))
+        k
+        for k, v in SOLVERS.items()
+        if v.supports(losses.Loss(losses.Simplex(np.eye(2))))
     ]
     for rescaling in ("margin", "slack"):
 

@@ -128,18 +128,20 @@ def test_dual_begins_at_zero_and_stays_within_the_ends(kind):
     """The first bound is the infimum, zero; no marginal is of a forbidden label."""
     rng = np.random.default_rng(7)
     o = random_problem(rng, loss=kind, alpha=0.01, n=9, k=4, ends=0.6)
-    assert not o.loss.ends.all()
+    assert not o.loss.set.ends.all()
     sweeps = chain_sweeps.chain_sweeps(
         o.design, o.loss.chains(o.targets), o.weights, o.alpha
     )
     dual, costs = sweeps.dual()
     assert not dual.any()
     assert not costs.any()
-    firsts, lasts = o.loss.starts[:-1], o.loss.starts[1:] - 1
+    firsts, lasts = o.loss.set.starts[:-1], o.loss.set.starts[1:] - 1
 
     def outside():
         nodes = sweeps.nodes
-        return nodes[firsts][:, ~o.loss.ends[0]], nodes[lasts][:, ~o.loss.ends[1]]
+        return nodes[firsts][:, ~o.loss.set.ends[0]], nodes[lasts][
+            :, ~o.loss.set.ends[1]
+        ]
 
     for scores in (None, o.at(5.0 * rng.normal(size=o.n_params)).scores):
         if scores is not None:

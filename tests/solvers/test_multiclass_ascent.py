@@ -8,7 +8,7 @@ from test_dual_ascent import optimum, origin
 
 from sklearn_subqn import MulticlassHingeClassifier
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import MulticlassHinge
+from sklearn_subqn._core.losses import Loss, Simplex
 from sklearn_subqn._core.objective import Dual, Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
@@ -43,7 +43,7 @@ def problem(form, fit_intercept, alpha=1e-2, k=4):
     weights[::9] = 0.0
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
-    loss = MulticlassHinge(costs())
+    loss = Loss(Simplex(costs()))
     return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 
@@ -155,7 +155,7 @@ def test_goes_on_from_a_dual_point(fit_intercept):
 
 
 def test_refuses_slack_rescaling():
-    loss = MulticlassHinge(costs(), "slack")
+    loss = Loss(Simplex(costs(), "slack"))
     objective = problem("dense", False).with_loss(loss)
     assert loss.rowwise_dual(objective.targets) is None
     with pytest.raises(TypeError, match="not apart for each row"):
@@ -174,7 +174,7 @@ def test_every_class_has_a_maximum_without_curvature(form):
     y = np.append(y, [0, 1, 2])
     design = Design(X, fit_intercept=False, n_outputs=4)
     weights = np.full(len(y), 1.0 / len(y))
-    loss = MulticlassHinge(costs())
+    loss = Loss(Simplex(costs()))
     objective = Objective(Risk(design, loss, y, weights), L2(design.n_coef), 1e-2)
     *_, last = dual_ascent(objective, origin(objective))
     worst = costs()[:3].argmax(axis=1)

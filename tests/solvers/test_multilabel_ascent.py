@@ -15,7 +15,7 @@ from test_multiclass_ascent import (
 from sklearn_subqn import MultilabelHingeClassifier
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.kernels import multilabel
-from sklearn_subqn._core.losses import MultilabelHinge
+from sklearn_subqn._core.losses import KindsOfLabels, Loss
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
@@ -44,7 +44,7 @@ def problem(form, threshold, fit_intercept, alpha=1e-2):
     weights[::9] = 0.0
     weights /= weights.sum()
     design = Design(X, fit_intercept=fit_intercept, n_outputs=L + threshold)
-    loss = MultilabelHinge(rng.uniform(0.2, 1.0, (2, L)))
+    loss = Loss(KindsOfLabels(rng.uniform(0.2, 1.0, (2, L))))
     return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 

@@ -11,7 +11,7 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
 )
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import MulticlassHinge
+from sklearn_subqn._core.losses import Loss, Simplex
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
@@ -33,7 +33,7 @@ def problem(X, y, fit_intercept=True):
     design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
     costs = 1.0 - np.eye(k)
     return Objective(
-        Risk(design, MulticlassHinge(costs), y.astype(np.intp), np.full(n, 1.0 / n)),
+        Risk(design, Loss(Simplex(costs)), y.astype(np.intp), np.full(n, 1.0 / n)),
         L2(design.n_coef),
         ALPHA,
     )

@@ -54,9 +54,9 @@ def test_optimum_of_a_linear_program(loss, alpha, shape, fit_intercept):
         X,
         y,
         alpha,
-        loss.low,
-        loss.high,
-        loss.tube,
+        loss.set.low,
+        loss.set.high,
+        loss.set.tube,
         weights / weights.sum(),
         fit_intercept,
     )

@@ -1,22 +1,23 @@
-"""Convex functions of scores, one file per family."""
+"""Convex functions of scores: sets of dual variables, smoothings, and oracles."""
 
-from ._base import FirstOrderLoss, Loss, PiecewiseQuadratic
+from ._base import PiecewiseQuadratic
 from ._box import (
     BINARY_LOSSES,
     NOVELTY_LOSS,
-    BoxLoss,
-    EntropyLoss,
-    QuadraticLoss,
+    Box,
+    OrdinalLogistic,
     regression_losses,
 )
 from ._chain import ChainHinge, ChainLogLoss, ChainLoss
 from ._contingency import FBeta
 from ._groups import Groups
 from ._inversions import Inversions
-from ._joint import LabelPairHinge, MulticlassHinge, MultilabelHinge
 from ._logistic_pairs import LogisticPairs, LogisticRocArea
+from ._loss import AnyLoss, Composed, Loss
+from ._maps import Features, Margin, Residual, Thresholds
 from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
+from ._oracle import Oracle
 from ._own import checked, read_only
 from ._pairwise import (
     OrderedPairs,
@@ -33,45 +34,53 @@ from ._ranking import (
     RecallAtK,
     ReciprocalRank,
 )
-from ._softmax import Softmax, SoftmaxCurvature, softmax
-from ._thresholds import OrdinalLogistic
+from ._sets import MULTINOMIAL_LOSS, KindsOfLabels, LabelPairs, Simplex
+from ._smoothings import BinaryEntropy, Entropy, Quadratic
+from ._softmax import SoftmaxCurvature, softmax
 
 __all__ = [
     "BINARY_LOSSES",
+    "MULTINOMIAL_LOSS",
     "NOVELTY_LOSS",
-    "BoxLoss",
+    "AnyLoss",
+    "BinaryEntropy",
+    "Box",
     "ChainHinge",
     "ChainLogLoss",
     "ChainLoss",
-    "EntropyLoss",
+    "Composed",
+    "Entropy",
     "ExpectedRankUtility",
     "FBeta",
-    "FirstOrderLoss",
+    "Features",
     "Groups",
     "Inversions",
-    "LabelPairHinge",
+    "KindsOfLabels",
+    "LabelPairs",
     "LogisticPairs",
     "LogisticRocArea",
     "Loss",
-    "MulticlassHinge",
-    "MultilabelHinge",
+    "Margin",
     "MultivariateSquared",
     "Ndcg",
     "Ontology",
+    "Oracle",
     "OrderedPairs",
     "OrdinalLogistic",
     "PiecewiseQuadratic",
     "PrecisionAtK",
     "Preferences",
-    "QuadraticLoss",
+    "Quadratic",
     "RankingLoss",
     "RecallAtK",
     "ReciprocalRank",
+    "Residual",
     "RocArea",
-    "Softmax",
+    "Simplex",
     "SoftmaxCurvature",
     "SquaredPairs",
     "SquaredRocArea",
+    "Thresholds",
     "checked",
     "path_shares",
     "read_only",

@@ -1,14 +1,15 @@
-"""Losses of one score per row: a map, a box and a smoothing.
+"""Losses of one score per row: intervals of dual variables.
 
-The loss of a row is the maximum over v in a box [low, high] of v t - h(v). A map makes
-t of score and target (``_maps.py``), and h is nothing (hinge, absolute, quantile loss),
-a quadratic (squared hinge, Huber's loss, squares; the Moreau envelopes of the former
-around a center) or an entropy (logistic, exponential, Poisson's loss). These are
-Fenchel-Young losses (Blondel, Martins and Niculae 2020): all else follows from the
-three. At the end are the tables that name them.
+The loss of a row is the maximum over v in a box [low, high] of v t - h(v). Score and
+target make t (``_maps.py``), and h is nothing (hinge, absolute, quantile loss), a
+quadratic (squared hinge, Huber's loss, squares; the Moreau envelopes of the former
+around a center) or an entropy (logistic, exponential, Poisson's loss). At the end are
+the tables that name them.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,15 @@ from ._base import (
     DiagonalCurvature,
     Floats,
     Intervals,
-    Loss,
     Mask,
     PiecewiseQuadratic,
     Rows,
 )
-from ._entropies import BinaryEntropy, Entropy
-from ._maps import Counts, Margin, Residual
+from ._loss import Composed, Loss
+from ._maps import Counts, Margin, Residual, Thresholds
 from ._metric import centered
+from ._oracle import DualSet, Oracle, Smoothing
+from ._smoothings import BinaryEntropy, Entropy, Quadratic
 
 _EPS = float(np.finfo(float).eps)
 
@@ -35,8 +37,8 @@ _EPS = float(np.finfo(float).eps)
 _EDGE = 1e-9
 
 
-class BoxLoss(Loss):
-    """The weighted sum of max over v in [low, high] of v t - h(v): what u determines.
+class Box(DualSet):
+    """The interval [low, high] of one dual variable v for each row.
 
     Parameters
     ----------
@@ -44,10 +46,62 @@ class BoxLoss(Loss):
         From scores and targets to t.
     low, high : float
         With low <= 0 <= high.
+    tube : float, default=0
+        Is subtracted times |v|, which makes kinks at both ends of a tube around t = 0.
     """
 
-    def __init__(self, to_argument: Margin, low: float, high: float) -> None:
-        self.map, self.low, self.high = to_argument, low, high
+    def __init__(
+        self, to_argument: Margin, low: float, high: float, tube: float = 0.0
+    ) -> None:
+        self.map, self.low, self.high, self.tube = to_argument, low, high, tube
+        self.largest = max(-low, high)
+
+    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+        if smoothing is None:
+            return BoxHinge(self)
+        if isinstance(smoothing, Quadratic):
+            return BoxQuadratic(self, smoothing)
+        assert isinstance(smoothing, Entropy), "an entropy of one variable"
+        return BoxEntropy(self, smoothing)
+
+    def envelope(self, center: Floats, width: float) -> Quadratic:
+        return Quadratic(width, center)
+
+    def largest_penalty(self, smoothing: Smoothing) -> float | None:
+        """Return that of residuals: the margin of labels is not far from any."""
+        if not isinstance(smoothing, Quadratic) or self.map.labels:
+            return None
+        if smoothing.center is not None or self.largest == np.inf:
+            return None
+        return 0.5 * smoothing.ridge * self.largest**2
+
+    def rowwise(self, targets: Any, smoothing: Smoothing | None) -> Intervals | None:
+        """Return the intervals of v, or of y v for labels y; none of a tube."""
+        ridge = 0.0
+        if isinstance(smoothing, Quadratic) and smoothing.center is None:
+            ridge = smoothing.ridge
+        elif smoothing is not None:
+            return None
+        if self.tube:
+            return None
+        low, high = (np.full(targets.shape, end) for end in (self.low, self.high))
+        if self.map.labels:
+            up = targets > 0.0
+            low, high = np.where(up, low, -high), np.where(up, high, -low)
+        return Intervals(targets, low, high, ridge)
+
+
+class BoxOracle(Oracle):
+    """What all maxima over a box have in common.
+
+    Parameters
+    ----------
+    box : Box
+    """
+
+    def __init__(self, box: Box) -> None:
+        self.set, self.map = box, box.map
+        self._box = box.map.labels, box.low, box.high
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of what rounding leaves out of the box."""
@@ -57,79 +111,34 @@ class BoxLoss(Loss):
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         weighted = self.map.weighted(dual, targets, weights)
         inside = np.ones(len(weights), dtype=bool)
+        _, low, high = self._box
         # Infinity times a weight of zero is no number.
-        if self.low > -np.inf:
-            inside &= weighted >= weights * (self.low - self.map.slack(targets))
-        if self.high < np.inf:
-            inside &= weighted <= weights * self.high
+        if low > -np.inf:
+            inside &= weighted >= weights * (low - self.map.slack(targets))
+        if high < np.inf:
+            inside &= weighted <= weights * high
         return inside
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return v within the box; that of u = 0 in rows of no weight."""
         v = self._variables(dual, targets, weights)
-        return np.clip(v, self.low, self.high, out=v)
+        return np.clip(v, self.set.low, self.set.high, out=v)
 
     def neutral_variables(self, targets: Floats) -> Floats:
         """Return the middle of the box."""
-        return np.full(targets.shape, 0.5 * (self.low + self.high))
+        return np.full(targets.shape, 0.5 * (self.set.low + self.set.high))
 
     def _variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         v = self.map.weighted(dual, targets, weights)
         return np.divide(v, weights, out=v, where=weights > 0.0)
 
 
-class QuadraticLoss(BoxLoss):
-    """A loss with h(v) = tube |v| + ridge / 2 (v - center)².
+class PiecewiseBox(BoxOracle):
+    """What is piecewise linear or quadratic of them."""
 
-    Without a ridge it is piecewise linear, with a kink at t = 0, or at both ends of the
-    tube. With one, v is the soft threshold by tube / ridge of center + t / ridge,
-    within the box: a differentiable, piecewise quadratic function. Around a center of
-    dual variables it is the Moreau envelope of the loss without a ridge, and its
-    gradients are feasible dual points of that.
-
-    Parameters
-    ----------
-    to_argument, low, high
-        As for ``BoxLoss``.
-    ridge, tube : float, default=0
-        Non-negative.
-    center : ndarray of shape (n,), optional
-        Zeros by default.
-    """
-
-    def __init__(
-        self,
-        to_argument: Margin,
-        low: float,
-        high: float,
-        *,
-        ridge: float = 0.0,
-        tube: float = 0.0,
-        center: Floats | None = None,
-    ) -> None:
-        super().__init__(to_argument, low, high)
-        self.ridge, self.tube, self.center = ridge, tube, center
-        self.smooth = ridge > 0.0
-        self.has_envelope = not self.smooth
-        self.has_margin = low == 0.0
-        self.analytic = self.smooth and low == -np.inf and high == np.inf and not tube
-        self._box = to_argument.labels, low, high
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        args = scores, targets, weights, *self._box, self.tube
-        if not self.smooth:
-            return kernels.value(*args)
-        return kernels.smooth_value(*args, self.ridge, self.center)
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return u, with v = 0 at kinks (for hinges Yu 2009, eq. 3.27)."""
-        u = np.empty_like(scores)
-        args = scores, targets, weights, *self._box, self.tube
-        if not self.smooth:
-            kernels.subgradient(*args, TIE_TOLERANCE, self._least(targets), u)
-        else:
-            kernels.smooth_gradient(*args, self.ridge, self.center, u)
-        return u
+    def __init__(self, box: Box) -> None:
+        super().__init__(box)
+        self.has_margin = box.low == 0.0
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return R*(u) = <u, y> + sum_i s_i h(v_i), finite for v in the box.
@@ -137,29 +146,46 @@ class QuadraticLoss(BoxLoss):
         The duals that this class returns are so; the caller answers for others.
         """
         total = float(dual @ targets)
-        if self.tube:
-            total += self.tube * float(np.abs(dual).sum())
-        if self.smooth:
-            v = self._variables(dual, targets, weights)
-            shift = v if self.center is None else v - self.center
-            total += 0.5 * self.ridge * float(weights @ (shift * shift))
+        if self.set.tube:
+            total += self.set.tube * float(np.abs(dual).sum())
         return total
 
-    def conjugate_size(
-        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
-    ) -> float:
-        """Return the size of <u, y>, and of both parts of differences to the center."""
-        size = super().conjugate_size(dual, targets, weights, conjugate)
-        if self.center is None:
-            return size
-        return size + self.ridge * float(weights @ np.square(self.center))
+    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        """Return one for labels, and in units of the targets the width of a bend.
+
+        That of piecewise linear losses is the mean distance of the residuals from their
+        median, or a small share of the targets; that of half a box their mean.
+        """
+        if self.map.labels:
+            return 1.0
+        size = float(weights @ np.abs(targets))
+        if self.has_margin:
+            return size or 1.0
+        r = self.map.argument(scores, targets)
+        spread = float(weights @ np.abs(r - np.median(r)))
+        return max(spread, 1e-6 * size, self.set.tube) or 1.0
+
+
+class BoxHinge(PiecewiseBox):
+    """The maximum over a box, without smoothing.
+
+    It is piecewise linear, with a kink at t = 0, or at both ends of the tube.
+    """
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return kernels.value(scores, targets, weights, *self._box, self.set.tube)
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return u, with v = 0 at kinks (for hinges Yu 2009, eq. 3.27)."""
+        u = np.empty_like(scores)
+        args = scores, targets, weights, *self._box, self.set.tube
+        kernels.subgradient(*args, TIE_TOLERANCE, self._least(targets), u)
+        return u
 
     def kink_rows(self, scores: Floats, targets: Floats) -> Rows:
-        if self.smooth:
-            return super().kink_rows(scores, targets)
-        distance = np.abs(np.abs(self.map.argument(scores, targets)) - self.tube)
+        t = np.abs(self.map.argument(scores, targets))
         ties = TIE_TOLERANCE * np.maximum(self._least(targets), np.abs(scores))
-        return np.flatnonzero(distance <= ties)
+        return np.flatnonzero(np.abs(t - self.set.tube) <= ties)
 
     def argsup(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
@@ -168,10 +194,10 @@ class QuadraticLoss(BoxLoss):
 
         For hinges this is the choice of Yu (2009), eq. 3.28.
         """
-        low, high = self.low, self.high
+        _, low, high = self._box
         change = self.map.change(dscores, targets)
         v = np.where(change > 0.0, high, np.where(change < 0.0, low, 0.0))
-        if self.tube:
+        if self.set.tube:
             above = self.map.argument(scores, targets) > 0.0
             v = np.where((v > 0.0) == above, v, 0.0)
         return self.map.dual(v, targets, weights)
@@ -184,19 +210,67 @@ class QuadraticLoss(BoxLoss):
         A row on a kink at eta = 0 has left it at once, and has no kink ahead. With a
         tube the loss is the sum of two, of half of the box each.
         """
-        if self.smooth:
-            return super().restrict(scores, dscores, targets, weights)
-        total = PiecewiseQuadratic.smooth(0.0, 0.0)
-        parts = [(self.low, self.high, 0.0)]
-        if self.tube:
-            parts = [(0.0, self.high, self.tube), (self.low, 0.0, -self.tube)]
-        ties = TIE_TOLERANCE, self._least(targets)
+        labels, low, high = self._box
+        total, tube = PiecewiseQuadratic.smooth(0.0, 0.0), self.set.tube
+        parts = [(0.0, high, tube), (low, 0.0, -tube)] if tube else [(low, high, 0.0)]
         for part in parts:
             kinks, jumps = np.empty_like(scores), np.empty_like(scores)
-            args = scores, dscores, targets, weights, self.map.labels, *part, *ties
-            slope, n = kernels.kinks_ahead(*args, kinks, jumps)
+            args = scores, dscores, targets, weights, labels, *part
+            slope, n = kernels.kinks_ahead(
+                *args, TIE_TOLERANCE, self._least(targets), kinks, jumps
+            )
             total += PiecewiseQuadratic(slope, 0.0, kinks[:n], jumps[:n], np.zeros(n))
         return total
+
+    def _least(self, targets: Floats) -> float:
+        """Return the least |z| to which ties are relative: targets may be small."""
+        if self.map.labels:
+            return 1.0
+        return min(1.0, float(np.abs(targets).max(initial=0.0)))
+
+
+class BoxQuadratic(PiecewiseBox):
+    """The maximum over a box less a quadratic.
+
+    v is the soft threshold by tube / ridge of center + t / ridge, within the box: a
+    differentiable, piecewise quadratic function, or a quadratic one where the box has
+    no ends.
+
+    Parameters
+    ----------
+    box : Box
+    smoothing : Quadratic
+    """
+
+    def __init__(self, box: Box, smoothing: Quadratic) -> None:
+        super().__init__(box)
+        self._ridge, self._center = smoothing.ridge, smoothing.center
+        self.analytic = box.low == -np.inf and box.high == np.inf and not box.tube
+        self._smoothed = *self._box, box.tube, smoothing.ridge, smoothing.center
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return kernels.smooth_value(scores, targets, weights, *self._smoothed)
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        u = np.empty_like(scores)
+        kernels.smooth_gradient(scores, targets, weights, *self._smoothed, u)
+        return u
+
+    def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
+        """Return that without smoothing, and the quadratic."""
+        v = self._variables(dual, targets, weights)
+        shift = v if self._center is None else v - self._center
+        square = float(weights @ (shift * shift))
+        return super().conjugate(dual, targets, weights) + 0.5 * self._ridge * square
+
+    def conjugate_size(
+        self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
+    ) -> float:
+        """Return the size of <u, y>, and of both parts of differences to the center."""
+        size = super().conjugate_size(dual, targets, weights, conjugate)
+        if self._center is None:
+            return size
+        return size + self._ridge * float(weights @ np.square(self._center))
 
     def curvature(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
         """Return s_i / ridge in rows whose v changes with t, else zero.
@@ -204,24 +278,20 @@ class QuadraticLoss(BoxLoss):
         Rows at an edge, where both are generalized second derivatives, count as inside:
         a line search that ended there would end there again at once.
         """
-        if not self.smooth:
-            return super().curvature(scores, targets, weights)
         h = np.empty_like(scores)
-        args = scores, targets, weights, *self._box, self.tube, self.ridge, self.center
-        largest = max(-self.low, self.high)
+        largest = self.set.largest
         tolerance = _EDGE * (largest if largest < np.inf else 1.0)
+        args = scores, targets, weights, *self._smoothed
         kernels.smooth_curvature(*args, tolerance, h)
         return DiagonalCurvature(h)
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        if not self.smooth:
-            return super().derivatives(scores, dscores, targets, weights)
         q, dq = np.empty_like(scores), np.empty_like(scores)
-        args = scores, dscores, targets, self.map.labels, self.ridge, self.center
-        kernels.smooth_line(*args, q, dq)
-        line = q, dq, weights, self.low, self.high, self.tube, self.ridge
+        labels, low, high, tube, ridge, center = self._smoothed
+        kernels.smooth_line(scores, dscores, targets, labels, ridge, center, q, dq)
+        line = q, dq, weights, low, high, tube, ridge
         if self.analytic:
             slope, curvature = kernels.smooth_slope(*line, 0.0)
             return lambda step: (slope + step * curvature, curvature)
@@ -235,60 +305,15 @@ class QuadraticLoss(BoxLoss):
         if self.analytic:
             return np.full(len(scores), np.inf)
         t = self.map.argument(scores, targets)
-        return np.maximum(t, 0.0, out=t) if self.low == 0.0 else np.abs(t, out=t)
+        return np.maximum(t, 0.0, out=t) if self.has_margin else np.abs(t, out=t)
 
     def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        """Return one for labels, and in units of the targets the width of a bend.
-
-        That of piecewise linear losses is the mean distance of the residuals from their
-        median, or a small share of the targets; that of half a box their mean.
-        """
-        if self.map.labels or self.analytic:
+        """Return the width of a bend, or of envelopes that of what they smooth."""
+        if self.analytic:
             return 1.0
-        if self.smooth and self.center is None:
-            return self.ridge * max(-self.low, self.high)
-        size = float(weights @ np.abs(targets))
-        if self.has_margin:
-            return size or 1.0
-        r = self.map.argument(scores, targets)
-        spread = float(weights @ np.abs(r - np.median(r)))
-        return max(spread, 1e-6 * size, self.tube) or 1.0
-
-    def from_afar(self) -> tuple[Loss, float] | None:
-        """Return the loss without its ridge, larger by that of the ends at most.
-
-        Of residuals in any units; the margin of labels is not far from any.
-        """
-        largest = max(-self.low, self.high)
-        if not self.smooth or self.center is not None or largest == np.inf:
-            return None
-        if self.map.labels:
-            return None
-        linear = QuadraticLoss(self.map, self.low, self.high, tube=self.tube)
-        return linear, 0.5 * self.ridge * largest**2
-
-    def rowwise_dual(self, targets: Floats) -> Intervals | None:
-        """Return the intervals of v, or of y v for labels y; none of a tube."""
-        if self.tube or self.center is not None:
-            return None
-        low, high = (np.full(targets.shape, end) for end in (self.low, self.high))
-        if self.map.labels:
-            up = targets > 0.0
-            low, high = np.where(up, low, -high), np.where(up, high, -low)
-        return Intervals(targets, low, high, self.ridge)
-
-    def of_rows(self, rows: Rows) -> Loss:
-        return self if self.center is None else self._around(self.center[rows])
-
-    def envelope(self, center: Floats, width: float) -> QuadraticLoss:
-        """Return the Moreau envelope around dual variables of shape (n,)."""
-        return self._around(center, width)
-
-    def _around(self, center: Floats, ridge: float | None = None) -> QuadraticLoss:
-        ridge = self.ridge if ridge is None else ridge
-        return QuadraticLoss(
-            self.map, self.low, self.high, ridge=ridge, tube=self.tube, center=center
-        )
+        if self._center is not None or self.map.labels:
+            return super().unit(scores, targets, weights)
+        return self._ridge * self.set.largest
 
     def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all v alike where there are no ends."""
@@ -297,35 +322,33 @@ class QuadraticLoss(BoxLoss):
         return super().level(dual, targets, weights)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
-        if self.map.labels or not self.smooth or self.center is not None:
+        if self.map.labels or self._center is not None:
             return 1.0
-        v = np.abs(centered(targets, weights)) / self.ridge
-        return float(weights @ np.minimum(v, max(-self.low, self.high)))
-
-    def _least(self, targets: Floats) -> float:
-        """Return the least |z| to which ties are relative: targets may be small."""
-        if self.map.labels:
-            return 1.0
-        return min(1.0, float(np.abs(targets).max(initial=0.0)))
+        v = np.abs(centered(targets, weights)) / self._ridge
+        return float(weights @ np.minimum(v, self.set.largest))
 
 
-class EntropyLoss(BoxLoss):
-    """A loss with an entropy h, and all derivatives.
+class BoxEntropy(BoxOracle):
+    """The maximum over a box less an entropy.
 
     Parameters
     ----------
-    to_argument : Margin or Counts
+    box : Box
     entropy : Entropy
-        It has its own box.
+        Of the same box.
     """
 
-    smooth = True
     analytic = True
 
-    def __init__(self, to_argument: Margin, entropy: Entropy) -> None:
-        super().__init__(to_argument, entropy.low, entropy.high)
+    def __init__(self, box: Box, entropy: Entropy) -> None:
+        super().__init__(box)
+        if (box.low, box.high, box.tube) != (entropy.low, entropy.high, 0.0):
+            raise ValueError(
+                f"{type(entropy).__name__} is the entropy of another box, from "
+                f"{entropy.low:g} to {entropy.high:g}."
+            )
         self.entropy = entropy
-        self.steep = entropy.high == np.inf
+        self.steep = box.high == np.inf
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         maxima = self.entropy.maximum(self.map.argument(scores, targets))
@@ -343,10 +366,12 @@ class EntropyLoss(BoxLoss):
         """Return R*(u) = sum_i s_i h(v_i), infinite out of the box."""
         v = self._variables(dual, targets, weights)
         # By rounding v may leave the box a little.
-        lowest = (v + self.map.slack(targets)).min(initial=self.low)
-        if lowest < self.low or v.max(initial=0.0) > self.high * (1.0 + 4.0 * _EPS):
+        lowest = (v + self.map.slack(targets)).min(initial=self.set.low)
+        if lowest < self.set.low or v.max(initial=0.0) > self.set.high * (
+            1.0 + 4.0 * _EPS
+        ):
             return np.inf
-        return float(weights @ self.entropy.penalty(np.maximum(v, self.low, out=v)))
+        return float(weights @ self.entropy.penalty(np.maximum(v, self.set.low, out=v)))
 
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
@@ -356,7 +381,7 @@ class EntropyLoss(BoxLoss):
         # Of labels u = 0 has v = 0, the size of which is zero.
         for u in (dual,) if self.map.labels else (dual, np.zeros_like(dual)):
             v = self._variables(u, targets, weights)
-            sizes = self.entropy.penalty_size(np.maximum(v, self.low, out=v))
+            sizes = self.entropy.penalty_size(np.maximum(v, self.set.low, out=v))
             size += float(weights @ sizes)
         return size
 
@@ -369,8 +394,14 @@ class EntropyLoss(BoxLoss):
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
-        entropy, constant = self.entropy, self.map.linear(dscores, targets, weights)
-        t, dt = self.map.argument(scores, targets), self.map.change(dscores, targets)
+        entropy, constant = (
+            self.entropy,
+            self.map.linear(dscores, targets, weights),
+        )
+        t, dt = (
+            self.map.argument(scores, targets),
+            self.map.change(dscores, targets),
+        )
         slopes = weights * dt
         curvatures = slopes * dt
 
@@ -396,21 +427,21 @@ class EntropyLoss(BoxLoss):
 
 
 #: Losses of targets -1 or +1 by their names.
-BINARY_LOSSES: dict[str, BoxLoss] = {
-    "hinge": QuadraticLoss(Margin(1.0), 0.0, 1.0),
-    "squared_hinge": QuadraticLoss(Margin(1.0), 0.0, np.inf, ridge=0.5),
-    "modified_huber": QuadraticLoss(Margin(1.0), 0.0, 4.0, ridge=0.5),
-    "log_loss": EntropyLoss(Margin(0.0), BinaryEntropy()),
-    "exponential": EntropyLoss(Margin(0.0), Entropy()),
+BINARY_LOSSES: dict[str, Loss] = {
+    "hinge": Loss(Box(Margin(1.0), 0.0, 1.0)),
+    "squared_hinge": Loss(Box(Margin(1.0), 0.0, np.inf), Quadratic(0.5)),
+    "modified_huber": Loss(Box(Margin(1.0), 0.0, 4.0), Quadratic(0.5)),
+    "log_loss": Loss(Box(Margin(0.0), 0.0, 1.0), BinaryEntropy()),
+    "exponential": Loss(Box(Margin(0.0), 0.0, np.inf), Entropy()),
 }
 
 #: max(0, rho - z) (Schölkopf et al. 2001), of targets rho.
-NOVELTY_LOSS = QuadraticLoss(Residual(), 0.0, 1.0)
+NOVELTY_LOSS = Loss(Box(Residual(), 0.0, 1.0))
 
 
 def regression_losses(
     *, quantile: float = 0.5, epsilon: float = 1.35
-) -> dict[str, BoxLoss]:
+) -> dict[str, Loss]:
     """Return losses of numbers by their names.
 
     Parameters
@@ -423,10 +454,29 @@ def regression_losses(
     """
     residual = Residual()
     return {
-        "squared_error": QuadraticLoss(residual, -np.inf, np.inf, ridge=1.0),
-        "absolute_error": QuadraticLoss(residual, -1.0, 1.0),
-        "quantile": QuadraticLoss(residual, quantile - 1.0, quantile),
-        "epsilon_insensitive": QuadraticLoss(residual, -1.0, 1.0, tube=epsilon),
-        "huber": QuadraticLoss(residual, -epsilon, epsilon, ridge=1.0),
-        "poisson": EntropyLoss(Counts(), Entropy()),
+        "squared_error": Loss(Box(residual, -np.inf, np.inf), Quadratic(1.0)),
+        "absolute_error": Loss(Box(residual, -1.0, 1.0)),
+        "quantile": Loss(Box(residual, quantile - 1.0, quantile)),
+        "epsilon_insensitive": Loss(Box(residual, -1.0, 1.0, tube=epsilon)),
+        "huber": Loss(Box(residual, -epsilon, epsilon), Quadratic(1.0)),
+        "poisson": Loss(Box(Counts(), 0.0, np.inf), Entropy()),
     }
+
+
+class OrdinalLogistic(Composed):
+    """Sum over thresholds of ln(1 + exp(-s_ik z_ik)) (Rennie and Srebro 2005).
+
+    Classes are numbered from zero to K - 1, and the K - 1 scores z_ik of a row are
+    those of its class being above k: s_ik is 1 if it is, and else -1. Each score is
+    that of a binary problem; what these share is for the design to say.
+
+    Parameters
+    ----------
+    immediate : bool
+        Whether only the thresholds next to the class of a row count: see
+        ``Thresholds``.
+    """
+
+    def __init__(self, *, immediate: bool = False) -> None:
+        box, entropy = Box(Margin(0.0), 0.0, 1.0), BinaryEntropy()
+        self.loss = Loss(box, entropy, Thresholds(immediate=immediate))

@@ -12,6 +12,7 @@ the transitions; the weights are those of the n sequences.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from concurrent.futures import Executor
 from copy import copy
 from typing import Any, Self
@@ -23,14 +24,13 @@ from ..kernels import chain
 from ._base import (
     Chains,
     Curvature,
-    Derivatives,
     Floats,
-    Loss,
     Mask,
     Rows,
     chain_scores,
     each_block,
 )
+from ._oracle import Oracle
 
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
@@ -39,7 +39,7 @@ Targets = npt.NDArray[Any]
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
-class ChainLoss(Loss):
+class ChainLoss(Oracle):
     """What the losses of chains share.
 
     Parameters
@@ -59,9 +59,6 @@ class ChainLoss(Loss):
     Marginals of pairs are part of what a dual stands for, so that the conjugate is
     known at subgradients, and at zero, where it vanishes.
     """
-
-    has_lines = False
-    tells_conjugate = False
 
     def __init__(
         self,
@@ -83,17 +80,15 @@ class ChainLoss(Loss):
         """
         return chain_scores(scores, self.starts, self.allowed, self.ends)
 
-    def conjugate(self, dual: Floats, targets: Targets, weights: Floats) -> float:
-        """Return R*(0) = 0; other duals need the scores they belong to."""
-        if dual.any():
-            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
-        return 0.0
-
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Targets, weights: Floats
     ) -> float:
         value = self.value(scores, targets, weights)
         return float(np.vdot(dual, scores)) - value
+
+    @abstractmethod
+    def chains(self, targets: Targets) -> Chains:
+        """Return the loss as a maximum over mixtures of labelings of sequences."""
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return by how much the value and products with a dual may be off."""
@@ -112,7 +107,6 @@ class ChainLoss(Loss):
 class ChainLogLoss(ChainLoss):
     """Negative log-likelihood of linear-chain CRFs, ln Z - score (Yu 2009, 6.3-6.5)."""
 
-    smooth = True
     analytic = True
 
     def chains(self, targets: Targets) -> Chains:
@@ -152,17 +146,6 @@ class ChainLogLoss(ChainLoss):
         self, scores: Floats, targets: Targets, weights: Floats
     ) -> ChainCurvature:
         return ChainCurvature(self, scores, weights)
-
-    def derivatives(
-        self, scores: Floats, dscores: Floats, targets: Targets, weights: Floats
-    ) -> Derivatives:
-        def at(step: float) -> tuple[float, float]:
-            z = scores + step * dscores
-            dual = self.subgradient(z, targets, weights)
-            bend = self.curvature(z, targets, weights).apply(dscores)
-            return float(np.vdot(dual, dscores)), float(np.vdot(bend, dscores))
-
-        return at
 
 
 class ChainCurvature(Curvature):
@@ -224,8 +207,6 @@ class ChainHinge(ChainLoss):
     one from the last token backwards, with slack rescaling of those with the fewest
     wrong labels.
     """
-
-    smooth = False
 
     def __init__(
         self,

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arguments import check_positive
-from ._base import FirstOrderLoss, Floats, rounding
+from ._base import Floats, rounding
+from ._oracle import Oracle
 
 _Counts = npt.NDArray[Any]
 
@@ -32,7 +33,7 @@ _Counts = npt.NDArray[Any]
 _ROUNDING = 1e-12
 
 
-class ContingencyLoss(FirstOrderLoss):
+class ContingencyLoss(Oracle):
     """Bound of a cost of contingency tables.
 
     The cost rises with the false negatives, and is concave in the false positives. For

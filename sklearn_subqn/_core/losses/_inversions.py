@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import ranking as kernel
-from ._base import FirstOrderLoss, Floats
+from ._base import Floats
 from ._groups import Groups
+from ._oracle import Oracle
 from ._ranking import RankingLoss
 
 
@@ -22,7 +23,7 @@ class _Level(NamedTuple):
     ideal: Floats
 
 
-class Inversions(FirstOrderLoss):
+class Inversions(Oracle):
     """Bound of a measure of rankings in which rows of equal relevance do not compete.
 
     For binary relevance, with D(pi) = <a_pi, b> the measure and D* its ideal, the loss

@@ -1,15 +1,16 @@
-"""Losses of several scores per row: a set of dual variables, smoothed or not.
+"""Oracles of losses of several scores per row: a set, smoothed or not.
 
 The loss of a row is the maximum of <b, m> over b in a set (``_sets.py``), with
-violations m that are affine in the scores of labels. These are the scores z of the row,
-or a linear map of them.
+violations m that are affine in the scores of labels.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._base import (
     TIE_TOLERANCE,
@@ -20,8 +21,11 @@ from ._base import (
     Rows,
     RowwiseDual,
 )
-from ._leveling import FlowLoss
-from ._sets import Codes, DualSet, KindsOfLabels, LabelPairs, Simplex
+from ._leveling import FlowOracle, leveled
+from ._oracle import DualSet, Oracle, Smoothing
+from ._smoothings import Quadratic
+
+Codes = npt.NDArray[np.uint8]
 
 # Variables this near to the edge of the support lie on it.
 _EDGE = 1e-9
@@ -30,7 +34,73 @@ _EDGE = 1e-9
 _N_KINKS = 1 << 16
 
 
-class JointHinge(FlowLoss):
+class JointSet(DualSet):
+    """What oracles of several scores per row ask of the set of their dual variables.
+
+    Attributes
+    ----------
+    kernel : module
+        Compiled trips over rows.
+    is_determined : bool
+        Whether a dual u of scores has one b only. Envelopes have no conjugate of scores
+        elsewhere.
+    """
+
+    kernel: Any
+    is_determined = True
+
+    @abstractmethod
+    def rows(self, targets: Any, k: int) -> Any:
+        """Return the kernel's rows of these targets, with k scores each."""
+
+    @abstractmethod
+    def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return the b in the set that stand for u = ``dual``, zero without weight."""
+
+    @abstractmethod
+    def neutral(self, targets: Any) -> Floats:
+        """Return such variables in the middle of their set."""
+
+    @abstractmethod
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u), the least -<b, costs> of those b that stand for u."""
+
+    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+        if smoothing is None:
+            return JointHinge(self)
+        if not isinstance(smoothing, Quadratic):
+            name = type(smoothing).__name__
+            raise TypeError(f"{name} is no entropy of {type(self).__name__}.")
+        return JointEnvelope(self, smoothing)
+
+    def envelope(self, center: Floats, width: float) -> Quadratic:
+        return Quadratic(width, center)
+
+    def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
+        return None if smoothing else self._rowwise(targets)
+
+    def _rowwise(self, targets: Any) -> RowwiseDual | None:
+        """Return the set as one that ascent over rows knows."""
+        return None
+
+    def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return a dual that is off by rounding in the set again."""
+        return dual
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return a dual near a nearly optimal one whose columns sum to zero."""
+        return leveled(dual)
+
+    def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
+        """Return the entries of some rows, of an array of one for each variable."""
+        return codes[rows]
+
+    def positive_rows(self, codes: Codes, targets: Any) -> Rows:
+        """Return the rows that have positive entries of such an array."""
+        return np.flatnonzero(codes.any(axis=1))
+
+
+class JointHinge(FlowOracle):
     """The maximum over a set, without smoothing.
 
     Violations count as the largest within ``TIE_TOLERANCE``, relative to the largest
@@ -38,38 +108,17 @@ class JointHinge(FlowLoss):
 
     Parameters
     ----------
-    dual_set : DualSet
-    features : ndarray of shape (l, k), optional
-        Labels have the scores <features_l, z>; default z themselves. Of full row rank.
+    dual_set : JointSet
     """
 
-    smooth = False
-    has_envelope = True
     has_margin = True
 
-    def __init__(self, dual_set: DualSet, features: Floats | None = None) -> None:
+    def __init__(self, dual_set: JointSet) -> None:
         self.set = dual_set
-        self.features = features
-        # From duals of scores to those of the scores of labels.
-        self._lift = None if features is None else np.linalg.pinv(features)
-        self.invariant = features is None
-
-    def label_scores(self, scores: Floats) -> Floats:
-        """Return the scores of the labels, of shape (n, l)."""
-        if self.features is None:
-            return scores
-        return np.ascontiguousarray(scores @ self.features.T)
-
-    def from_labels(self, dual: Floats) -> Floats:
-        """Return the dual of scores for one of the scores of labels."""
-        if self.features is None:
-            return dual
-        return np.ascontiguousarray(dual @ self.features)
 
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        z = self.label_scores(scores)
-        rows = self.set.rows(targets, z.shape[1])
-        return float(self.set.kernel.value(rows, z, weights))
+        rows = self.set.rows(targets, scores.shape[1])
+        return float(self.set.kernel.value(rows, scores, weights))
 
     def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
         """Return the subgradient of the first worst label or pair, or zero if it is."""
@@ -79,35 +128,31 @@ class JointHinge(FlowLoss):
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Floats:
         """Return the oracle's choice, below (3.45) and (3.57) of Yu (2009)."""
-        dz = self.label_scores(dscores)
-        return self._subgradient(scores, dz, targets, weights)
+        return self._subgradient(scores, dscores, targets, weights)
 
     def _subgradient(
-        self, scores: Floats, dz: Floats | None, targets: Any, weights: Floats
+        self, scores: Floats, dscores: Floats | None, targets: Any, weights: Floats
     ) -> Floats:
-        z = self.label_scores(scores)
-        rows, u = self.set.rows(targets, z.shape[1]), np.empty_like(z)
-        self.set.kernel.subgradient(rows, z, dz, weights, TIE_TOLERANCE, u)
-        return self.from_labels(u)
+        rows, u = self.set.rows(targets, scores.shape[1]), np.empty_like(scores)
+        self.set.kernel.subgradient(rows, scores, dscores, weights, TIE_TOLERANCE, u)
+        return u
 
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
-        z = self.label_scores(scores)
-        flags = np.empty(len(z), dtype=np.uint8)
-        rows = self.set.rows(targets, z.shape[1])
-        self.set.kernel.kinks(rows, z, TIE_TOLERANCE, flags)
+        flags = np.empty(len(scores), dtype=np.uint8)
+        rows = self.set.rows(targets, scores.shape[1])
+        self.set.kernel.kinks(rows, scores, TIE_TOLERANCE, flags)
         return np.flatnonzero(flags)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> PiecewiseQuadratic:
         """Return the slope with its jumps at the kinks, by Alg. 3.4 of Yu (2009)."""
-        z, dz = self.label_scores(scores), self.label_scores(dscores)
-        rows = self.set.rows(targets, z.shape[1])
-        kinks, jumps = np.empty((2, _N_KINKS + z.shape[1] ** 2 + 2))
+        rows = self.set.rows(targets, scores.shape[1])
+        kinks, jumps = np.empty((2, _N_KINKS + scores.shape[1] ** 2 + 2))
         parts, slope, row = [], 0.0, 0
-        while row < len(z):
+        while row < len(scores):
             row, count, part = self.set.kernel.restrict(
-                rows, z, dz, weights, TIE_TOLERANCE, row, kinks, jumps
+                rows, scores, dscores, weights, TIE_TOLERANCE, row, kinks, jumps
             )
             parts.append((kinks[:count].copy(), jumps[:count].copy()))
             slope += part
@@ -121,67 +166,22 @@ class JointHinge(FlowLoss):
 
         The duals that this class returns are; the caller answers for others.
         """
-        if self._lift is not None:
-            dual = self._feasible(dual, targets, weights)
         return self.set.conjugate(dual, targets, weights)
 
-    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        if self._lift is None:
-            return super().distance(dual, targets, weights)
-        left = dual - self.from_labels(self._feasible(dual, targets, weights))
-        positive = np.maximum(weights, np.finfo(float).tiny)[:, np.newaxis]
-        return float(np.sqrt(np.sum(left * (left / positive))))
+    def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        return self.set.projected(dual, targets, weights)
 
     def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        if self._lift is not None:
-            dual = dual @ self._lift
         return self.set.variables(dual, targets, weights)
-
-    def _feasible(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the dual of the scores of labels, in simplices again."""
-        u = self.dual_variables(dual, targets, weights)
-        u *= weights[:, np.newaxis]
-        rows = np.arange(len(u))
-        u[rows, targets] = 0.0
-        u[rows, targets] = -u.sum(axis=1)
-        return u
 
     def neutral_variables(self, targets: Any) -> Floats:
         return self.set.neutral(targets)
-
-    def rowwise_dual(self, targets: Any) -> RowwiseDual | None:
-        return self.set.rowwise(targets) if self.features is None else None
-
-    def envelope(self, center: Floats, width: float) -> JointEnvelope:
-        """Return the Moreau envelope around dual variables."""
-        return JointEnvelope(self, center, width)
 
     def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         return self.set.level_near_optimum(dual, targets, weights)
 
 
-class MulticlassHinge(JointHinge):
-    """Multiclass hinge with label costs: see ``Simplex``."""
-
-    def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
-        super().__init__(Simplex(costs, rescaling))
-
-
-class MultilabelHinge(JointHinge):
-    """Multilabel hinge with costs of labels: see ``KindsOfLabels``."""
-
-    def __init__(self, costs: Floats) -> None:
-        super().__init__(KindsOfLabels(costs))
-
-
-class LabelPairHinge(JointHinge):
-    """Multilabel hinge with costs of pairs of labels: see ``LabelPairs``."""
-
-    def __init__(self, costs: Floats) -> None:
-        super().__init__(LabelPairs(costs))
-
-
-class JointEnvelope(FlowLoss):
+class JointEnvelope(FlowOracle):
     """Moreau envelope of a joint hinge around dual variables.
 
     It subtracts ``width / 2 * ||b - center||²`` inside the maximum, which then is
@@ -191,21 +191,16 @@ class JointEnvelope(FlowLoss):
 
     Parameters
     ----------
-    loss : JointHinge
-    center : ndarray
-        Dual variables in their set.
-    width : float
-        Positive.
+    dual_set : JointSet
+    smoothing : Quadratic
+        The width, and a center in the set.
     """
 
-    smooth = True
-
-    def __init__(self, loss: JointHinge, center: Floats, width: float) -> None:
-        self._loss = loss
-        self._kernel = loss.set.kernel
-        self.center = center
-        self.width = width
-        self.invariant = loss.invariant
+    def __init__(self, dual_set: JointSet, smoothing: Quadratic) -> None:
+        if smoothing.center is None:
+            raise TypeError(f"Quadratics over {type(dual_set).__name__} need a center.")
+        self.set, self._kernel = dual_set, dual_set.kernel
+        self.center, self.width = smoothing.center, smoothing.ridge
 
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         return self.evaluate(scores, targets, weights)[0]
@@ -217,21 +212,23 @@ class JointEnvelope(FlowLoss):
     def evaluate(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> tuple[float, Floats]:
-        z = self._loss.label_scores(scores)
-        rows, u = self._loss.set.rows(targets, z.shape[1]), np.empty_like(z)
+        rows, u = self.set.rows(targets, scores.shape[1]), np.empty_like(scores)
         center = self.center.ravel()
-        value = self._kernel.envelope(rows, z, center, weights, self.width, u)
-        return value, self._loss.from_labels(u)
+        value = self._kernel.envelope(rows, scores, center, weights, self.width, u)
+        return value, u
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return R*(u) of the hinge + width / 2 * sum_i s_i ||b_i - center_i||²."""
-        if not self._loss.set.is_determined:
-            name = type(self._loss.set).__name__
+        if not self.set.is_determined:
+            name = type(self.set).__name__
             raise TypeError(f"The envelope over {name} has no conjugate of scores.")
-        shift = self._loss.dual_variables(dual, targets, weights)
+        shift = self.set.variables(dual, targets, weights)
         shift -= self.center
         square = float(weights @ np.einsum("ij,ij->i", shift, shift))
-        return self._loss.conjugate(dual, targets, weights) + 0.5 * self.width * square
+        return self.set.conjugate(dual, targets, weights) + 0.5 * self.width * square
+
+    def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        return self.set.projected(dual, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Any, weights: Floats
@@ -240,11 +237,11 @@ class JointEnvelope(FlowLoss):
 
         Variables at the edge of the support count as inside, as for ``HingeEnvelope``.
         """
-        z = self._loss.label_scores(scores)
+        rows = self.set.rows(targets, scores.shape[1])
         codes = np.empty(self.center.shape, dtype=np.uint8)
         self._kernel.support(
-            self._loss.set.rows(targets, z.shape[1]),
-            z,
+            rows,
+            scores,
             self.center.ravel(),
             weights,
             self.width,
@@ -252,17 +249,16 @@ class JointEnvelope(FlowLoss):
             codes.ravel(),
         )
         factors = weights / self.width
-        return JointCurvature(self._loss, targets, codes, factors, z.shape[1])
+        return JointCurvature(self.set, targets, codes, factors, scores.shape[1])
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> Derivatives:
-        z, dz = self._loss.label_scores(scores), self._loss.label_scores(dscores)
-        rows, center = self._loss.set.rows(targets, z.shape[1]), self.center.ravel()
+        rows, center = self.set.rows(targets, scores.shape[1]), self.center.ravel()
 
         def at(step: float) -> tuple[float, float]:
             slope, curvature = self._kernel.envelope_slope(
-                rows, z, dz, center, weights, self.width, step
+                rows, scores, dscores, center, weights, self.width, step
             )
             return slope, curvature
 
@@ -277,7 +273,7 @@ class JointCurvature(Curvature):
 
     Parameters
     ----------
-    loss : JointHinge
+    dual_set : JointSet
     targets : ndarray of shape (n, ...)
     codes : ndarray of uint8
         Groups of variables in the support, 0 for the others (``support`` in
@@ -289,73 +285,48 @@ class JointCurvature(Curvature):
 
     def __init__(
         self,
-        loss: JointHinge,
+        dual_set: JointSet,
         targets: Any,
         codes: Codes,
         factors: Floats,
         n_labels: int,
     ) -> None:
-        self._loss = loss
-        self._kernel = loss.set.kernel
+        self._set, self._kernel = dual_set, dual_set.kernel
         self._targets = targets
         self._codes = codes
         self._factors = factors
         self._n_labels = n_labels
 
     def rows(self) -> Rows:
-        return self._loss.set.positive_rows(self._codes, self._targets)
+        return self._set.positive_rows(self._codes, self._targets)
 
     def take(self, rows: Rows | slice) -> JointCurvature:
-        codes = self._loss.set.take(self._codes, self._targets, rows)
+        codes = self._set.take(self._codes, self._targets, rows)
         return JointCurvature(
-            self._loss, self._targets[rows], codes, self._factors[rows], self._n_labels
+            self._set, self._targets[rows], codes, self._factors[rows], self._n_labels
         )
 
     def _arguments(self) -> tuple[Any, Codes, Floats]:
-        rows = self._loss.set.rows(self._targets, self._n_labels)
+        rows = self._set.rows(self._targets, self._n_labels)
         return rows, self._codes.ravel(), self._factors
 
     def apply(self, dscores: Floats) -> Floats:
-        product = self._loss.label_scores(dscores)
-        self._kernel.apply_curvature(*self._arguments(), product)
-        return self._loss.from_labels(product)
+        self._kernel.apply_curvature(*self._arguments(), dscores)
+        return dscores
 
     def diagonal(self) -> Floats:
-        features = self._loss.features
-        if features is None:
-            diagonal = np.empty((len(self._factors), self._n_labels))
-            self._kernel.curvature_diagonal(*self._arguments(), diagonal)
-            return diagonal
-        arguments, columns = self._arguments(), []
-        for column in features.T:
-            product = np.tile(column, (len(self._factors), 1))
-            self._kernel.apply_curvature(*arguments, product)
-            columns.append(product @ column)
-        return np.stack(columns, axis=1)
+        diagonal = np.empty((len(self._factors), self._n_labels))
+        self._kernel.curvature_diagonal(*self._arguments(), diagonal)
+        return diagonal
 
     def total(self) -> Floats:
         k = self._n_labels
         blocks = np.zeros((k, k, 1, 1))
-        self._add_gram(np.ones((len(self._factors), 1)), self, blocks)
+        self.add_gram(np.ones((len(self._factors), 1)), slice(None), blocks)
         upper = blocks[:, :, 0, 0]
-        total = upper + np.triu(upper, 1).T
-        features = self._loss.features
-        return total if features is None else features.T @ total @ features
+        return upper + np.triu(upper, 1).T
 
     def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
         some = self.take(rows)
-        features = self._loss.features
-        if features is None:
-            self._add_gram(X, some, out)
-            return
-        k, d = self._n_labels, X.shape[1]
-        blocks = np.zeros((k, k, d, d))
-        self._add_gram(X, some, blocks)
-        for j in range(k):
-            blocks[j + 1 :, j] = blocks[j, j + 1 :]
-        out += np.einsum("ja,jmfg,mb->abfg", features, blocks, features, optimize=True)
-
-    @staticmethod
-    def _add_gram(X: Floats, some: JointCurvature, out: Floats) -> None:
-        rows, codes, factors = some._arguments()
-        some._kernel.gram(rows, X, codes, factors, out)
+        labels, codes, factors = some._arguments()
+        self._kernel.gram(labels, X, codes, factors, out)

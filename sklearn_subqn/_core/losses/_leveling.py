@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import flows
-from ._base import Floats, Loss, Rows
+from ._base import Floats, Rows
+from ._oracle import Oracle
 
 # Sums that are this share of the absolute values of their terms are rounding.
 _LEVEL = 4.0 * float(np.finfo(float).eps)
@@ -25,7 +26,7 @@ _TILTED, _MAX_STEPS, _LONGEST_STEP = 1e-4, 25, 2.0
 _SEED, _TRICKLE = 0.01, 1e-50
 
 
-class FlowLoss(Loss):
+class FlowOracle(Oracle):
     """A loss of several scores per row, of which only differences count.
 
     The rows of duals sum to zero, and remain in the domain if entries shrink such that

@@ -230,10 +230,7 @@ class LogisticPairs(OrderedPairs):
     in time O(n) and that of a convolution over bins of the scores.
     """
 
-    smooth = True
     analytic = True
-    has_lines = True
-    narrows = False
     _last_bins: BinSums | None = None
 
     def _bins(self, scores: Floats, targets: Floats, weights: Floats) -> BinSums:

@@ -1,13 +1,18 @@
-"""How scores z and targets y make the argument t of a loss of one score per row.
+"""From scores and targets to what maxima over dual variables are of, and back.
 
-The loss of a row is a maximum over dual variables v of v t - h(v); t is affine in z.
+The loss of one score per row is a maximum over v of v t - h(v); t is affine in z, and
+``Margin``, ``Residual`` and ``Counts`` say how. ``Features`` and ``Thresholds`` are
+linear maps in front of any set.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ._base import Floats
+from ._base import Curvature, DiagonalCurvature, Floats, Rows
+from ._oracle import ScoreMap
 
 # Means of counts below zero by this share of the targets are so by rounding.
 _NEGATIVE = 4.0 * float(np.finfo(float).eps)
@@ -109,3 +114,119 @@ class Counts(Margin):
 
     def slack(self, targets: Floats) -> Floats:
         return _NEGATIVE * targets
+
+
+class Features(ScoreMap):
+    """The map from scores z to scores <phi_l, z> of labels l.
+
+    Parameters
+    ----------
+    features : ndarray of shape (l, k)
+        phi. Where its rows depend on one another, a dual of scores does not tell which
+        one of the labels it stands for.
+    """
+
+    is_identity = False
+
+    def __init__(self, features: Floats) -> None:
+        self.features = features
+        self.is_injective = bool(np.linalg.matrix_rank(features) == len(features))
+        # From duals of scores to those of the scores of labels.
+        self._lift = np.linalg.pinv(features)
+
+    def forward(self, scores: Floats) -> Floats:
+        return np.ascontiguousarray(scores @ self.features.T)
+
+    def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
+        return self.forward(scores), targets, weights
+
+    def adjoint(self, dual: Floats, scores: Floats) -> Floats:
+        return np.ascontiguousarray(dual @ self.features)
+
+    def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
+        return dual @ self._lift, targets, weights
+
+    def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
+        return CurvatureOfFeatures(curvature, self.features)
+
+
+class CurvatureOfFeatures(Curvature):
+    """Second derivatives Phiᵀ H Phi by scores, for H by the scores of labels.
+
+    Parameters
+    ----------
+    curvature : Curvature
+    features : ndarray of shape (l, k)
+    """
+
+    def __init__(self, curvature: Curvature, features: Floats) -> None:
+        self._H, self._features = curvature, features
+
+    def rows(self) -> Rows:
+        return self._H.rows()
+
+    def take(self, rows: Rows) -> CurvatureOfFeatures:
+        return CurvatureOfFeatures(self._H.take(rows), self._features)
+
+    def apply(self, dscores: Floats) -> Floats:
+        product = self._H.apply(np.ascontiguousarray(dscores @ self._features.T))
+        return np.ascontiguousarray(product @ self._features)
+
+    def diagonal(self) -> Floats:
+        n, columns = len(self._H.diagonal()), []
+        for column in self._features.T:
+            columns.append(self._H.apply(np.tile(column, (n, 1))) @ column)
+        return np.stack(columns, axis=1)
+
+    def total(self) -> Floats:
+        return self._features.T @ self._H.total() @ self._features
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        m, d = len(self._features), X.shape[1]
+        blocks = np.zeros((m, m, d, d))
+        self._H.add_gram(X, rows, blocks)
+        for j in range(m):
+            blocks[j + 1 :, j] = blocks[j, j + 1 :]
+        phi = self._features
+        out += np.einsum("ja,jmfg,mb->abfg", phi, blocks, phi, optimize=True)
+
+
+class Thresholds(ScoreMap):
+    """K - 1 scores of a row, of its class being above k, as rows of a binary loss.
+
+    Classes are numbered from zero to K - 1, and the targets of the binary loss are 1
+    where the class is above k, and else -1.
+
+    Parameters
+    ----------
+    immediate : bool
+        Whether only the thresholds below and above the class of a row count, one or
+        two, instead of all. Thresholds that minimize the loss at given differences of
+        scores between rows ascend if all count; if not, they may be in any order.
+    """
+
+    joint = True
+    is_identity = False
+
+    def __init__(self, *, immediate: bool = False) -> None:
+        self.immediate = immediate
+
+    def forward(self, scores: Floats) -> Floats:
+        return scores.ravel()
+
+    def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
+        above = targets[:, np.newaxis] - np.arange(scores.shape[1])
+        shares = np.broadcast_to(weights[:, np.newaxis], scores.shape)
+        if self.immediate:
+            shares = np.where((above == 0.0) | (above == 1.0), shares, 0.0)
+        signs = np.where(above > 0.0, 1.0, -1.0)
+        return scores.ravel(), signs.ravel(), shares.ravel()
+
+    def adjoint(self, dual: Floats, scores: Floats) -> Floats:
+        return dual.reshape(scores.shape)
+
+    def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
+        return self.inputs(dual, targets, weights)
+
+    def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
+        return DiagonalCurvature(curvature.diagonal().reshape(scores.shape))

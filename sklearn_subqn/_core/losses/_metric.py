@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Curvature, Derivatives, Floats, Loss, Rows
+from ._base import Curvature, Derivatives, Floats, Rows
+from ._oracle import Oracle
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -12,7 +13,7 @@ _TINY = float(np.finfo(float).tiny)
 _ROUNDING = 1e-14
 
 
-class MultivariateSquared(Loss):
+class MultivariateSquared(Oracle):
     """Multivariate regression (z - y)ᵀ M (z - y) / 2, scores of shape (n, k) (Table 6).
 
     Parameters
@@ -21,7 +22,6 @@ class MultivariateSquared(Loss):
         M, symmetric and positive semidefinite.
     """
 
-    smooth = True
     analytic = True
     joint = True
 

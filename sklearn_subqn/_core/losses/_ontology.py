@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ._arguments import checked_costs
-from ._base import TIE_TOLERANCE, Floats, rounding
-from ._joint import JointHinge
+from ._base import Floats
+from ._loss import Composed, Loss
+from ._maps import Features
 from ._sets import Simplex
 
 
-class Ontology(JointHinge):
+class Ontology(Composed):
     """Hinge of paths through a hierarchy (Teo et al. 2010, Alg. 12).
 
     Scores z of shape (n, k) belong to the k nodes other than the root. A label stands
@@ -32,14 +31,11 @@ class Ontology(JointHinge):
         Cost of predicting the second label in place of the first.
     """
 
-    features: Floats
-
     def __init__(self, features: Floats, costs: Floats) -> None:
         shape = len(features), len(features)
-        super().__init__(Simplex(checked_costs("costs", costs, shape)), features)
-        # Else a dual of scores does not tell which one of the labels it stands for.
-        told = np.linalg.matrix_rank(features) == len(features)
-        self.tells_conjugate = self.has_envelope = self.has_margin = bool(told)
+        labels = Simplex(checked_costs("costs", costs, shape))
+        self.features = features
+        self.loss = Loss(labels, score_map=Features(features))
 
     @classmethod
     def from_parents(
@@ -61,24 +57,6 @@ class Ontology(JointHinge):
         if costs is None:
             costs = _half_distances(features)
         return cls(features, costs)
-
-    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u), of zero only where features are linearly dependent."""
-        if self.tells_conjugate or not dual.any():
-            return super().conjugate(dual, targets, weights)
-        raise TypeError("Ontology knows its conjugate at zero only: features depend.")
-
-    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        if not self.tells_conjugate:
-            return 0.0
-        return super().distance(dual, targets, weights)
-
-    def rounding(self, scores: Floats, weights: Floats) -> float:
-        """Return how far values may be off, and rows near a kink from it."""
-        sizes = np.maximum(np.abs(self.label_scores(scores)).max(axis=1), 1.0)
-        return (2.0 * TIE_TOLERANCE + 4.0 * rounding(scores.size)) * float(
-            weights @ sizes
-        )
 
 
 def path_shares(parents: list[list[int]]) -> Floats:

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ._base import FirstOrderLoss, Floats, Loss
+from ._base import Floats
+from ._loss import Loss
+from ._oracle import Oracle, offers
 
 # So many earlier values and subgradients are compared with each new one, which may
 # contradict them by this share of what their difference is a sum of, for rounding.
 _REMEMBERED, _TOLERANCE = 4, 1e-8
 
 
-class OwnLoss(FirstOrderLoss):
+class OwnLoss(Oracle):
     """A loss by values and subgradients of which nothing is taken on trust.
 
     It sees its arguments read-only. Values must be finite numbers, subgradients finite
@@ -23,10 +25,10 @@ class OwnLoss(FirstOrderLoss):
 
     Parameters
     ----------
-    loss : FirstOrderLoss
+    loss : Oracle
     """
 
-    def __init__(self, loss: FirstOrderLoss) -> None:
+    def __init__(self, loss: Oracle) -> None:
         self._loss = loss
         self._name = type(loss).__name__
         self.infimum = loss.infimum
@@ -121,11 +123,12 @@ class OwnLoss(FirstOrderLoss):
 
 
 def checked(loss: Loss) -> Loss:
-    """Return a loss as it is, or shielded if it is a user's own, without lines."""
-    ours = type(loss).__module__.startswith(__name__.partition(".")[0] + ".")
-    if ours or loss.has_lines or not isinstance(loss, FirstOrderLoss):
+    """Return a loss as it is, or shielded if of a user's values and subgradients."""
+    kind, oracle = type(loss.oracle), loss.oracle
+    ours = kind.__module__.startswith(__name__.partition(".")[0] + ".")
+    if ours or loss.has_lines or offers(oracle, "conjugate"):
         return loss
-    return OwnLoss(loss)
+    return Loss(OwnLoss(oracle))
 
 
 def read_only(array: Any) -> Any:

@@ -14,21 +14,20 @@ from ._arguments import check_choice, checked_costs, checked_rows
 from ._base import (
     TIE_TOLERANCE,
     Derivatives,
-    FirstOrderLoss,
     Floats,
-    NarrowLoss,
     PiecewiseQuadratic,
     Rows,
     rounding,
 )
 from ._groups import Groups
+from ._oracle import Oracle
 from ._pairs import PairCurvature, Pairs, PairSums, Window, derivatives
 
 _NO_VALUES = np.empty(0)
 _NO_COSTS = np.empty((0, 0))
 
 
-class OrderedPairs(FirstOrderLoss):
+class OrderedPairs(Oracle):
     """Hinge of all pairs of rows with unequal targets: ordinal regression.
 
     R(z) = sum over y_i < y_j of s_i s_j C(y_i, y_j) max(0, 1 + z_i - z_j), divided by
@@ -51,7 +50,6 @@ class OrderedPairs(FirstOrderLoss):
     """
 
     ranks = True
-    narrows = True
     _window = Window()
 
     def __init__(
@@ -127,10 +125,6 @@ class WindowedPairs(OrderedPairs):
     those of a row's pairs, with signs, times their weights.
     """
 
-    smooth = True
-    has_lines = True
-    narrows = False
-
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return self._sums(scores, targets, weights).value
 
@@ -166,7 +160,7 @@ class SquaredPairs(WindowedPairs):
     """
 
 
-class NarrowPairs(WindowedPairs, NarrowLoss):
+class NarrowPairs(WindowedPairs):
     """Hinge of pairs whose kink is rounded off within a width.
 
     The function max over b in [0, 1] of b m - width / 2 * b², which is below the hinge
@@ -191,10 +185,6 @@ class NarrowPairs(WindowedPairs, NarrowLoss):
     def proof(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, float]:
-        """Return -R*(u) of the hinge at the gradient u, or less, and the error of u.
-
-        The latter is the root of sum_i d_i² / s_i of what rounding leaves out of u.
-        """
         height, size, sizes = self._sums(scores, targets, weights).slopes
         share = rounding(len(scores))
         positive = weights > 0.0
@@ -220,7 +210,7 @@ class SquaredRocArea(SquaredPairs, RocArea):
     """Squared hinge of all pairs of a negative and a positive row."""
 
 
-class Preferences(FirstOrderLoss):
+class Preferences(Oracle):
     """Hinge of given pairs of rows (Teo et al. 2010, Alg. 9).
 
     R(z) is the mean of C_p max(0, 1 + z_i - z_j) over pairs p in which j is preferred
@@ -240,7 +230,6 @@ class Preferences(FirstOrderLoss):
         If pairs or costs are not such numbers, and in a fit to too few rows.
     """
 
-    has_lines = True
     ranks = True
 
     def __init__(self, pairs: Any, costs: Any = None) -> None:

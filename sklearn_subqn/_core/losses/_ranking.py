@@ -32,8 +32,9 @@ from scipy.optimize import linear_sum_assignment
 
 from ..kernels import ranking as kernel
 from ._arguments import check_choice, check_positive
-from ._base import FirstOrderLoss, Floats, Rows
+from ._base import Floats, Rows
 from ._groups import Groups
+from ._oracle import Oracle
 
 # Measures that differ by less than this share are equal.
 _ROUNDING = 1e-12
@@ -70,7 +71,7 @@ class _Plan:
     scale: Floats
 
 
-class RankingLoss(FirstOrderLoss):
+class RankingLoss(Oracle):
     """Bound of a measure of rankings, the mean over groups of rows.
 
     Groups count by the weight of their rows. The subgradient is that of one of the

@@ -6,71 +6,27 @@ pieces: those of labels or of pairs of labels.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_pairs, multiclass, multilabel
-from ._base import Floats, LabelSets, Rows, RowwiseDual, Simplices
+from ._base import Floats, LabelSets, Rows, Simplices
+from ._joint import Codes, JointSet
 from ._leveling import leveled, tilted
+from ._loss import Loss
+from ._oracle import Oracle, Smoothing
+from ._smoothings import SimplexEntropy
+from ._softmax import Softmax
 
-Codes = npt.NDArray[np.uint8]
+_NO_COSTS = np.empty((0, 0))
 
 # A violation that is never the largest.
 _NEVER = -1e100
 
 
-class DualSet(ABC):
-    """What a joint hinge asks of the set of its dual variables.
-
-    Attributes
-    ----------
-    kernel : module
-        Compiled trips over rows.
-    is_determined : bool
-        Whether a dual u of scores has one b only. Envelopes have no conjugate of scores
-        elsewhere.
-    """
-
-    kernel: Any
-    is_determined = True
-
-    @abstractmethod
-    def rows(self, targets: Any, k: int) -> Any:
-        """Return the kernel's rows of these targets, with k scores each."""
-
-    @abstractmethod
-    def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the b in the set that stand for u = ``dual``, zero without weight."""
-
-    @abstractmethod
-    def neutral(self, targets: Any) -> Floats:
-        """Return such variables in the middle of their set."""
-
-    @abstractmethod
-    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u), the least -<b, costs> of those b that stand for u."""
-
-    def rowwise(self, targets: Any) -> RowwiseDual | None:
-        """Return the set as one that ascent over rows knows."""
-        return None
-
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return a dual near a nearly optimal one whose columns sum to zero."""
-        return leveled(dual)
-
-    def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
-        """Return the entries of some rows, of an array of one for each variable."""
-        return codes[rows]
-
-    def positive_rows(self, codes: Codes, targets: Any) -> Rows:
-        """Return the rows that have positive entries of such an array."""
-        return np.flatnonzero(codes.any(axis=1))
-
-
-class Simplex(DualSet):
+class Simplex(JointSet):
     """The unit simplex of the labels 0, ..., k - 1 of a row (Yu 2009, eq. 3.40).
 
     With ``rescaling="margin"`` (Taskar et al. 2004) the violations of a row of label y
@@ -79,15 +35,15 @@ class Simplex(DualSet):
 
     Parameters
     ----------
-    costs : ndarray of shape (k, k)
+    costs : ndarray of shape (k, k), optional
         Cost of predicting the second label in place of the first, non-negative, zero
-        on the diagonal.
+        on the diagonal. With an entropy there are none.
     rescaling : {"margin", "slack"}
     """
 
     kernel = multiclass
 
-    def __init__(self, costs: Floats, rescaling: str = "margin") -> None:
+    def __init__(self, costs: Floats = _NO_COSTS, rescaling: str = "margin") -> None:
         k = len(costs)
         self.offsets = np.array(costs, dtype=np.float64, order="C")
         self.rates = np.ones((k, k))
@@ -99,6 +55,11 @@ class Simplex(DualSet):
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
         np.divide(self.offsets, self.rates, out=self._ratios, where=self.rates > 0.0)
+
+    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+        if isinstance(smoothing, SimplexEntropy) and not self.offsets.size:
+            return Softmax()
+        return super().oracle(smoothing)
 
     def rows(self, targets: Any, k: int) -> multiclass.Rows:
         return multiclass.Rows(targets, self.offsets, self.rates)
@@ -134,9 +95,18 @@ class Simplex(DualSet):
             self.rows(targets, dual.shape[1]), dual, self._ratios
         )
 
-    def rowwise(self, targets: Any) -> Simplices | None:
+    def _rowwise(self, targets: Any) -> Simplices | None:
         """Return the simplices, if all rates are one."""
         return Simplices(targets, self.offsets) if self._has_unit_rates else None
+
+    def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return u of the variables that stand for it; the own label has the rest."""
+        u = self.variables(dual, targets, weights) * self.rates[targets]
+        u *= weights[:, np.newaxis]
+        own = np.arange(len(u)), targets
+        u[own] = 0.0
+        u[own] = -u.sum(axis=1)
+        return u
 
     def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         if not self._has_unit_rates:
@@ -146,7 +116,7 @@ class Simplex(DualSet):
         return leveled(tilted(dual, weights, neutral))
 
 
-class KindsOfLabels(DualSet):
+class KindsOfLabels(JointSet):
     """Sums of at most one over irrelevant and over relevant labels.
 
     Without a threshold both sums are equal, and the loss of a row is the maximum of 0
@@ -200,7 +170,7 @@ class KindsOfLabels(DualSet):
         relevant = np.einsum("ij,ij->j", u, targets)
         return float(self.costs[1] @ relevant - self.costs[0] @ irrelevant)
 
-    def rowwise(self, targets: Any) -> LabelSets:
+    def _rowwise(self, targets: Any) -> LabelSets:
         return LabelSets(targets, self.costs)
 
     def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
@@ -219,7 +189,7 @@ class KindsOfLabels(DualSet):
         return np.add(*np.split(leveled(both), 2))
 
 
-class LabelPairs(DualSet):
+class LabelPairs(JointSet):
     """Sums of at most one over pairs of a relevant and an irrelevant label.
 
     The loss of a row is the maximum of 0 and of costs[h, j] + z_j - z_h over its
@@ -291,3 +261,7 @@ def starts_of_pairs(targets: Any) -> npt.NDArray[np.intp]:
     starts = np.zeros(len(targets) + 1, dtype=np.intp)
     np.cumsum(relevant * (targets.shape[1] - relevant), out=starts[1:])
     return starts
+
+
+#: The multinomial logistic loss.
+MULTINOMIAL_LOSS = Loss(Simplex(), SimplexEntropy())

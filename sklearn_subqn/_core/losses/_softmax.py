@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._base import Curvature, Derivatives, Floats, Mask, Rows
-from ._entropies import entropy, rest_entropy
-from ._leveling import FlowLoss
+from ._leveling import FlowOracle
+from ._smoothings import entropy, rest_entropy
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
@@ -17,13 +17,12 @@ _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 _ROUNDING_OF_SUMS = 1e-12
 
 
-class Softmax(FlowLoss):
+class Softmax(FlowOracle):
     """Multinomial logistic loss ln sum_k exp(z_k) - z_y (Teo et al. 2010, Table 6).
 
     Targets are the indices of the classes, as floats; scores have shape (n, k).
     """
 
-    smooth = True
     analytic = True
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..chain_design import ChainDesign, Pairs
-from ..losses._base import Floats, Loss, Rows
+from ..losses._base import Floats, Rows
+from ..losses._loss import Loss
 from ..quasi_newton import Pair, two_loop
 from ._base import State, step_size
 from ._pairs import consistent_pair

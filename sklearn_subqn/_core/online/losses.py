@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from ..losses import (
-    BoxLoss,
-    EntropyLoss,
-    QuadraticLoss,
-    Softmax,
+    MULTINOMIAL_LOSS,
+    Box,
+    Loss,
+    Quadratic,
     SoftmaxCurvature,
     softmax,
 )
@@ -66,11 +66,13 @@ class OfScores:
 
     Parameters
     ----------
-    loss : BoxLoss
+    loss : Loss
+        Over a box.
     """
 
-    def __init__(self, loss: BoxLoss) -> None:
-        self.loss = loss
+    def __init__(self, loss: Loss) -> None:
+        assert isinstance(loss.set, Box), "a loss of one score per row"
+        self.loss, self.box = loss, loss.set
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return self.loss.value(scores, targets, weights)
@@ -86,16 +88,17 @@ class OfScores:
         Their dual variables are v / t times t. Without a ridge it is half the height of
         the kink by |t|, with |t| no less than its mean.
         """
-        loss = self.loss
-        if isinstance(loss, EntropyLoss):
-            return _damped(loss, scores, targets, weights)
-        assert isinstance(loss, QuadraticLoss)
-        t = loss.map.argument(scores, targets)
-        if not loss.smooth:
-            height = 0.5 * (loss.high - loss.low)
+        box, smoothing = self.box, self.loss.smoothing
+        t = box.map.argument(scores, targets)
+        if smoothing is None:
+            height = 0.5 * (box.high - box.low)
             return DiagonalCurvature(height * weights / _bounded(t, weights, targets))
-        ends = np.where(t < 0.0, -loss.low, loss.high)
-        h = np.minimum(ends / np.maximum(np.abs(t), _NO_DISTANCE), 1.0 / loss.ridge)
+        if not isinstance(smoothing, Quadratic):
+            return self._damped(scores, targets, weights)
+        ends = np.where(t < 0.0, -box.low, box.high) / np.maximum(
+            np.abs(t), _NO_DISTANCE
+        )
+        h = np.minimum(ends, 1.0 / smoothing.ridge)
         return DiagonalCurvature(weights * h)
 
     def constant(self, targets: Floats, weights: Floats) -> float:
@@ -104,29 +107,37 @@ class OfScores:
         if loss.analytic:
             mean = float(weights @ targets) / len(targets)
             return float(np.log(max(mean, _SMALLEST_MEAN))) if loss.steep else mean
-        return _quantile(targets, weights, loss.high / (loss.high - loss.low))
+        box = self.box
+        return _quantile(targets, weights, box.high / (box.high - box.low))
+
+    def _damped(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        """Return second derivatives, or more far on the wrong side.
+
+        At least |u_i| / max(6, 2 t_i), and s_i / 10000, of labels; of counts at least
+        |u_i| / max(1, ln y_i - z_i).
+        """
+        h = self.loss.curvature(scores, targets, weights).diagonal()
+        u = np.abs(self.subgradient(scores, targets, weights))
+        if self.box.map.labels:
+            u /= np.maximum(2.0 * self.box.map.argument(scores, targets), _REACH)
+            return DiagonalCurvature(np.maximum(np.maximum(h, u), _FLAT * weights))
+        distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
+        u /= np.maximum(distance, _REACH_OF_COUNTS)
+        return DiagonalCurvature(np.maximum(h, u))
 
 
-def _damped(
-    loss: EntropyLoss, scores: Floats, targets: Floats, weights: Floats
-) -> DiagonalCurvature:
-    """Return second derivatives, or more far on the wrong side.
-
-    At least |u_i| / max(6, 2 t_i), and s_i / 10000, of labels; of counts at least
-    |u_i| / max(1, ln y_i - z_i).
-    """
-    h = loss.curvature(scores, targets, weights).diagonal()
-    u = np.abs(loss.subgradient(scores, targets, weights))
-    if loss.map.labels:
-        u /= np.maximum(2.0 * loss.map.argument(scores, targets), _REACH)
-        return DiagonalCurvature(np.maximum(np.maximum(h, u), _FLAT * weights))
-    distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
-    u /= np.maximum(distance, _REACH_OF_COUNTS)
-    return DiagonalCurvature(np.maximum(h, u))
-
-
-class DampedSoftmax(Softmax):
+class DampedSoftmax:
     """The multinomial logistic loss, with more curvature far from y."""
+
+    loss = MULTINOMIAL_LOSS
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self.loss.value(scores, targets, weights)
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self.loss.subgradient(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..line_search import exact, settle
-from ..losses._base import Floats, Loss
+from ..losses._base import Floats
+from ..losses._loss import AnyLoss, Loss
 from ..objective import Objective
 from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
@@ -111,13 +112,14 @@ class SolverSpec:
     envelope: bool = False
     narrows: bool = False
 
-    def supports(self, loss: Loss, regularizer: Regularizer | None = None) -> bool:
+    def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:
         """Return whether the solver can minimize such objectives; default with L2."""
+        loss = Loss.of(loss)
         if self.l2_only and not (regularizer is None or isinstance(regularizer, L2)):
             return False
         if self.l1 and not isinstance(regularizer, ElasticNet):
             return False
-        if self.narrows and not getattr(loss, "narrows", False):
+        if self.narrows and not loss.narrows:
             return False
         if loss.steep and not self.steep:
             return False

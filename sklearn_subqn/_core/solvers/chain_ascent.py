@@ -169,7 +169,7 @@ def _chains(objective: Objective) -> Chains:
     o = objective
     chains = o.loss.chains(o.targets)
     if chains is None:
-        raise TypeError(f"{type(o.loss).__name__} is no loss of chains.")
+        raise TypeError(f"{o.loss.name} is no loss of chains.")
     return chains
 
 

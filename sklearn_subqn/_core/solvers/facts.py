@@ -6,7 +6,7 @@ import numpy as np
 
 from ..lazy import cached_property
 from ..line_search import settle
-from ..losses._base import Curvature, FirstOrderLoss, Floats, LabelSets
+from ..losses._base import Curvature, Floats, LabelSets
 from ..newton import CG_ACCURACY, is_factorized, is_wide
 from ..objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
@@ -62,9 +62,9 @@ class Facts:
         self.in_one_place = objective.risk.in_one_place
         self.smooth = loss.smooth
         self.kinked_slope = loss.smooth and not self.several and not loss.analytic
-        self.kinks = loss.has_envelope and not loss.smooth
+        self.kinks = loss.has_envelope
         self.pairs = loss.ranks
-        self.narrows = isinstance(loss, FirstOrderLoss) and loss.narrows
+        self.narrows = loss.narrows
         self.hinge = loss.has_margin
         self.n_rows, self.n_features = design.n_rows, design.n_features
         self.n_params = objective.n_params // (design.n_outputs or 1)

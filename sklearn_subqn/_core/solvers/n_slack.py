@@ -51,7 +51,7 @@ def n_slack(
     while n_stuck < _MAX_STUCK:
         yield Iterate(point, None, bound, "n-slack")
         before = best.value - bound
-        candidates.add(objective.loss.answers(point.scores), point.w)
+        candidates.add(objective.hinge.answers(point.scores), point.w)
         if point.value < best.value:
             best = point
         inner = ls_bmrm(candidates.objective(), best.w, model=model)

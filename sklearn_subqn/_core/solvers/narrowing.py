@@ -9,7 +9,6 @@ dual variables all along, so that each iterate proves a bound.
 from __future__ import annotations
 
 from ..line_search import newton_step
-from ..losses._base import FirstOrderLoss
 from ..newton import newton_direction
 from ..objective import Objective
 from .run import Iterate, Solver, Start
@@ -44,14 +43,13 @@ def narrowing(objective: Objective, start: Start) -> Solver:
         "no_progress": the gap is rounding.
     """
     loss, args = objective.loss, (objective.targets, objective.weights)
-    assert isinstance(loss, FirstOrderLoss), "a loss with narrowed ones"
     point = start.at(objective)
     best, bound, width = point.value, -float("inf"), _WIDTH
     while width > _NARROWEST:
         narrow = loss.narrowed(width)
         point = point.under(objective.with_loss(narrow))
         for n_inner in range(_MAX_INNER + 1):
-            height, error = narrow.proof(point.scores, *args)
+            height, error = narrow.oracle.proof(point.scores, *args)
             dual = point.dual_point
             dual = dual._replace(offset=height, error=dual.error + error)
             lower = objective.dual_value(objective.cut(dual))

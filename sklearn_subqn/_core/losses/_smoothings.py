@@ -1,14 +1,16 @@
-"""Entropies h of dual variables v of one score, and the losses that they make.
+"""Smoothings h of dual variables: quadratics and entropies.
 
-With its box each gives the maximum over v of v t - h(v), attained at the derivative of
-the maximum with regard to t. Arguments t are overwritten: new arrays take time.
+Each entropy of dual variables v of one score gives, with its box, the maximum over v of
+v t - h(v), attained at the derivative of the maximum with regard to t. Arguments t are
+overwritten: new arrays take time.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._base import Floats
+from ._base import Floats, Rows
+from ._oracle import Smoothing
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
@@ -18,9 +20,32 @@ _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 _STEEPEST = 50.0
 
 
-class Entropy:
+class Quadratic(Smoothing):
+    """h(b) = ridge / 2 ||b - center||², positive.
+
+    Around a center of dual variables the loss is the Moreau envelope of that without
+    smoothing: its gradients are feasible dual points of that.
+
+    Parameters
+    ----------
+    ridge : float
+    center : ndarray, optional
+        Of the shape of the dual variables, default zero.
+    """
+
+    def __init__(self, ridge: float, center: Floats | None = None) -> None:
+        self.ridge, self.center = ridge, center
+
+    def of_rows(self, rows: Rows) -> Quadratic:
+        if self.center is None:
+            return self
+        return Quadratic(self.ridge, self.center[rows])
+
+
+class Entropy(Smoothing):
     """h(v) = v ln v - v for v >= 0, with the maximum exp(t)."""
 
+    analytic = True
     low, high = 0.0, np.inf
 
     #: Beyond which arguments the maximum is another, and no longer exact.
@@ -104,6 +129,12 @@ class BinaryEntropy(Entropy):
         sizes = np.zeros_like(v)
         sizes[large] = -np.log1p(-np.minimum(v[large], 1.0 - _EPS))
         return sizes
+
+
+class SimplexEntropy(Smoothing):
+    """h(b) = sum_k b_k ln b_k on the simplex, with the maximum ln sum_k exp(m_k)."""
+
+    analytic = True
 
 
 def entropy(p: Floats) -> Floats:

@@ -1,0 +1,395 @@
+"""What losses are made of: oracles, sets of dual variables, smoothings, linear maps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._base import (
+    Chains,
+    Curvature,
+    Derivatives,
+    Floats,
+    Mask,
+    PiecewiseQuadratic,
+    Rows,
+    RowwiseDual,
+    rounding,
+)
+
+# Values may be below their infimum by this share of scores, for rounding.
+_BELOW = 1e-9
+
+# Sums that are zero but for this share of their terms are zero, of subgradients that
+# are known by computing them only.
+_ROUNDING_OF_SUMS = 16.0 * float(np.finfo(float).eps)
+
+_NO_ROWS = np.empty(0, dtype=np.intp)
+
+
+class Oracle(ABC):
+    """A convex function R(z) = sum_i weights_i * loss_i(z_i), known by what it answers.
+
+    Values and subgradients are enough for bundle methods. Each other member opens the
+    way to faster solvers; which of them a class writes is all that is asked, and those
+    that it does not write are never called. With
+
+    - ``conjugate`` bounds come from any dual variables, and not from subgradients only;
+    - ``restrict``, ``kink_rows`` and ``argsup``: piecewise linear functions;
+    - ``derivatives`` and ``curvature``: differentiable ones;
+    - ``dual_variables``, ``neutral_variables`` and ``envelope``: functions with kinks
+      that have a Moreau envelope.
+
+    Attributes
+    ----------
+    infimum : float
+        A lower bound of R over all scores, which models with an L1 penalty need; minus
+        infinity where none is known. Of functions without ``conjugate``.
+    analytic : bool
+        Whether R has all derivatives, so that Newton's method finds minimizers over
+        free parameters; piecewise quadratic functions ask for exact steps.
+    invariant : bool
+        Whether adding a constant to all scores of a row changes nothing.
+    ranks : bool
+        Whether only differences of scores of different rows count: a free intercept
+        changes nothing.
+    counts_rows : bool
+        Whether rows must have equal weights.
+    steep : bool
+        Whether subgradients grow exponentially with the scores, so that cuts far from
+        the minimizer tell nothing.
+    joint : bool
+        Whether it takes all columns of y at once, where regressors fit each by itself.
+    has_margin : bool
+        Whether scores have no loss that are far enough on their right side.
+    """
+
+    infimum: float = 0.0
+    analytic: bool = False
+    invariant: bool = False
+    ranks: bool = False
+    counts_rows: bool = False
+    steep: bool = False
+    joint: bool = False
+    has_margin: bool = False
+
+    @abstractmethod
+    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        """Return R(scores)."""
+
+    @abstractmethod
+    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return one u in the subdifferential of R at ``scores``, of their shape."""
+
+    def evaluate(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, Floats]:
+        """Return value and subgradient, for losses that compute them together."""
+        args = scores, targets, weights
+        return self.value(*args), self.subgradient(*args)
+
+    def shifted(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> Callable[[float], tuple[float, Floats]]:
+        """Return value and subgradient as a function of a number added to all scores.
+
+        Of scores of shape (n,): what minimizing over an intercept asks for.
+        """
+        return lambda shift: self.evaluate(scores + shift, targets, weights)
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual`` of the shape of scores.
+
+        Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u). By default
+        R*(0) <= -inf R only; other duals need the scores they belong to.
+        """
+        if dual.any():
+            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
+        return -self.infimum
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
+    ) -> float:
+        """Return R*(u) for a subgradient u = ``dual`` at ``scores``.
+
+        By default <u, z> - R(z), and what rounding may have left out. Both may be much
+        larger than the bounds that are made of it.
+        """
+        value = self.value(scores, targets, weights)
+        terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
+        scale = float(np.abs(scores).max(initial=0.0)) + abs(self.infimum)
+        if value < self.infimum - _BELOW * scale:
+            raise ValueError(
+                f"The value {value:g} of {type(self).__name__} is below its infimum "
+                f"{self.infimum:g}; set infimum to a lower bound of all values."
+            )
+        # The loss may have subtracted any score from the others.
+        terms += float(np.abs(dual).sum()) * float(np.abs(scores).max(initial=0.0))
+        return float(np.vdot(dual, scores)) - value + rounding(dual.size) * terms
+
+    def conjugate_size(
+        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
+    ) -> float:
+        """Return about what the absolute values of the terms of R*(u) sum to.
+
+        Rounding errors of R*(u) are in proportion to that, and so is what R* gains at
+        most where entries of u shrink by some share; ``conjugate`` is R*(u). The
+        default suits sums of <u, y> and of terms of one sign.
+        """
+        size = abs(conjugate)
+        if targets.shape == dual.shape:
+            size += 2.0 * float(np.vdot(np.abs(dual), np.abs(targets)))
+        return size
+
+    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return the norm of what u lacks of the point at which R* is evaluated.
+
+        By rounding; the root of sum_i d_i² / s_i of differences d.
+        """
+        return 0.0
+
+    def unlevel(
+        self, dual: Floats, sums: Floats, targets: Any, weights: Floats
+    ) -> float:
+        """Return a share of u, changed by which it makes up for column sums.
+
+        There is a point of the domain that differs from another one of these column
+        sums by no more than this share of u, and whose columns sum to zero. Of losses
+        of one score per row the entries of one sign shrink. Subgradients of losses that
+        do not tell their conjugate do not, so that their sums have to be rounding; they
+        are where only differences of scores count.
+        """
+        total = float(np.abs(dual).sum())
+        if not sums.any() or self.ranks:
+            return 0.0
+        if not offers(self, "conjugate"):
+            share = float(np.abs(sums).sum()) / (total or 1.0)
+            return share if share <= _ROUNDING_OF_SUMS else np.inf
+        if dual.ndim > 1:
+            return np.inf
+        lighter = 0.5 * (total - abs(float(dual.sum())))
+        return abs(float(sums[0])) / lighter if lighter > 0.0 else np.inf
+
+    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return u changed, within the domain of R*, so that its columns sum to zero.
+
+        Lower bounds of objectives with free intercepts need such duals. Of losses of
+        one score per row the entries of the heavier sign shrink: zero is in the domain.
+        """
+        if dual.ndim > 1:
+            raise TypeError(f"{type(self).__name__} does not level its duals.")
+        up = float(dual[dual > 0.0].sum(dtype=np.longdouble))
+        down = float(-dual[dual < 0.0].sum(dtype=np.longdouble))
+        if up == down:
+            return dual
+        heavier = dual > 0.0 if up > down else dual < 0.0
+        return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
+
+    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return the same at the least cost where u is nearly optimal."""
+        return self.level(dual, targets, weights)
+
+    def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
+        """Return for each row, of shape (n,), whether its part of R*(u) is finite.
+
+        Exact but for rounding, and False where the loss does not know.
+        """
+        return np.zeros(len(dual), dtype=bool)
+
+    def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
+        """Whether scores are beyond those up to which ``value`` is that of the loss."""
+        return False
+
+    def reach(self, scores: Floats, targets: Any) -> Floats:
+        """Return how far second derivatives tell each row's loss at least, shape (n,).
+
+        In units of scores; zero where the loss says nothing about that.
+        """
+        return np.zeros(len(scores))
+
+    def unit(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        """Return a length of scores to which widths of envelopes are relative."""
+        return 1.0
+
+    def dual_scale(self, targets: Any, weights: Floats) -> float:
+        """Return about what the absolute values of u sum to at most.
+
+        At scores that are all the same, the best one.
+        """
+        return 1.0
+
+    def kink_rows(self, scores: Floats, targets: Any) -> Rows:
+        """Return the indices of rows on a kink, within ``TIE_TOLERANCE``."""
+        return _NO_ROWS
+
+    def argsup(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Floats:
+        """Return the subgradient u at ``scores`` that maximizes <u, dscores>.
+
+        Only ever called with rows from ``kink_rows``.
+        """
+        return self.subgradient(scores, targets, weights)
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> PiecewiseQuadratic:
+        """Return R(scores + eta * dscores) as a function of the step size eta."""
+        raise self._lacks("restriction to a line")
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Derivatives:
+        """Return eta -> (slope, curvature) of R(scores + eta * dscores).
+
+        Where the slope has a kink, the curvature is that of either side.
+        """
+        raise self._lacks("derivatives on a line")
+
+    def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Curvature:
+        """Return generalized second derivatives."""
+        raise self._lacks("second derivatives")
+
+    def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return the variables, free of weights and signs, that stand for a dual u."""
+        raise self._lacks("dual variables")
+
+    def neutral_variables(self, targets: Any) -> Floats:
+        """Return such variables in the middle of their set, one row like another."""
+        raise self._lacks("dual variables")
+
+    def envelope(self, center: Floats, width: float) -> Oracle:
+        """Return the Moreau envelope around such variables.
+
+        It subtracts ``width / 2 * ||b - center||²`` inside the maximum over the dual
+        variables b.
+        """
+        raise self._lacks("smooth envelope")
+
+    def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return u as it is in the domain of R*, outside of which it is by rounding."""
+        return dual
+
+    def chains(self, targets: Any) -> Chains | None:
+        """Return the loss as a maximum over mixtures of labelings of sequences."""
+        return None
+
+    def narrowed(self, width: float) -> Oracle:
+        """Return a smooth function below this one, close to it for a small width.
+
+        Its gradients are in the domain of the conjugate of this one.
+        """
+        raise self._lacks("smooth functions close to it")
+
+    def proof(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, float]:
+        """Return -R*(u) or less, and an error, of what this one is narrowed from.
+
+        At the gradient u of this one; the root of sum_i d_i² / s_i of what rounding
+        leaves out of u.
+        """
+        raise self._lacks("other function")
+
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        """Return by how much the value and products with a dual may be off.
+
+        For losses that do not tell their conjugate, in place of ``conjugate_at``.
+        """
+        raise self._lacks("rounding errors")
+
+    def _lacks(self, what: str) -> TypeError:
+        return TypeError(f"{type(self).__name__} tells no {what}.")
+
+
+def offers(oracle: Oracle, *names: str) -> bool:
+    """Whether the class of an oracle has written all of these members."""
+    kind = type(oracle)
+    return all(getattr(kind, name) is not getattr(Oracle, name) for name in names)
+
+
+class Smoothing:
+    """What a loss subtracts inside its maximum over dual variables.
+
+    Attributes
+    ----------
+    analytic : bool
+        Whether the maximum then has all derivatives, as with an entropy.
+    """
+
+    analytic: bool = False
+
+    def of_rows(self, rows: Rows) -> Smoothing:
+        """Return that of some of the rows."""
+        return self
+
+
+class DualSet(ABC):
+    """A convex set of dual variables b, and what the maximum over it is of."""
+
+    @abstractmethod
+    def oracle(self, smoothing: Smoothing | None) -> Oracle:
+        """Return the oracle of the maximum over b of <b, m> less the smoothing."""
+
+    def envelope(self, center: Floats, width: float) -> Smoothing:
+        """Return the smoothing of the Moreau envelope around dual variables."""
+        raise TypeError(f"{type(self).__name__} has no smooth envelope.")
+
+    def largest_penalty(self, smoothing: Smoothing) -> float | None:
+        """Return the largest smoothing, by which the maximum without it is larger.
+
+        None where the maximum does not resemble that from afar.
+        """
+        return None
+
+    def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
+        """Return the maximum as one over variables which rows have apart.
+
+        Of intervals, which hold zero, the dual variables v stand for u = -weights * v;
+        of simplices, b for weights * (b - e_y); of sets of labels, b for weights * b
+        with the signs of relevant labels changed. None where it has no such form.
+        """
+        return None
+
+
+class ScoreMap:
+    """A linear map in front of a set: from scores of rows to those of the set.
+
+    This one maps scores to themselves.
+
+    Attributes
+    ----------
+    joint : bool
+        Whether the set's rows are not those of the scores, so that a loss of one score
+        becomes one of several.
+    is_injective : bool
+        Whether a dual of scores stands for one dual of the set only.
+    is_identity : bool
+    """
+
+    joint: bool = False
+    is_injective: bool = True
+    is_identity: bool = True
+
+    def forward(self, scores: Floats) -> Floats:
+        """Return the scores of the set."""
+        return scores
+
+    def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
+        """Return scores, targets and weights of the set."""
+        return scores, targets, weights
+
+    def adjoint(self, dual: Floats, scores: Floats) -> Floats:
+        """Return the dual, of the shape of ``scores``, for one of the set's."""
+        return dual
+
+    def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
+        """Return dual, targets and weights of the set for a dual of scores."""
+        return dual, targets, weights
+
+    def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
+        """Return second derivatives by scores for those of the set."""
+        return curvature
