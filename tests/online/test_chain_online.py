@@ -8,6 +8,7 @@ from _chains import fitted, random_problem
 
 from sklearn_subqn._core.chain_design import tokens_of
 from sklearn_subqn._core.losses import ChainLogLoss
+from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.online.chains import ChainBatch, LazyMethod
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
@@ -37,9 +38,9 @@ def test_batch_is_the_objective_of_its_own_parameters():
     w = np.zeros(o.n_params)
     w[batch.rows] = rng.normal(size=len(batch.rows))
     value, gradient = batch.value_and_gradient(w[batch.rows])
-    o.weights = np.zeros(30)
-    o.weights[[3, 7]] = 0.5
-    whole = o.at(w)
+    weights = np.zeros(30)
+    weights[[3, 7]] = 0.5
+    whole = Objective(o.risk.with_weights(weights), o.regularizer, o.alpha).at(w)
     np.testing.assert_allclose(value, whole.value)
     expected = whole.gradient
     np.testing.assert_allclose(gradient, expected[batch.rows], atol=1e-14)
