@@ -30,14 +30,14 @@ from ._core.losses import (
     SquaredPairs,
 )
 from ._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
-from ._estimator import LinearEstimator
+from ._estimator import LinearEstimator, loss_name
 from ._problems import LinearProblems
+from ._queries import Queries
 from ._solve import Floats, Progress
 from ._validation import (
     check_no_times,
     check_number,
     check_option,
-    check_sample_weight,
     unchanged_on_failure,
 )
 
@@ -234,6 +234,7 @@ class BMRMRanker(LinearEstimator):
         self,
         X: Any,
         y: Any,
+        sample_weight: Any = None,
         *,
         qid: Any = None,
         group: Any = None,
@@ -249,14 +250,20 @@ class BMRMRanker(LinearEstimator):
         y : array-like of shape (n_samples,)
             Relevances: rows with larger ones should have larger scores. Losses of
             measures need non-negative ones.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows: one of weight 2 counts as two such rows,
+            one of weight 0 is left out. Queries count as much as before. Losses of
+            measures need equal weights, but for zeros, since rows have ranks there:
+            weigh queries for them.
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order.
         group : array-like of shape (n_queries,), default=None
             In place of ``qid`` the numbers of rows of the queries, one after the other.
             Without either all rows belong to one query.
-        query_weight : array-like of shape (n_queries,), default=None
-            Non-negative weights v of the queries, in the order of ``group`` or of
-            sorted ``qid``. Default one; with losses of pairs their numbers of pairs
+        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
+            Non-negative weights v of the queries: for each row that of its query, which
+            cross-validation can split, or for each query, in the order of ``group`` or
+            of sorted ``qid``. Default one; with losses of pairs their numbers of pairs
             make all pairs count alike, instead of all queries.
 
         Returns
@@ -278,7 +285,7 @@ class BMRMRanker(LinearEstimator):
             If the optimum makes no use of the features; says what to take instead.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
-        return self._fit(X, y, **queries)
+        return self._fit(X, y, sample_weight, **queries)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores by which the rows of a query are to be ranked.
@@ -297,10 +304,11 @@ class BMRMRanker(LinearEstimator):
         self,
         X: Any,
         y: Any,
-        sample_weight: None = None,
+        sample_weight: Any = None,
         *,
         qid: Any = None,
         group: Any = None,
+        query_weight: Any = None,
     ) -> float:
         """Return the mean normalized discounted cumulative gain of the queries.
 
@@ -313,13 +321,16 @@ class BMRMRanker(LinearEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Relevances, non-negative.
-        sample_weight : None
-            Must be None, which pipelines pass: queries count alike.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            How many rows each row counts as: one of weight 2 takes two ranks, one of
+            weight 0 is left out.
         qid, group : array-like, default=None
             Queries, as in ``fit``. Without either all rows belong to one query, which
             is an error after a fit to several. Cross-validation passes ``qid`` on if
             metadata routing is enabled and the estimator asks for it by
             ``set_score_request(qid=True)``.
+        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
+            Weights of the queries in the mean, as in ``fit``.
 
         Returns
         -------
@@ -331,8 +342,6 @@ class BMRMRanker(LinearEstimator):
             If ``k``, relevances or queries are not acceptable, or there are none after
             a fit to several queries.
         """
-        if sample_weight is not None:
-            raise ValueError("sample_weight must be None: queries count alike.")
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
         scores = self.predict(X)
@@ -347,15 +356,9 @@ class BMRMRanker(LinearEstimator):
                 "ranker.set_fit_request(qid=True).set_score_request(qid=True). Rows of "
                 "one query have equal qid, such as numpy.zeros(len(y))."
             )
-        groups = Groups(_codes(qid, group, len(scores)))
-        measure = Ndcg(groups, k=self.k)
-        gains, discounts = measure.gains(y), measure.discounts(groups.places)
-        order = groups.sort(-scores)
-        shared = groups.means_of_ties(discounts, scores[order])
-        total = groups.sums_of_sorted(shared * gains[order])
-        ideal = groups.sums_of_sorted(discounts * gains[groups.sort(-gains)])
-        ratio = np.divide(total, ideal, out=np.zeros_like(total), where=ideal > 0.0)
-        return float(ratio.mean())
+        queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
+        used = queries.used
+        return queries.take(used).ndcg(scores[used], y[used], self.k)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -369,12 +372,19 @@ class BMRMRanker(LinearEstimator):
         self, X: Any, y: Any, sample_weight: Any, **others: Any
     ) -> LinearProblems:
         X, y = self._check_X(X, y, reset=True)
-        groups = Groups(_codes(others["qid"], others["group"], X.shape[0]))
-        loss = self._loss(groups)
         y = self._check_relevance(y)
-        weights = _row_weights(others["query_weight"], groups)
-        self.n_queries_ = len(groups)
-        return LinearProblems(self, X, [y], loss, weights, single=True)
+        queries = Queries.of(len(y), sample_weight, **others)
+        used = queries.used
+        if not used.all():
+            X, y, queries = X[used], y[used], queries.take(used)
+        loss = self._loss(queries.groups)
+        if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
+            raise ValueError(
+                f"loss={loss_name(self.loss)} ranks rows, whose sample_weight must be "
+                "zero or one number for all; query_weight weighs queries."
+            )
+        self.n_queries_ = len(queries.groups)
+        return LinearProblems(self, X, [y], loss, queries.weights, single=True)
 
     def _loss(self, groups: Groups) -> Loss:
         if not callable(self.loss):
@@ -426,55 +436,3 @@ def _checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
             f"values from {y.min():g} to {y.max():g}."
         )
     return y
-
-
-def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
-    """Return the number of each row's query, of shape (n,).
-
-    Raises
-    ------
-    ValueError
-        If both are given, or do not fit to n rows.
-    """
-    if qid is not None and group is not None:
-        raise ValueError("Give either qid or group, not both.")
-    if group is not None:
-        try:
-            sizes = check_array(
-                group, ensure_2d=False, dtype=np.float64, input_name="group"
-            )
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"group must hold numbers of rows: {error}") from error
-        whole = sizes.ndim == 1 and bool(np.all(sizes == np.floor(sizes)))
-        if not whole or sizes.min() < 1.0 or sizes.sum() != n:
-            raise ValueError(
-                "group must hold the positive numbers of rows of the queries, whose "
-                f"sum is the number {n} of rows; got {group!r}."
-            )
-        return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
-    if qid is None:
-        return np.zeros(n, dtype=np.intp)
-    if np.ndim(qid) != 1 and np.shape(qid) != (n, 1):
-        raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
-    queries = column_or_1d(qid)
-    if len(queries) != n:
-        raise ValueError(f"qid has {len(queries)} entries for {n} rows.")
-    # What is missing, of any type, is the only thing that differs from itself.
-    infinite = queries.dtype.kind == "f" and np.any(np.isinf(queries))
-    if infinite or np.any(queries != queries):
-        raise ValueError("qid must not contain NaN or infinity.")
-    try:
-        return np.unique(queries, return_inverse=True)[1].astype(np.intp)
-    except TypeError as error:
-        raise ValueError(
-            f"qid must hold labels of one type, without None: {error}."
-        ) from error
-
-
-def _row_weights(query_weight: Any, groups: Groups) -> Floats:
-    """Return weights of the rows that sum to those of the queries, normalized."""
-    try:
-        weights = check_sample_weight(query_weight, len(groups))
-    except ValueError as error:
-        raise ValueError(f"query_weight is not acceptable: {error}") from error
-    return (weights / np.diff(groups.starts))[groups.codes]

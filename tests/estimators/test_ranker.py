@@ -8,18 +8,26 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import optimize, sparse
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import ndcg_score
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_subqn import BMRMRanker
 from sklearn_subqn._core.losses import Ndcg
 from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
-from sklearn_subqn.ranker import _LOSSES
+from sklearn_subqn.ranker import _LOSSES, _PAIRS
 
 # Objectives are sums of about a hundred terms of size one.
 ROUNDING = 1e-12
@@ -337,10 +345,130 @@ def test_cross_validation_of_a_pipeline():
     assert np.all(scores > 0.5)
 
 
-def test_weights_of_rows_are_no_weights_of_queries():
+@pytest.mark.parametrize("loss", _LOSSES)
+def test_rows_without_weight_are_left_out(loss):
     X, y, qid = queries()
-    model = BMRMRanker().fit(X, y, qid=qid)
-    with pytest.raises(ValueError, match="sample_weight must be None"):
-        model.score(X, y, sample_weight=np.ones(len(y)), qid=qid)
-    with pytest.raises(ValueError, match="qid should be a 1d array"):
-        model.fit(X, y, qid=3)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
+    weight[qid == 2] = 0.0
+    used = weight > 0.0
+    model = BMRMRanker(1e-2, loss=loss, k=3).fit(X, y, weight, qid=qid)
+    other = BMRMRanker(1e-2, loss=loss, k=3).fit(X[used], y[used], qid=qid[used])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    assert model.n_queries_ == 7
+    score = model.score(X, y, weight, qid=qid)
+    assert score == model.score(X[used], y[used], qid=qid[used])
+
+
+@pytest.mark.parametrize("loss", _PAIRS)
+def test_weight_of_a_row_is_repetition(loss):
+    X, y, qid = queries()
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    by_query = np.arange(8.0)
+    model = BMRMRanker(1e-2, loss=loss, tol=1e-8)
+    model.fit(X, y, weight, qid=qid, query_weight=by_query)
+    other = BMRMRanker(1e-2, loss=loss, tol=1e-8)
+    other.fit(X[rows], y[rows], qid=qid[rows], query_weight=by_query[qid[rows]])
+    assert other.objective_ == pytest.approx(model.objective_, rel=1e-7)
+    # Only shares of the weights of a query count in fits.
+    scaled = BMRMRanker(1e-2, loss=loss, tol=1e-8)
+    scaled.fit(X, y, weight * (1.0 + qid), qid=qid, query_weight=by_query)
+    assert scaled.objective_ == pytest.approx(model.objective_, rel=1e-7)
+    for k in (None, 3):
+        model.set_params(k=k)
+        model.coef_ = np.round(model.coef_)  # So that there are ties.
+        score = model.score(X, y, weight, qid=qid, query_weight=by_query)
+        again = model.score(
+            X[rows], y[rows], qid=qid[rows], query_weight=by_query[qid[rows]]
+        )
+        assert score == pytest.approx(again, rel=1e-12)
+
+
+@given(
+    weight=arrays(np.int64, 12, elements=st.integers(0, 5)),
+    y=arrays(np.int64, 12, elements=st.integers(0, 3)),
+    x=arrays(np.int64, 12, elements=st.integers(0, 3)),
+    k=st.sampled_from([None, 1, 2, 7]),
+)
+def test_score_counts_rows_by_weight(weight, y, x, k):
+    assume(weight[:4].any() and weight[4:].any())
+    qid = np.repeat([0, 1], [4, 8])
+    model = BMRMRanker(k=k)
+    model.coef_, model.intercept_, model.n_features_in_ = np.ones(1), 0.0, 1
+    X, rows = x[:, np.newaxis].astype(float), np.repeat(np.arange(12), weight)
+    expected = [
+        ndcg_score([2.0 ** y[r] - 1.0], [x[r]], k=k)
+        if len(r) > 1
+        else float(y[r[0]] > 0)
+        for r in (rows[qid[rows] == q] for q in (0, 1))
+    ]
+    score = model.score(X, y, weight, qid=qid)
+    assert score == pytest.approx(np.mean(expected), rel=1e-12, abs=1e-15)
+
+
+def test_query_weight_by_rows():
+    X, y, qid = queries()
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y, qid = X[order], y[order], qid[order]
+    weight = np.arange(8.0)
+    model = BMRMRanker().fit(X, y, qid=qid, query_weight=weight)
+    other = BMRMRanker().fit(X, y, qid=qid, query_weight=weight[qid])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    scores = [model.score(X[qid == q], y[qid == q], qid=qid[qid == q]) for q in qid]
+    score = model.score(X, y, qid=qid, query_weight=weight[qid])
+    assert score == model.score(X, y, qid=qid, query_weight=weight)
+    assert score == pytest.approx(np.average(scores, weights=weight[qid]))
+
+
+@pytest.mark.parametrize("loss", ["pairwise-log", "ndcg"])
+def test_weights_survive_cross_validation(loss):
+    X, y, qid = queries()
+    by_query = 1.0 + qid % 3
+    by_row = np.where(np.arange(len(y)) % 5 == 0, 0, 1)
+    if loss in _PAIRS:
+        by_row[::2] *= 3
+    names = {"qid": True, "sample_weight": True, "query_weight": True}
+    given_rows = {"qid": qid, "sample_weight": by_row, "query_weight": by_query}
+    ranker, cv = BMRMRanker(loss=loss), GroupKFold(4)
+    expected = []
+    for train, test in cv.split(X, y, qid):
+        part = {name: array[train] for name, array in given_rows.items()}
+        model = BMRMRanker(loss=loss).fit(X[train], y[train], **part)
+        part = {name: array[test] for name, array in given_rows.items()}
+        expected.append(model.score(X[test], y[test], **part))
+    with config_context(enable_metadata_routing=True):
+        ranker.set_fit_request(**names).set_score_request(**names)
+        params = {**given_rows, "groups": qid}
+        found = cross_validate(ranker, X, y, cv=cv, params=params)["test_score"]
+        grid = GridSearchCV(ranker, {"alpha": [1e-3]}, cv=cv).fit(X, y, **params)
+    np.testing.assert_array_equal(found, expected)
+    assert grid.best_score_ == pytest.approx(np.mean(expected))
+    direct = BMRMRanker(loss=loss).fit(X, y, **given_rows)
+    np.testing.assert_array_equal(grid.best_estimator_.coef_, direct.coef_)
+
+
+@pytest.mark.parametrize(
+    ("loss", "keywords", "message"),
+    [
+        ("ndcg", {"sample_weight": np.arange(56)}, "query_weight weighs queries"),
+        ("pairwise", {"sample_weight": np.ones(55)}, "sample_weight.shape"),
+        ("pairwise", {"query_weight": np.ones(7)}, "each of 8 queries or each of 56"),
+        ("pairwise", {"query_weight": np.arange(56)}, "equal within each query"),
+        ("pairwise", {"query_weight": np.full(8, np.nan)}, "query_weight is not"),
+        (
+            "pairwise",
+            {"query_weight": [0, *[1] * 7], "sample_weight": [1] * 7 + [0] * 49},
+            "leave no row",
+        ),
+        ("pairwise", {"qid": 3}, "qid should be a 1d array"),
+    ],
+)
+def test_weights_that_do_not_fit(loss, keywords, message):
+    X, y, qid = queries()
+    model = BMRMRanker(loss=loss).fit(X, y, qid=qid)
+    coef = model.coef_
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, **{"qid": qid, **keywords})
+    assert model.coef_ is coef
+    with pytest.raises(ValueError, match="may sum to"):
+        model.score(X, y, 1e7, qid=qid)
