@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier
-from ._core.losses import KindsOfLabels, LabelPairs, Loss, Simplex
+from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
 from ._core.solvers import SOLVERS
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solve import Floats, Progress
@@ -156,6 +156,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         self,
         alpha: float = 1e-4,
         *,
+        reduction: str = "mean",
         label_cost: Any = None,
         threshold: bool = True,
         solver: str = "auto",
@@ -169,6 +170,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
+        self.reduction = reduction
         self.label_cost = label_cost
         self.threshold = threshold
         self.solver = solver
@@ -275,7 +277,8 @@ class MultilabelHingeClassifier(LinearClassifier):
                 )
             loss = Loss(LabelPairs(costs))
             return LinearProblems(*data, loss, weights, n_scores=n_labels, known=known)
-        hinge = Loss(KindsOfLabels(costs))
+        is_mean = self.reduction == "mean"
+        hinge = Loss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
         if not self.threshold:
             return LinearProblems(*data, hinge, weights, n_scores=n_labels, known=known)
         # The threshold is the last score, and subtracted.

@@ -291,9 +291,9 @@ class Objective:
         share = (share if is_level else 0.0) + rounding(risk.n_scored)
         if offset is None:
             height, size = risk.conjugate_and_size(u)
-            offset = -height - share * size
         else:
-            offset -= share * abs(offset)
+            height, size = -offset, abs(offset) + risk.conjugate_rest(u)
+        offset = -height - share * size
         if normal is None:
             normal = risk.adjoint(u)
         if self.n_free and is_level:

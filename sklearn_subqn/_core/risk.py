@@ -319,6 +319,11 @@ class Risk:
         return np.array([conjugate, self.loss.conjugate_size(*args, conjugate)])
 
     @summed
+    def conjugate_rest(self, dual: Floats) -> float:
+        """Return what these sizes sum to where the terms' sum is known to be R*(u)."""
+        return self.loss.conjugate_size(dual, self.targets, self.weights, 0.0)
+
+    @summed
     def conjugate_at(self, dual: Floats, scores: Floats) -> float:
         """Return R*(u) of a subgradient u at known scores."""
         args = self.targets, self.weights

@@ -12,6 +12,7 @@ from ._chain import ChainHinge, ChainLogLoss, ChainLoss
 from ._contingency import FBeta
 from ._groups import Groups
 from ._inversions import Inversions
+from ._label_order import LabelOrder
 from ._logistic_pairs import LogisticPairs, LogisticRocArea
 from ._loss import AnyLoss, Composed, Loss
 from ._maps import Features, Margin, Residual, Thresholds
@@ -56,6 +57,7 @@ __all__ = [
     "Groups",
     "Inversions",
     "KindsOfLabels",
+    "LabelOrder",
     "LabelPairs",
     "LogisticPairs",
     "LogisticRocArea",

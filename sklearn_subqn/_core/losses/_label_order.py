@@ -1,0 +1,161 @@
+"""Squared hinge of all pairs of labels of a row, and of labels and a threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernels import label_order as kernel
+from ._base import (
+    Curvature,
+    Derivatives,
+    Floats,
+    Rows,
+    rounding,
+)
+from ._leveling import FlowLoss
+
+_TINY = float(np.finfo(float).tiny)
+
+Ints = npt.NDArray[np.intc]
+
+
+class LabelOrder(FlowLoss):
+    """Mean squared hinge of pairs of labels, and of labels and a threshold.
+
+    The loss of a row is half the mean of max(0, costs[1, h] + costs[0, j] + z_j - z_h)²
+    over its relevant labels h and irrelevant labels j, and half the mean over its labels
+    of max(0, costs[0, j] + z_j - z_0)² and max(0, costs[1, h] + z_0 - z_h)² with the
+    threshold z_0, the last score. Without a threshold it is the first mean. Either mean
+    is zero where there is nothing to compare.
+
+    With the differences m of these pairs, and half their squares' weights a, it is the
+    maximum of <b, m> - sum b² / (4 a) over b >= 0: a map to the edges of a graph of
+    labels, an orthant, and a quadratic. Of u = sum of b (e_j - e_h) the linear part of
+    R*(u) is <costs, |u|> over the labels. The quadratic one depends on b, which u does
+    not tell; at the gradient it is R itself.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (2, l)
+        Non-negative margins of irrelevant and relevant labels.
+    """
+
+    def __init__(self, costs: Floats) -> None:
+        self.costs = np.ascontiguousarray(costs, dtype=np.float64)
+        self._last: tuple[tuple[Any, ...], float, Floats] | None = None
+
+    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        return self._evaluate(scores, targets, weights)[0]
+
+    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return the gradient, of the shape of the scores."""
+        return self._evaluate(scores, targets, weights)[1].copy()
+
+    def _evaluate(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> tuple[float, Floats]:
+        """Return value and gradient at scores that are asked for several times."""
+        args, last = (scores, targets, weights), self._last
+        if last is None or any(a is not b for a, b in zip(last[0], args, strict=True)):
+            gradient = np.empty_like(scores)
+            value = kernel.evaluate(targets, self.costs, scores, weights, gradient)
+            last = self._last = args, value, gradient
+        return last[1:]
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
+    ) -> float:
+        """Return R*(u) for the gradient u = ``dual``, or a little more for rounding."""
+        value = self.value(scores, targets, weights)
+        linear = self._linear(dual, targets)
+        return value - linear + rounding(dual.size) * (value + linear)
+
+    def conjugate_size(
+        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
+    ) -> float:
+        """Return a bound of how much R* gains where u shrinks, times the share by which.
+
+        What is left of u is a mixture of u and of flows from its negative entries to its
+        positive ones, in proportion to both, with shares of at most one. A flow of t has
+        squares of at most t², which are divided by the weights of pairs.
+        """
+        relevant = targets.sum(axis=1, dtype=np.float64)
+        n_labels = float(targets.shape[1])
+        pairs = np.maximum(relevant * (n_labels - relevant), n_labels)
+        flows = 0.5 * np.abs(dual).sum(axis=1)
+        squares = flows * (flows / np.maximum(weights, _TINY)) * pairs
+        size = abs(conjugate) + self._linear(dual, targets)
+        return size + 0.5 * float(squares.sum())
+
+    def _linear(self, dual: Floats, targets: Any) -> float:
+        """Return <costs, |u|> over the labels."""
+        u = dual[:, : targets.shape[1]]
+        irrelevant = np.einsum("ij,ij->j", u, 1.0 - targets)
+        relevant = np.einsum("ij,ij->j", u, targets)
+        return float(self.costs[0] @ irrelevant - self.costs[1] @ relevant)
+
+    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return u: of no other point near by the conjugate is known."""
+        return dual
+
+    def curvature(
+        self, scores: Floats, targets: Any, weights: Floats
+    ) -> LabelOrderCurvature:
+        """Return generalized second derivatives; pairs at the kink do not count."""
+        order = np.zeros(scores.shape, dtype=np.intc)
+        sizes = np.empty(len(scores), dtype=np.intc)
+        kernel.violated(targets, self.costs, scores, weights, order, sizes)
+        return LabelOrderCurvature(targets, order, sizes, weights)
+
+    def derivatives(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Derivatives:
+        rows = targets, self.costs, scores, dscores, weights
+        return lambda step: kernel.slope(*rows, step)
+
+
+class LabelOrderCurvature(Curvature):
+    """Second derivatives, for each row the Laplacian of the graph of violated pairs.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n, l)
+    order : ndarray of shape (n, k)
+        Labels in violated pairs by ascending scores, in the first entries.
+    sizes : ndarray of shape (n,)
+        How many these are.
+    weights : ndarray of shape (n,)
+    """
+
+    def __init__(self, targets: Any, order: Ints, sizes: Ints, weights: Floats) -> None:
+        self._rows = targets, order, sizes, weights
+
+    def rows(self) -> Rows:
+        _, _, sizes, weights = self._rows
+        return np.flatnonzero((sizes > 0) & (weights > 0.0))
+
+    def take(self, rows: Rows | slice) -> LabelOrderCurvature:
+        return LabelOrderCurvature(*(array[rows] for array in self._rows))
+
+    def apply(self, dscores: Floats) -> Floats:
+        product = np.empty_like(dscores)
+        kernel.apply(*self._rows, dscores, product)
+        return product
+
+    def diagonal(self) -> Floats:
+        diagonal = np.empty(self._rows[1].shape)
+        kernel.diagonal(*self._rows, diagonal)
+        return diagonal
+
+    def total(self) -> Floats:
+        k = self._rows[1].shape[1]
+        blocks = np.zeros((k, k, 1, 1))
+        kernel.gram(*self._rows, np.ones((len(self._rows[2]), 1)), blocks)
+        upper: Floats = blocks[:, :, 0, 0]
+        return upper + np.triu(upper, 1).T
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        kernel.gram(*self.take(rows)._rows, X, out)
