@@ -35,6 +35,7 @@ def ours(X: Any, y: Any, alpha: float, threshold: bool, limit: float) -> Any:
     begin = time.process_time()
     model = MultilabelHingeClassifier(
         alpha,
+        reduction="max",
         threshold=threshold,
         fit_intercept=False,
         tol=GAP,

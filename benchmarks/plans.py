@@ -183,7 +183,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "sample, proximal method of multipliers",
         "20000 x 20, 5 labels",
         lambda: labels(20_000, 20, 5),
-        MultilabelHingeClassifier(1e-4),
+        MultilabelHingeClassifier(1e-4, reduction="max"),
     )
     for alpha in (1e-4, 1e-6):
         yield Case(
@@ -202,7 +202,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "proximal method of multipliers with soft envelopes",
         "500 x 500, 5 labels",
         lambda: labels(500, 500, 5),
-        MultilabelHingeClassifier(1e-4),
+        MultilabelHingeClassifier(1e-4, reduction="max"),
     )
     yield Case(
         "dual ascent, proximal method of multipliers",

@@ -20,6 +20,7 @@ from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solve import Floats, Progress
 from ._validation import (
     check_label_margins,
+    check_option,
     check_sample_weight,
     check_weights,
     unchanged_on_failure,
@@ -36,34 +37,49 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
 
 
 class MultilabelHingeClassifier(LinearClassifier):
-    """Linear multilabel classifier with the joint hinge loss of label rankings.
+    """Linear multilabel classifier with a joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
     weights for each label, and one for a threshold, at once, and reports how far the
-    result is from the optimum at most. With scores z and threshold t the loss of a
-    sample is ``max(0, 1/2 + max z_j - t) + max(0, 1/2 + t - min z_h)`` for irrelevant
-    labels j and relevant labels h, so that only the worst label of either kind counts.
+    result is from the optimum at most. Labels of a sample should score above the
+    threshold and above all others; ``reduction`` says how violations add up.
 
     Parameters
     ----------
     alpha : float, default=1e-4
         Strength of the regularization against the *mean* loss, positive.
+    reduction : {"mean", "max"}, default="mean"
+        The loss of a sample, with scores z of its relevant labels h and irrelevant
+        labels j and the threshold t.
+
+        - "mean": half the mean over all labels of ``max(0, 1/2 + z_j - t)²`` and
+          ``max(0, 1/2 + t - z_h)²``, and half the mean over all pairs of ``max(0, 1 +
+          z_j - z_h)²``. It is smooth, and takes O(n_labels log n_labels) for a sample.
+        - "max": ``max(0, 1/2 + max z_j - t) + max(0, 1/2 + t - min z_h)``, so that only
+          the worst label of either kind counts.
+
+        Where y has one class per sample the loss is that of
+        :class:`MulticlassHingeClassifier` with either.
     label_cost : array-like of shape (2, n_labels) or (n_labels, n_labels), or None, \
             default=None
         Margins in place of 1/2: ``label_cost[0, j]`` where label j is irrelevant, that
         is, the cost of predicting it wrongly, and ``label_cost[1, j]`` where it is
         relevant, the cost of missing it. Non-negative.
 
-        For more than two labels and ``threshold=False`` also a cost of each pair,
+        For more than two labels, ``threshold=False`` and ``reduction="max"`` also a
+        cost of each pair,
         ``label_cost[h, j]`` of ranking the irrelevant label j above the relevant label
         h, zero on the diagonal: the loss is ``max(0, max(label_cost[h, j] + z_j -
         z_h))``. Costs that are sums of margins are solved faster as margins.
     threshold : bool, default=True
-        Whether to learn a threshold. Without one the loss is ``max(0, 1 + max z_j - min
-        z_h)``, zero for samples without relevant or without irrelevant labels; it ranks
-        labels only, and there is no ``predict``.
-    solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
-        Optimization method, as in :class:`MulticlassHingeClassifier`.
+        Whether to learn a threshold. Without one the loss is that of pairs alone, their
+        mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
+        without irrelevant labels; it ranks labels only, and there is no ``predict``.
+    solver : {"auto", "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "alm", \
+            "sublbfgs", "subbfgs"}, default="auto"
+        Optimization method. For ``reduction="mean"`` "auto" is "newton-cg"; for "max"
+        it is as in :class:`MulticlassHingeClassifier`, and "alm", "sublbfgs" and
+        "subbfgs" are the others.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each label. They are not penalized.
     tol : float, default=1e-3
@@ -119,8 +135,8 @@ class MultilabelHingeClassifier(LinearClassifier):
     Notes
     -----
     Where labels are noisy, the worst one of each sample cannot be told from the others,
-    and the optimum predicts no label at any ``alpha``; fitting warns of that. Take one
-    classifier per label there, as :class:`~sklearn.multiclass.OneVsRestClassifier`.
+    and the optimum with ``reduction="max"`` predicts no label at any ``alpha``; fitting
+    warns of that.
 
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the
@@ -221,15 +237,20 @@ class MultilabelHingeClassifier(LinearClassifier):
         return self._fit(X, y, sample_weight)
 
     def _combination(self) -> str:
-        return "loss='hinge'"
+        return f"reduction={self.reduction!r}"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_option("reduction", self.reduction, ["mean", "max"])
 
     def _instead(self) -> str:
         if not self.multilabel_:
             return "take class weights, or a logistic loss"
+        if self.reduction == "mean":
+            return "no linear function of these features tells labels apart"
         return (
             "the worst label of each sample, which alone counts, cannot be told from "
-            "the others: take one classifier per label, as "
-            "sklearn.multiclass.OneVsRestClassifier does"
+            "the others: take reduction='mean', in which all labels count"
         )
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
@@ -275,8 +296,6 @@ class MultilabelHingeClassifier(LinearClassifier):
                     "threshold=False; with a threshold labels are compared with it "
                     f"only, and label_cost must have shape {(2, n_labels)}."
                 )
-            loss = Loss(LabelPairs(costs))
-            return LinearProblems(*data, loss, weights, n_scores=n_labels, known=known)
         is_mean = self.reduction == "mean"
         hinge = Loss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
         if not self.threshold:

@@ -28,6 +28,7 @@ DEFAULT = [
     SubLBFGSLinearSVC(),
     MulticlassHingeClassifier(),
     MultilabelHingeClassifier(),
+    MultilabelHingeClassifier(reduction="max"),
     BMRMRanker(),
     L1LogisticOWLQN(),
     BMRMClassifier(),

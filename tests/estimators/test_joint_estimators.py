@@ -143,7 +143,11 @@ def test_multilabel_optimum(threshold, fit_intercept, seed):
     y[0], y[1] = 0, 1
     costs, weights = rng.random((2, 4)), rng.random(14)
     model = MultilabelHingeClassifier(
-        0.05, label_cost=costs, threshold=threshold, fit_intercept=fit_intercept
+        0.05,
+        reduction="max",
+        label_cost=costs,
+        threshold=threshold,
+        fit_intercept=fit_intercept,
     ).fit(X, y, sample_weight=weights)
     loss = Loss(KindsOfLabels(costs))
     best = optimum(X, y, loss, 4 + threshold, 0.05, weights, fit_intercept)
@@ -167,7 +171,9 @@ def test_optimum_of_pairs_of_labels(solver, fit_intercept, seed):
     costs, weights = pair_costs(seed=seed), rng.random(14)
     weights[3] = 0.0
     options = {"threshold": False, "fit_intercept": fit_intercept, "solver": solver}
-    model = MultilabelHingeClassifier(0.05, label_cost=costs, tol=1e-6, **options)
+    model = MultilabelHingeClassifier(
+        0.05, reduction="max", label_cost=costs, tol=1e-6, **options
+    )
     model.fit(X, y, sample_weight=weights)
     best = optimum(X, y, Loss(LabelPairs(costs)), 4, 0.05, weights, fit_intercept)
     assert model.objective_ == pytest.approx(best, rel=2e-6)
@@ -181,8 +187,12 @@ def test_pairs_whose_costs_are_sums_of_margins(fit_intercept):
     costs = margins[1][:, np.newaxis] + margins[0]
     np.fill_diagonal(costs, 0.0)
     options = {"threshold": False, "fit_intercept": fit_intercept, "tol": 1e-6}
-    labels = MultilabelHingeClassifier(1e-2, label_cost=margins, **options).fit(X, y)
-    pairs = MultilabelHingeClassifier(1e-2, label_cost=costs, **options).fit(X, y)
+    labels = MultilabelHingeClassifier(
+        1e-2, reduction="max", label_cost=margins, **options
+    ).fit(X, y)
+    pairs = MultilabelHingeClassifier(
+        1e-2, reduction="max", label_cost=costs, **options
+    ).fit(X, y)
     assert pairs.objective_ == pytest.approx(labels.objective_, rel=3e-6)
     np.testing.assert_allclose(pairs.coef_, labels.coef_, atol=2e-2)
 
@@ -191,9 +201,11 @@ def test_pairs_whose_costs_are_sums_of_margins(fit_intercept):
 def test_bounds_of_pairs_are_valid(solver):
     X, y = multilabel_data()
     options = {"threshold": False, "label_cost": pair_costs(5), "alpha": 1e-2}
-    exact = MultilabelHingeClassifier(**options).fit(X, y)
+    exact = MultilabelHingeClassifier(reduction="max", **options).fit(X, y)
     assert exact.dual_gap_ <= 1e-3 * exact.objective_
-    model = MultilabelHingeClassifier(solver=solver, max_iter=60, **options)
+    model = MultilabelHingeClassifier(
+        reduction="max", solver=solver, max_iter=60, **options
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
@@ -203,22 +215,28 @@ def test_bounds_of_pairs_are_valid(solver):
 
 def test_costs_of_pairs_of_one_class_per_sample():
     X, y = blobs()
-    one = MultilabelHingeClassifier(0.01, label_cost=pair_costs()).fit(X, y)
+    one = MultilabelHingeClassifier(0.01, reduction="max", label_cost=pair_costs()).fit(
+        X, y
+    )
     other = MulticlassHingeClassifier(0.01, label_cost=pair_costs()).fit(X, y)
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-12)
     options = {"threshold": False, "label_cost": pair_costs(), "tol": 1e-6}
-    ranking = MultilabelHingeClassifier(0.01, **options).fit(X, np.eye(4, dtype=int)[y])
+    ranking = MultilabelHingeClassifier(0.01, reduction="max", **options).fit(
+        X, np.eye(4, dtype=int)[y]
+    )
     assert ranking.objective_ == pytest.approx(other.objective_, rel=2e-6)
 
 
 def test_costs_of_pairs_that_are_refused():
     X, y = multilabel_data()
     with pytest.raises(ValueError, match="needs threshold=False"):
-        MultilabelHingeClassifier(label_cost=pair_costs(5)).fit(X, y)
+        MultilabelHingeClassifier(reduction="max", label_cost=pair_costs(5)).fit(X, y)
     with pytest.raises(ValueError, match=r"shape \(2, 5\) or \(5, 5\)"):
-        MultilabelHingeClassifier(label_cost=pair_costs(4)).fit(X, y)
+        MultilabelHingeClassifier(reduction="max", label_cost=pair_costs(4)).fit(X, y)
     with pytest.raises(ValueError, match="zero on the diagonal"):
-        MultilabelHingeClassifier(label_cost=np.ones((5, 5)), threshold=False).fit(X, y)
+        MultilabelHingeClassifier(
+            reduction="max", label_cost=np.ones((5, 5)), threshold=False
+        ).fit(X, y)
 
 
 def test_two_classes_are_the_binary_machine_of_half_the_alpha():
@@ -339,7 +357,9 @@ def multilabel_data():
 
 def test_multilabel_conventions():
     X, y = multilabel_data()
-    model = make_pipeline(StandardScaler(), MultilabelHingeClassifier(1e-2)).fit(X, y)
+    model = make_pipeline(
+        StandardScaler(), MultilabelHingeClassifier(1e-2, reduction="max")
+    ).fit(X, y)
     predicted = model.predict(X)
     assert predicted.shape == y.shape
     assert f1_score(y, predicted, average="micro") > 0.8
@@ -357,10 +377,10 @@ def test_metrics_of_scikit_learn(n_labels):
     if n_labels == 1:
         # One column of indicators is one class per sample to scikit-learn.
         with pytest.warns(DataConversionWarning):
-            model = MultilabelHingeClassifier(1e-2).fit(X, y)
+            model = MultilabelHingeClassifier(1e-2, reduction="max").fit(X, y)
         assert model.predict(X).shape == (len(y),)
         return
-    model = MultilabelHingeClassifier(1e-2).fit(X, y)
+    model = MultilabelHingeClassifier(1e-2, reduction="max").fit(X, y)
     predicted, scores = model.predict(X), model.decision_function(X)
     assert model.score(X, y) == accuracy_score(y, predicted)
     assert hamming_loss(y, predicted) < 0.2
@@ -379,7 +399,9 @@ def test_meta_estimators_of_scikit_learn():
     for model in (chain, apart, ranked):
         assert f1_score(y, model.predict(X), average="micro") > 0.8
     np.testing.assert_array_equal(apart.predict(X), ranked.predict(X))
-    pipeline = make_pipeline(StandardScaler(), MultilabelHingeClassifier())
+    pipeline = make_pipeline(
+        StandardScaler(), MultilabelHingeClassifier(reduction="max")
+    )
     grid = {"multilabelhingeclassifier__alpha": [1e-1, 1e-3]}
     search = GridSearchCV(pipeline, grid, scoring="f1_micro", cv=3).fit(X, y)
     assert search.best_score_ > 0.8
@@ -389,10 +411,10 @@ def test_meta_estimators_of_scikit_learn():
 
 def test_one_class_per_sample_is_the_multiclass_loss():
     X, y = blobs()
-    one = MultilabelHingeClassifier(0.01).fit(X, y)
+    one = MultilabelHingeClassifier(0.01, reduction="max").fit(X, y)
     other = MulticlassHingeClassifier(0.01).fit(X, y)
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-12)
-    ranking = MultilabelHingeClassifier(0.01, threshold=False).fit(
+    ranking = MultilabelHingeClassifier(0.01, reduction="max", threshold=False).fit(
         X, np.eye(4, dtype=int)[y]
     )
     assert ranking.objective_ == pytest.approx(other.objective_, rel=1e-9)
@@ -401,7 +423,9 @@ def test_one_class_per_sample_is_the_multiclass_loss():
 
 def test_multilabel_warm_start():
     X, y = multilabel_data()
-    model = MultilabelHingeClassifier(1e-2, warm_start=True, tol=1e-6).fit(X, y)
+    model = MultilabelHingeClassifier(
+        1e-2, reduction="max", warm_start=True, tol=1e-6
+    ).fit(X, y)
     first = model.n_iter_
     assert model.fit(X, y).n_iter_ < first
     assert model.dual_gap_ <= 1e-6 * model.objective_
@@ -413,10 +437,10 @@ def test_indicators_other_than_0_and_1_are_refused(values):
     X = rng.normal(size=(20, 3))
     y = np.where(X[:, :2] > 0.0, values[1], values[0])
     with pytest.raises(ValueError, match="indicator matrix of 0 and 1"):
-        MultilabelHingeClassifier().fit(X, y)
+        MultilabelHingeClassifier(reduction="max").fit(X, y)
     if 0 in values:
         with pytest.raises(ValueError, match=r"got the values \[0, 2\]"):
-            MultilabelHingeClassifier().fit(X, sparse.csr_array(y))
+            MultilabelHingeClassifier(reduction="max").fit(X, sparse.csr_array(y))
 
 
 def test_labels_in_other_forms_are_refused():
@@ -425,9 +449,9 @@ def test_labels_in_other_forms_are_refused():
     with pytest.raises(
         ValueError, match=r"shape \(20, 2\) with the values \[0, 1, 2\]"
     ):
-        MultilabelHingeClassifier().fit(X, y)
+        MultilabelHingeClassifier(reduction="max").fit(X, y)
     with pytest.raises(ValueError, match="MultiLabelBinarizer"):
-        MultilabelHingeClassifier().fit(X, [["a"], ["b", "c"]] * 10)
+        MultilabelHingeClassifier(reduction="max").fit(X, [["a"], ["b", "c"]] * 10)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1e-1])
@@ -439,7 +463,7 @@ def test_large_alphas_take_few_iterations_with_intercepts_too(alpha):
     assert MulticlassHingeClassifier(alpha).fit(X, y).n_iter_ <= 10
     labels = X[:, :4] > X[:, 4:8]
     for threshold in (False, True):
-        model = MultilabelHingeClassifier(alpha, threshold=threshold)
+        model = MultilabelHingeClassifier(alpha, reduction="max", threshold=threshold)
         assert model.fit(X, labels).n_iter_ <= 9
 
 
@@ -452,7 +476,7 @@ def test_intercepts_of_labels_without_relevant_rows_stay_near_the_scores():
         weights = rng.integers(0, 2, 120) * rng.random(120)
         costs = np.random.default_rng(seed).random((2, 4)) * 2.0
         model = MultilabelHingeClassifier(
-            0.01, label_cost=costs, threshold=False, solver="alm"
+            0.01, reduction="max", label_cost=costs, threshold=False, solver="alm"
         )
         model.fit(X, y, sample_weight=weights)
         assert np.abs(model.intercept_).max() < 1e3

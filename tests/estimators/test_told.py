@@ -66,7 +66,12 @@ def of_no_use():
         (SubLBFGSLinearSVC(), (X, few), {}, "class_weight='balanced'"),
         (L1LogisticOWLQN(1.0), (X, few), {}, "decrease alpha"),
         (MulticlassHingeClassifier(10.0), (X, grades), {}, "decrease alpha"),
-        (MultilabelHingeClassifier(0.1), (X, labels), {}, "one classifier per label"),
+        (
+            MultilabelHingeClassifier(0.1, reduction="max"),
+            (X, labels),
+            {},
+            "one classifier per label",
+        ),
         (BMRMRanker(loss="ndcg-assignment"), (X, grades), {"qid": qid}, "loss='ndcg'"),
         (BMRMOutlierDetector(1e-2), (X, None), {}, "do not center"),
         (BMRMRegressor(1.0, penalty="l1"), (X, numbers), {}, "decrease alpha"),

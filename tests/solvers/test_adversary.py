@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -265,6 +266,22 @@ def multilabel_hinge(z: Any, y: Any, s: Any, threshold: Any) -> Any:
     return total
 
 
+def multilabel_mean(z: Any, y: Any, s: Any, threshold: Any) -> Any:
+    """Means of squares over pairs of labels, and over labels beside the threshold."""
+    total, half = LONG(0), LONG(0.5)
+    for i, (row, labels, weight) in enumerate(zip(z, y, s, strict=True)):
+        wrong, right = row[labels == 0], row[labels == 1]
+        pairs = np.maximum(1 + wrong[:, np.newaxis] - right, 0) ** 2
+        mean = pairs.mean() if pairs.size else LONG(0)
+        if threshold is not None:
+            t = threshold[i]
+            below = (np.maximum(half + wrong - t, 0) ** 2).sum()
+            above = (np.maximum(half + t - right, 0) ** 2).sum()
+            mean = half * mean + half * (below + above) / len(row)
+        total += weight * mean
+    return total
+
+
 def entropy(w: Any) -> Any:
     return np.where(w > 0, w * np.log(np.where(w > 0, w, 1)), 0).sum()
 
@@ -458,6 +475,11 @@ def cases() -> list[Case]:
         for k, v in SOLVERS.items()
         if v.supports(losses.Loss(losses.Simplex(np.eye(2))))
     ]
+    smooth = [
+        k
+        for k, v in SOLVERS.items()
+        if v.supports(losses.Loss(losses.LabelOrder(np.ones((2, 3)))))
+    ]
     for rescaling in ("margin", "slack"):
 
         def joint(p: Any, solver: str, rescaling: str = rescaling) -> Any:
@@ -475,19 +497,23 @@ def cases() -> list[Case]:
             return LONG(p.alpha) * squares(model) + risk
 
         found.append(Case(f"joint-{rescaling}", "3", kinked, joint, joint_objective))
-    for threshold in (True, False):
+    for reduction, threshold in product(("max", "mean"), (True, False)):
+        of_labels = multilabel_hinge if reduction == "max" else multilabel_mean
 
-        def labels(p: Any, solver: str, threshold: bool = threshold) -> Any:
+        def labels(p: Any, solver: str, a: Any = (reduction, threshold)) -> Any:
+            reduction, threshold = a
             return MultilabelHingeClassifier(
                 p.alpha,
+                reduction=reduction,
                 solver=solver,
                 threshold=threshold,
                 fit_intercept=p.fit_intercept,
             )
 
         def labels_objective(
-            model: Any, p: Problem, threshold: bool = threshold
+            model: Any, p: Problem, a: Any = (of_labels, threshold)
         ) -> Any:
+            of_labels, threshold = a
             z = exact_scores(p.X, model.coef_, model.intercept_)
             penalty, zero = squares(model), None
             if threshold:
@@ -497,11 +523,12 @@ def cases() -> list[Case]:
                 t = -W.sum(axis=0) / (len(W) + 1)
                 penalty = (((W + t) ** 2).sum() + (t**2).sum()) / 2
                 zero = np.zeros(len(z), dtype=LONG)
-            risk = multilabel_hinge(z, p.y, normalized(p), zero)
+            risk = of_labels(z, p.y, normalized(p), zero)
             return LONG(p.alpha) * penalty + risk
 
-        name = f"multilabel-{threshold}"
-        found.append(Case(name, "labels", kinked, labels, labels_objective))
+        name = f"multilabel-{reduction}-{threshold}"
+        able = kinked if reduction == "max" else smooth
+        found.append(Case(name, "labels", able, labels, labels_objective))
 
     def ranker(p: Any, solver: str) -> Any:
         return BMRMRanker(p.alpha, loss="pairwise", solver=solver)

@@ -286,8 +286,13 @@ def changes_of_a_problem():
         (squares, {"loss": "absolute_error"}),
         (squares, {"loss": "huber"}),
         (MulticlassHingeClassifier(1e-2, fit_intercept=False), {}),
-        (MultilabelHingeClassifier(1e-2, fit_intercept=False), {}),
-        (MultilabelHingeClassifier(1e-2, threshold=False, fit_intercept=False), {}),
+        (MultilabelHingeClassifier(1e-2, reduction="max", fit_intercept=False), {}),
+        (
+            MultilabelHingeClassifier(
+                1e-2, reduction="max", threshold=False, fit_intercept=False
+            ),
+            {},
+        ),
     ]
 
 

@@ -148,8 +148,12 @@ def test_types_of_data(form, dtype, threshold):
     X, y = label_sets(form)
     dense = X if form == "dense" else X.toarray()
     options = {"tol": 1e-5, "threshold": threshold}
-    model = MultilabelHingeClassifier(1e-2, **options).fit(X.astype(dtype), y)
-    peer = MultilabelHingeClassifier(1e-2, solver="alm", **options).fit(dense, y)
+    model = MultilabelHingeClassifier(1e-2, reduction="max", **options).fit(
+        X.astype(dtype), y
+    )
+    peer = MultilabelHingeClassifier(
+        1e-2, reduction="max", solver="alm", **options
+    ).fit(dense, y)
     assert "dual ascent" in model.history_[0].phase
     assert model.coef_.dtype == dtype
     assert model.objective_ == pytest.approx(peer.objective_, rel=2e-5)
@@ -163,8 +167,12 @@ def test_weights_are_repetitions(form, threshold):
     counts = np.random.default_rng(1).integers(0, 4, len(y))
     repeated = np.repeat(np.arange(len(y)), counts)
     options = {"tol": 1e-8, "threshold": threshold}
-    one = MultilabelHingeClassifier(1e-2, **options).fit(X, y, sample_weight=counts)
-    other = MultilabelHingeClassifier(1e-2, **options).fit(X[repeated], y[repeated])
+    one = MultilabelHingeClassifier(1e-2, reduction="max", **options).fit(
+        X, y, sample_weight=counts
+    )
+    other = MultilabelHingeClassifier(1e-2, reduction="max", **options).fit(
+        X[repeated], y[repeated]
+    )
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-7)
 
 

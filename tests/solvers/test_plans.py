@@ -80,7 +80,7 @@ CASES = [
     ),
     (
         "dual ascent, proximal method of multipliers",
-        MultilabelHingeClassifier(1e-2),
+        MultilabelHingeClassifier(1e-2, reduction="max"),
         labels(500, 20),
     ),
     ("subLBFGS, proximal method of multipliers", SubLBFGSLinearSVC(), classes(300, 5)),

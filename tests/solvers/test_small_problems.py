@@ -81,7 +81,7 @@ def test_multilabel(fit_intercept, threshold, first):
         X, y, alpha = small(seed)
         Y = np.random.default_rng(seed).random((len(y), 3)) < 0.4
         model = MultilabelHingeClassifier(
-            alpha, fit_intercept=fit_intercept, threshold=threshold
+            alpha, reduction="max", fit_intercept=fit_intercept, threshold=threshold
         )
         with warnings.catch_warnings():
             # No gap is small beside an optimum of zero.
@@ -119,7 +119,7 @@ def test_objective_of_labels_that_are_apart(dtype):
     for n, d, k in ((50, 100, 5), (8, 30, 2)):
         X = rng.normal(size=(n, d)).astype(dtype)
         Y = X[:, :k] > 0.0
-        model = MultilabelHingeClassifier(1e-2, fit_intercept=False)
+        model = MultilabelHingeClassifier(1e-2, reduction="max", fit_intercept=False)
         model.fit(X, Y.astype(int))
         value = multilabel_objective(model, X.astype(float), Y)
         assert model.objective_ == pytest.approx(value, rel=1e-10)
@@ -184,8 +184,10 @@ def test_sparse_penalties_of_losses_with_kinks_end(model):
     "model",
     [
         MulticlassHingeClassifier(1e-4, fit_intercept=False),
-        MultilabelHingeClassifier(1e-4, fit_intercept=False),
-        MultilabelHingeClassifier(1e-4, fit_intercept=False, threshold=False),
+        MultilabelHingeClassifier(1e-4, reduction="max", fit_intercept=False),
+        MultilabelHingeClassifier(
+            1e-4, reduction="max", fit_intercept=False, threshold=False
+        ),
     ],
     ids=repr,
 )

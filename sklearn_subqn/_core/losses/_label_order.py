@@ -15,21 +15,21 @@ from ._base import (
     Rows,
     rounding,
 )
-from ._leveling import FlowLoss
+from ._leveling import FlowOracle
 
 _TINY = float(np.finfo(float).tiny)
 
 Ints = npt.NDArray[np.intc]
 
 
-class LabelOrder(FlowLoss):
+class LabelOrder(FlowOracle):
     """Mean squared hinge of pairs of labels, and of labels and a threshold.
 
     The loss of a row is half the mean of max(0, costs[1, h] + costs[0, j] + z_j - z_h)²
-    over its relevant labels h and irrelevant labels j, and half the mean over its labels
-    of max(0, costs[0, j] + z_j - z_0)² and max(0, costs[1, h] + z_0 - z_h)² with the
-    threshold z_0, the last score. Without a threshold it is the first mean. Either mean
-    is zero where there is nothing to compare.
+    over its relevant labels h and irrelevant labels j, and half the mean over its
+    labels of max(0, costs[0, j] + z_j - z_0)² and max(0, costs[1, h] + z_0 - z_h)² with
+    the threshold z_0, the last score. Without a threshold it is the first mean. Either
+    mean is zero where there is nothing to compare.
 
     With the differences m of these pairs, and half their squares' weights a, it is the
     maximum of <b, m> - sum b² / (4 a) over b >= 0: a map to the edges of a graph of
@@ -76,11 +76,11 @@ class LabelOrder(FlowLoss):
     def conjugate_size(
         self, dual: Floats, targets: Any, weights: Floats, conjugate: float
     ) -> float:
-        """Return a bound of how much R* gains where u shrinks, times the share by which.
+        """Return a bound of what R* gains where u shrinks, per share by which it does.
 
-        What is left of u is a mixture of u and of flows from its negative entries to its
-        positive ones, in proportion to both, with shares of at most one. A flow of t has
-        squares of at most t², which are divided by the weights of pairs.
+        What is left of u is a mixture of u and of flows from its negative entries to
+        its positive ones, in proportion to both, with shares of at most one. A flow of
+        t has squares of at most t², which are divided by the weights of pairs.
         """
         relevant = targets.sum(axis=1, dtype=np.float64)
         n_labels = float(targets.shape[1])
