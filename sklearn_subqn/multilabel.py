@@ -296,6 +296,14 @@ class MultilabelHingeClassifier(LinearClassifier):
                     "threshold=False; with a threshold labels are compared with it "
                     f"only, and label_cost must have shape {(2, n_labels)}."
                 )
+            if self.reduction != "max":
+                raise ValueError(
+                    f"label_cost of shape {costs.shape}, of pairs of labels, needs "
+                    f"reduction='max'; with reduction={self.reduction!r} it must have "
+                    f"shape {(2, n_labels)}."
+                )
+            loss = Loss(LabelPairs(costs))
+            return LinearProblems(*data, loss, weights, n_scores=n_labels, known=known)
         is_mean = self.reduction == "mean"
         hinge = Loss(LabelOrder(costs) if is_mean else KindsOfLabels(costs))
         if not self.threshold:

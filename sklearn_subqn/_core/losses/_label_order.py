@@ -138,7 +138,10 @@ class LabelOrderCurvature(Curvature):
         return np.flatnonzero((sizes > 0) & (weights > 0.0))
 
     def take(self, rows: Rows | slice) -> LabelOrderCurvature:
-        return LabelOrderCurvature(*(array[rows] for array in self._rows))
+        targets, order, sizes, weights = self._rows
+        return LabelOrderCurvature(
+            targets[rows], order[rows], sizes[rows], weights[rows]
+        )
 
     def apply(self, dscores: Floats) -> Floats:
         product = np.empty_like(dscores)
