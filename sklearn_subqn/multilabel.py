@@ -160,7 +160,7 @@ class MultilabelHingeClassifier(LinearClassifier):
     >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
     True
     >>> clf.predict(X[:2])
-    array([[0, 0, 0, 1, 1],
+    array([[0, 0, 1, 1, 1],
            [0, 0, 1, 0, 0]])
     """
 

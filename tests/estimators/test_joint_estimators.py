@@ -348,6 +348,47 @@ def test_label_costs_that_are_refused(costs, message):
         MulticlassHingeClassifier(label_cost=costs).fit(X, y)
 
 
+def noisy_labels():
+    """Labels of which each row has some wrong."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 8))
+    y = X @ rng.normal(size=(8, 10)) / 3.0 > 0.8
+    return X, (y ^ (rng.random(y.shape) < 0.25)).astype(int)
+
+
+@pytest.mark.parametrize("alpha", [1e1, 1e-1, 1e-3, 1e-6])
+def test_the_mean_is_proven_at_any_alpha(alpha):
+    X, y = noisy_labels()
+    y[:, 3], y[:, 4] = 0, 1
+    model = MultilabelHingeClassifier(alpha, reduction="mean", tol=1e-6)
+    with warnings.catch_warnings():
+        # The largest alpha leaves little of the coefficients.
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert model.n_iter_ <= 20
+
+
+def test_the_mean_of_one_column_is_one_class_per_sample():
+    X, y = multilabel_data()
+    models = [
+        MultilabelHingeClassifier(1e-2, reduction=reduction).fit(X, y[:, 0])
+        for reduction in ("max", "mean")
+    ]
+    np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+def test_the_mean_starts_warm_and_pickles():
+    X, y = multilabel_data()
+    options = {"reduction": "mean", "warm_start": True, "tol": 1e-6}
+    model = MultilabelHingeClassifier(1e-4, **options).fit(X, y)
+    first = model.n_iter_
+    assert model.fit(X, y).n_iter_ < first
+    other = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
+
+
 def multilabel_data():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))

@@ -70,7 +70,7 @@ def of_no_use():
             MultilabelHingeClassifier(0.1, reduction="max"),
             (X, labels),
             {},
-            "one classifier per label",
+            "reduction='mean'",
         ),
         (BMRMRanker(loss="ndcg-assignment"), (X, grades), {"qid": qid}, "loss='ndcg'"),
         (BMRMOutlierDetector(1e-2), (X, None), {}, "do not center"),

@@ -19,7 +19,12 @@ all terms are positive, and rounding errors are a small share of a sum.
 
 from .joint cimport check_indicators, same_length
 from .rows cimport _sort, allocate
-from .standard cimport free
+from .standard cimport fabs, free
+
+# Violations below this share of the largest score of a row do not count: duals of a label
+# that is relevant nowhere, or everywhere, then are zero at the best intercept.
+cdef double _ROUNDING = 1e-12
+
 
 cdef struct Labels:
     # Number of labels, and whether there is a threshold.
@@ -106,17 +111,20 @@ cdef inline void arrange(
 ) noexcept nogil:
     """Sort the labels that are in the wrong order with others, at z + step * dz."""
     cdef Py_ssize_t j, l = row.l, k = l + row.threshold, size = 0
-    cdef double low = 1e300, high = -1e300, v
+    cdef double low = 1e300, high = -1e300, largest = 0.0, v
     cdef double* all_v = row.v + k
     for j in range(k):
         v = z[j] if dz == NULL else z[j] + step * dz[j]
         if j < l:
             v += -costs[l + j] if row.relevant[j] else costs[j]
         all_v[j] = v
+        largest = max(largest, fabs(v))
         if kind(row, j) > 0 and v < low:
             low = v
         if kind(row, j) < 2 and v > high:
             high = v
+    low += _ROUNDING * largest
+    high -= _ROUNDING * largest
     for j in range(k):
         v = all_v[j]
         if j == l or (v < high if row.relevant[j] else v > low):
