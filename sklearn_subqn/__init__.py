@@ -13,6 +13,7 @@ from .multilabel import MultilabelHingeClassifier
 from .online import OnlineLBFGSClassifier, OnlineLBFGSRegressor
 from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
+from .ranker_cv import BMRMRankerCV
 from .structured import StructuredSVM
 from .svm import SubLBFGSLinearSVC
 from .svm_cv import SubLBFGSLinearSVCCV
@@ -23,6 +24,7 @@ __all__ = [
     "BMRMClassifier",
     "BMRMOutlierDetector",
     "BMRMRanker",
+    "BMRMRankerCV",
     "BMRMRegressor",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",

@@ -18,7 +18,7 @@ from sklearn.model_selection import check_cv
 
 from ._callbacks import FitTask, with_callbacks
 from ._classifier import LinearClassifier
-from ._estimator import forget
+from ._estimator import LinearEstimator, forget
 from ._problems import LinearProblems, n_threads
 from ._validation import check_number, check_weights, unchanged_on_failure, user_level
 
@@ -26,7 +26,7 @@ from ._validation import check_number, check_weights, unchanged_on_failure, user
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 
 
-class _FoldPath(NamedTuple):
+class FoldPath(NamedTuple):
     """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
 
     ``proven`` tells where the tolerance was reached.
@@ -39,8 +39,8 @@ class _FoldPath(NamedTuple):
     coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
 
 
-class PathCV(LinearClassifier):
-    """What classifiers with a cross-validated ``alpha`` add to those without.
+class WarmPaths(LinearEstimator):
+    """What estimators with a cross-validated ``alpha`` add to those without.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
     each starting where the one before ended.
@@ -48,8 +48,85 @@ class PathCV(LinearClassifier):
 
     alphas: Any
     cv: Any
-    scoring: Any
     refit: bool
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.alphas, numbers.Integral):
+            check_number("alphas", self.alphas, low=1, integer=True)
+        else:
+            check_alphas(self.alphas)
+
+    def _for_fold(self) -> Self:
+        """Return the model of a fold, silent and of one thread."""
+        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
+        # Arrays are passed on, whose columns have no names.
+        vars(model).pop("feature_names_in_", None)
+        return model
+
+    def _path(
+        self,
+        problems: LinearProblems,
+        alphas: npt.NDArray[np.float64],
+        score: Callable[[], Any],
+    ) -> FoldPath:
+        """Solve the problems of a fold for each alpha; ``score`` scores this model."""
+        path = FoldPath([], [], [], [], [])
+        for alpha in alphas:
+            solutions = problems.solve(float(alpha), FitTask.silent())
+            for name, value in problems.attributes().items():
+                setattr(self, name, value)
+            path.scores.append(_checked_score(score()))
+            path.gaps.append(max(solution.relative_gap for solution in solutions))
+            path.proven.append(all(solution.proven for solution in solutions))
+            path.n_iters.append(max(solution.n_iter for solution in solutions))
+            if not self.refit:
+                path.coefficients.append((self.coef_, self.intercept_))
+        return path
+
+    def _choose(
+        self,
+        problems: LinearProblems,
+        alphas: npt.NDArray[np.float64],
+        paths: list[FoldPath],
+        data: tuple[Any, Any, Any],
+    ) -> None:
+        """Choose ``alpha`` by the folds, and set the attributes of the final model.
+
+        ``problems`` are those of all samples, ``data`` what the user gave for them.
+        """
+        if not paths:
+            raise ValueError(
+                f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
+                "once; a list of them can be used again."
+            )
+        self.alphas_ = alphas
+        self.scores_path_ = np.array([path.scores for path in paths])
+        self.gaps_path_ = np.array([path.gaps for path in paths])
+        _warn_of_folds(
+            self.gaps_path_, np.array([path.proven for path in paths]), alphas, self.tol
+        )
+        best = _best(self.scores_path_.mean(axis=0), alphas)
+        self.alpha_ = float(alphas[best])
+        if self.refit:
+            task = FitTask(self, len(problems), self.max_iter, *data)
+            self._store(problems, problems.solve(self.alpha_, task))
+            task.end()
+            return
+        # Those of a previous fit, with ``refit``, are not of this one.
+        forget(self, "objective_", "dual_gap_", "history_", "plan_")
+        self.n_iter_ = max(1, *(max(path.n_iters) for path in paths), 1)
+        coefs, intercepts = zip(
+            *(path.coefficients[best] for path in paths), strict=True
+        )
+        self.coef_ = np.mean(coefs, axis=0)
+        self.intercept_ = np.mean(intercepts, axis=0)
+
+
+class PathCV(WarmPaths, LinearClassifier):
+    """What classifiers with a cross-validated ``alpha`` add to those without."""
+
+    scoring: Any
 
     @abstractmethod
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
@@ -92,10 +169,6 @@ class PathCV(LinearClassifier):
             If ``tol`` was not reached by a fit; states the gap that was.
         """
         self._check_parameters()
-        if isinstance(self.alphas, numbers.Integral):
-            check_number("alphas", self.alphas, low=1, integer=True)
-        else:
-            check_alphas(self.alphas)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -119,35 +192,8 @@ class PathCV(LinearClassifier):
             )
             for train, test in folds
         )
-        if not paths:
-            raise ValueError(
-                f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
-                "once; a list of them can be used again."
-            )
-        self.alphas_ = alphas
-        self.scores_path_ = np.array([path.scores for path in paths])
-        self.gaps_path_ = np.array([path.gaps for path in paths])
-        _warn_of_folds(
-            self.gaps_path_, np.array([path.proven for path in paths]), alphas, self.tol
-        )
-        best = _best(self.scores_path_.mean(axis=0), alphas)
-        self.alpha_ = float(alphas[best])
-        if self.refit:
-            task = FitTask(
-                self, len(problems), self.max_iter, raw_X, raw_y, sample_weight
-            )
-            self._store(problems, problems.solve(self.alpha_, task))
-            task.end()
-        else:
-            # Those of a previous fit, with ``refit``, are not of this one.
-            forget(self, "objective_", "dual_gap_", "history_", "plan_")
-            self.classes_ = classes
-            self.n_iter_ = max(1, *(max(path.n_iters) for path in paths), 1)
-            coefs, intercepts = zip(
-                *(path.coefficients[best] for path in paths), strict=True
-            )
-            self.coef_ = np.mean(coefs, axis=0)
-            self.intercept_ = np.mean(intercepts, axis=0)
+        self.classes_ = classes
+        self._choose(problems, alphas, paths, (raw_X, raw_y, sample_weight))
         return self
 
     def _fold_path(
@@ -161,7 +207,7 @@ class PathCV(LinearClassifier):
         alphas: npt.NDArray[np.float64],
         scorer: Callable[..., float],
         score_weights: npt.NDArray[np.float64] | None,
-    ) -> _FoldPath:
+    ) -> FoldPath:
         """Fit the path on one training part and score it on the rest."""
         weights = weights[train]
         if not weights.any():
@@ -172,26 +218,15 @@ class PathCV(LinearClassifier):
             test = test[score_weights[test] > 0.0]
             if not len(test):
                 raise ValueError("A test part of cv has no samples of positive weight.")
-        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
-        # Scorers pass arrays, whose columns have no names.
-        vars(model).pop("feature_names_in_", None)
+        model = self._for_fold()
         weights = weights / weights.sum()
         problems = model._problems(X[train], y[train], weights, classes)
         keywords = {}
         if score_weights is not None and not _refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
-        path = _FoldPath([], [], [], [], [])
-        for alpha in alphas:
-            solutions = problems.solve(float(alpha), FitTask.silent())
-            vars(model).update(problems.attributes())
-            score = scorer(model, X[test], y[test], **keywords)
-            path.scores.append(_checked_score(score))
-            path.gaps.append(max(solution.relative_gap for solution in solutions))
-            path.proven.append(all(solution.proven for solution in solutions))
-            path.n_iters.append(max(solution.n_iter for solution in solutions))
-            if not self.refit:
-                path.coefficients.append((model.coef_, model.intercept_))
-        return path
+        return model._path(
+            problems, alphas, lambda: scorer(model, X[test], y[test], **keywords)
+        )
 
 
 def _warn_of_folds(

@@ -52,7 +52,7 @@ class PathScoreDisplay:
 
     See Also
     --------
-    SubLBFGSLinearSVCCV, L1LogisticOWLQNCV : Estimators with such scores.
+    SubLBFGSLinearSVCCV, L1LogisticOWLQNCV, BMRMRankerCV : Estimators with such scores.
     CoefficientPathDisplay : Coefficients along a path.
 
     Examples
@@ -132,7 +132,9 @@ class PathScoreDisplay:
         """
         check_records(estimator, "scores_path_")
         if score_name is None:
-            scoring = "accuracy" if estimator.scoring is None else estimator.scoring
+            # Rankers have no other score than their own.
+            scoring = getattr(estimator, "scoring", "NDCG")
+            scoring = "accuracy" if scoring is None else scoring
             score_name = scoring if isinstance(scoring, str) else None
         display = cls(
             alphas=estimator.alphas_,

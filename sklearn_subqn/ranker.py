@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -239,7 +239,7 @@ class BMRMRanker(LinearEstimator):
         qid: Any = None,
         group: Any = None,
         query_weight: Any = None,
-    ) -> BMRMRanker:
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -268,7 +268,7 @@ class BMRMRanker(LinearEstimator):
 
         Returns
         -------
-        self : BMRMRanker
+        self : object
             The fitted estimator.
 
         Raises
@@ -345,7 +345,7 @@ class BMRMRanker(LinearEstimator):
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
         scores = self.predict(X)
-        y = _checked_relevance(column_or_1d(y, warn=True), "score")
+        y = checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)
         if qid is None and group is None and getattr(self, "n_queries_", 1) > 1:
             raise ValueError(
@@ -377,6 +377,10 @@ class BMRMRanker(LinearEstimator):
         used = queries.used
         if not used.all():
             X, y, queries = X[used], y[used], queries.take(used)
+        return self._ranking(X, y, queries)
+
+    def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
+        """Return the problem of rows that all have weights."""
         loss = self._loss(queries.groups)
         if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
             raise ValueError(
@@ -410,7 +414,7 @@ class BMRMRanker(LinearEstimator):
     def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
         if callable(self.loss) or self.loss in _PAIRS:
             return _as_numbers(y)
-        return _checked_relevance(y, f"loss={self.loss!r}")
+        return checked_relevance(y, f"loss={self.loss!r}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -427,7 +431,7 @@ def _as_numbers(y: npt.NDArray[Any]) -> Floats:
     return np.array(numbers, dtype=np.float64)
 
 
-def _checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
+def checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
     """Return relevances of which gains can be computed."""
     y = _as_numbers(y)
     if y.min() < 0.0 or y.max() > _LARGEST_RELEVANCE:

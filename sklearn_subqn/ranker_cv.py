@@ -1,0 +1,235 @@
+"""Cross-validated choice of the regularization of a linear ranker along warm paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.model_selection import GroupKFold, check_cv
+
+from ._callbacks import with_callbacks
+from ._cv import FoldPath, WarmPaths, check_alphas, l2_grid
+from ._problems import n_threads
+from ._queries import Queries
+from ._solve import Floats, Progress
+from ._validation import check_number, unchanged_on_failure
+from .ranker import BMRMRanker, checked_relevance
+
+
+class BMRMRankerCV(WarmPaths, BMRMRanker):
+    """Linear ranking with cross-validation over a path of regularization strengths.
+
+    Queries are held out as wholes. On each fold the problem is solved from the largest
+    ``alpha`` to the smallest, each starting from the solution of the one before; the
+    best ``alpha`` by mean NDCG at rank ``k`` is then refitted on all queries.
+
+    Parameters
+    ----------
+    alphas : int or array-like of shape (n_alphas,), default=10
+        The grid, or its size: then the values lie between 1e-2 and 1e-6 in geometric
+        progression.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How to split: an integer is the number of folds of whole queries, ``None`` means
+        5. A generator gets the queries as groups. No query may be in a training part
+        and its test part, unless there is one query only: then its rows are split.
+    refit : bool, default=True
+        Whether to fit all queries with the best ``alpha``. Otherwise coefficients are
+        means over the folds, for which there is no objective or gap.
+    loss : str or callable, default="pairwise-linear"
+        As in :class:`BMRMRanker`.
+    k : int or None, default=None
+        Rank at which measures end, at least 1, in losses and in the scores by which
+        ``alpha`` is chosen; ``None`` for all ranks.
+    solver : str, default="auto"
+        As in :class:`BMRMRanker`.
+    tol : float, default=1e-3
+        Relative gap to which each problem is solved.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    bundle_size : int or None, default=None
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
+        limit.
+    n_jobs : int or None, default=None
+        Number of threads: over folds, and over blocks of rows in the refit. ``None``
+        means 1 unless in a :func:`joblib.parallel_config` context.
+    callback : callable or None, default=None
+        Called after every iteration of the refit, as in :class:`BMRMRanker`.
+    verbose : int, default=0
+        Print the progress of the refit.
+
+    Attributes
+    ----------
+    alphas_ : ndarray of shape (n_alphas,)
+        The grid, from the largest value to the smallest.
+    alpha_ : float
+        The value with the best mean score; the largest of them if there are several.
+    scores_path_ : ndarray of shape (n_folds, n_alphas)
+        Mean NDCG of the queries left out, as of ``score``.
+    gaps_path_ : ndarray of shape (n_folds, n_alphas)
+        Proven relative gaps.
+    coef_, intercept_, n_queries_, n_features_in_, feature_names_in_
+        As in :class:`BMRMRanker`, of the final model.
+    objective_, dual_gap_, n_iter_, history_, plan_
+        As in :class:`BMRMRanker`; all but ``n_iter_`` with ``refit=True`` only.
+
+    See Also
+    --------
+    BMRMRanker : The same model for one ``alpha``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRankerCV
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0, 1])
+    >>> qid = np.repeat(np.arange(6), 10)
+    >>> ranker = BMRMRankerCV(alphas=[1, 1e-2, 1e-4], cv=3).fit(X, y, qid=qid)
+    >>> ranker.scores_path_.shape
+    (3, 3)
+    >>> bool(ranker.gaps_path_.max() <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        alphas: Any = 10,
+        *,
+        cv: Any = None,
+        refit: bool = True,
+        loss: str | Callable[[Any], Any] = "pairwise-linear",
+        k: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        bundle_size: int | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.refit = refit
+        self.loss = loss
+        self.k = k
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.bundle_size = bundle_size
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+    ) -> Self:
+        """Choose ``alpha`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Relevances, non-negative since NDCG takes them.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the rows, in fits and in scores, as in :class:`BMRMRanker`.
+        qid, group : array-like, default=None
+            Queries, as in :class:`BMRMRanker`.
+        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
+            Weights of the queries, in fits and in the means of scores.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, a fold cuts a query or has no
+            rows of positive weight, or a fit overflows.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached by a fit; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
+        """
+        self._check_parameters()
+        if self.k is not None:
+            check_number("k", self.k, low=1, integer=True)
+        data = X, y, sample_weight
+        X, y = self._check_X(X, y, reset=True)
+        y = checked_relevance(y, "NDCG, by which alpha is chosen,")
+        queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
+        folds = self._folds(X, y, queries)
+        if np.ndim(self.alphas) > 0:
+            alphas = check_alphas(self.alphas)
+        else:
+            alphas = l2_grid(int(self.alphas))
+        used = queries.used
+        problems = self._ranking(X[used], y[used], queries.take(used))
+        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
+            delayed(self._fold_path)(X, y, queries, train, test, alphas)
+            for train, test in folds
+        )
+        self._choose(problems, alphas, paths, data)
+        return self
+
+    def _folds(
+        self, X: Any, y: Floats, queries: Queries
+    ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+        """Return the rows with weights of the training and test parts."""
+        n = len(y)
+        codes = queries.codes if queries.codes.max() > 0 else np.arange(n)
+        if codes.max() == 0:
+            raise ValueError(
+                "Cross-validation needs at least two queries, or rows of one; got "
+                f"n_samples = {n}."
+            )
+        cv = 5 if self.cv is None else self.cv
+        splitter = GroupKFold(cv) if isinstance(cv, int | np.integer) else check_cv(cv)
+        folds = []
+        for parts in splitter.split(X, y, codes):
+            train, test = (np.arange(n)[part] for part in parts)
+            train, test = train[queries.used[train]], test[queries.used[test]]
+            if not len(train) or not len(test):
+                raise ValueError("A part of cv has no rows of positive weight.")
+            if len(np.intersect1d(codes[train], codes[test])):
+                raise ValueError(
+                    f"cv={self.cv!r} cuts queries, or has rows in a training part and "
+                    "its test part; take splits by groups, such as GroupKFold."
+                )
+            folds.append((train, test))
+        return folds
+
+    def _fold_path(
+        self,
+        X: Any,
+        y: Floats,
+        queries: Queries,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        alphas: npt.NDArray[np.float64],
+    ) -> FoldPath:
+        """Fit the path on one training part and score it on the rest."""
+        model = self._for_fold()
+        problems = model._ranking(X[train], y[train], queries.take(train))
+        held_out, X_test, y_test = queries.take(test), X[test], y[test]
+        return model._path(
+            problems,
+            alphas,
+            lambda: held_out.ndcg(model._scores(X_test), y_test, self.k),
+        )
