@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ._core.losses import AnyLoss
 from ._core.regularizers import (
     L2,
     ElasticNet,
@@ -18,7 +17,7 @@ from ._core.regularizers import (
     SquaredNorm,
     elastic_net,
 )
-from ._core.solvers import CATALOGUE_SOLVERS
+from ._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from ._estimator import LinearEstimator
 from ._solve import Floats, Progress
 from ._validation import check_matrix, check_option, check_parameters, warn_of_unused
@@ -38,13 +37,14 @@ PENALTIES = (
 class BundleEstimator(LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
-    _solvers = CATALOGUE_SOLVERS
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = CATALOGUE_SOLVERS
+    _penalties: ClassVar[tuple[str, ...]] = PENALTIES
 
     #: Parameters with other rules than those of their names.
     _checks_itself: tuple[str, ...] = ()
 
     alpha: Any
-    loss: str | AnyLoss
+    loss: Any
     penalty: str
     l1_ratio: float
     p: float
@@ -61,15 +61,14 @@ class BundleEstimator(LinearEstimator):
     verbose: int
 
     def _check_parameters(self) -> None:
-        check_option("penalty", self.penalty, PENALTIES)
-        unused = warn_of_unused(
-            self,
-            {
-                "l1_ratio": (0.5, "penalty", ["elasticnet"]),
-                "p": (1.5, "penalty", ["lp"]),
-                "penalty_matrix": (None, "penalty", ["quadratic"]),
-            },
-        )
+        check_option("penalty", self.penalty, self._penalties)
+        users: dict[str, tuple[Any, str, list[str]]] = {
+            "l1_ratio": (0.5, "penalty", ["elasticnet"]),
+            "p": (1.5, "penalty", ["lp"]),
+            "penalty_matrix": (None, "penalty", ["quadratic"]),
+        }
+        known = {name: users[name] for name in users if hasattr(self, name)}
+        unused = warn_of_unused(self, known)
         check_option("solver", self.solver, list(self._solvers))
         check_parameters(self, but=[*unused, *self._checks_itself])
 

@@ -116,7 +116,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     bundle_size : int or None, default=None
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2, the aggregate
         included; None for no limit. Cuts inactive for 10 iterations are removed in any
-        case.
+        case. With penalty="l1" few cuts need not determine the optimum, and the method
+        may end before it is proven, with a warning.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.

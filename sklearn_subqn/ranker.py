@@ -13,6 +13,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
 from ._core.losses import (
     AnyLoss,
@@ -30,7 +31,7 @@ from ._core.losses import (
     SquaredPairs,
 )
 from ._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
-from ._estimator import LinearEstimator, loss_name
+from ._estimator import loss_name
 from ._problems import LinearProblems
 from ._queries import Queries
 from ._solve import Floats, Progress
@@ -66,12 +67,12 @@ _LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
 _LARGEST_RELEVANCE = 500.0
 
 
-class BMRMRanker(LinearEstimator):
+class BMRMRanker(BundleEstimator):
     """Linear ranking of the rows of each query, with any of many losses.
 
-    Minimizes ``alpha / 2 * ||w||² + sum_q v_q loss_q / sum_q v_q`` over queries q, with
-    convex losses of the scores of a query's rows, and reports how far the result is
-    from the optimum at most.
+    Minimizes ``alpha * Omega(w) + sum_q v_q loss_q / sum_q v_q`` over queries q, with
+    convex losses of the scores of a query's rows and penalties Omega, and reports how
+    far the result is from the optimum at most.
 
     Parameters
     ----------
@@ -104,19 +105,26 @@ class BMRMRanker(LinearEstimator):
     k : int or None, default=None
         Rank at which measures end, at least 1; ``None`` for all ranks. It holds for
         "ndcg" and for ``score``, and "precision" and "recall" need it.
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
+        ||w||²``.
+    l1_ratio : float, default=0.5
+        For the elastic net, in [0, 1].
     solver : {"auto", "narrowing", "newton-cg", "ls-bmrm", "bmrm", \
             "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, \
             default="auto"
         Optimization method.
 
-        - "auto": "newton-cg" for smooth losses, "narrowing" for other pairs where there
-          are few features, else "ls-bmrm".
+        - "auto": for L2 "newton-cg" for smooth losses, and "narrowing" for other pairs
+          where there are few features; for L1 and elastic net proximal Newton or
+          orthant-wise quasi-Newton steps for smooth losses; else "ls-bmrm".
         - "narrowing": Newton's method on smooth losses of pairs ever closer to the
-          hinge.
-        - "newton-cg": Newton's method, for squares and logistic losses.
-        - Bundle methods for all losses: "ls-bmrm" with a line search, "bmrm" without,
-          "bmrm-aggregated" with two cuts only; "proximal-bundle" and
-          "trust-region-bundle" stay near the best point, and are there to compare with.
+          hinge, with L2.
+        - "newton-cg": Newton's method, for squares and logistic losses with L2.
+        - Bundle methods for all losses: "ls-bmrm" with a line search and "bmrm" without
+          for all penalties; "bmrm-aggregated" with two cuts only, "proximal-bundle" and
+          "trust-region-bundle", which stay near the best point, for L2 and to compare
+          with.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times itself of the
         optimum.
@@ -124,7 +132,8 @@ class BMRMRanker(LinearEstimator):
         Limit on the number of iterations, at least 1.
     bundle_size : int or None, default=None
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
-        limit.
+        limit. With penalty="l1" few cuts need not determine the optimum, and the
+        method may end before it is proven, with a warning.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         features.
@@ -197,6 +206,7 @@ class BMRMRanker(LinearEstimator):
         **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
         **BUNDLE_SOLVERS,
     }
+    _penalties = ("l2", "l1", "elasticnet")
 
     coef_: npt.NDArray[Any]
     intercept_: float
@@ -207,6 +217,8 @@ class BMRMRanker(LinearEstimator):
         *,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -219,6 +231,8 @@ class BMRMRanker(LinearEstimator):
         self.alpha = alpha
         self.loss = loss
         self.k = k
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

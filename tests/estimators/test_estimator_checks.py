@@ -43,6 +43,7 @@ AUTOMATIC = [
     SubLBFGSLinearSVC(fit_intercept=False),
     MulticlassHingeClassifier(rescaling="slack"),
     BMRMRanker(loss="ndcg"),
+    BMRMRanker(loss="pairwise-log", penalty="l1"),
     BMRMClassifier(loss="roc_area"),
     BMRMClassifier(loss="f_beta"),
     BMRMClassifier(loss="f_beta_bound"),

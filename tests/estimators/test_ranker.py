@@ -24,7 +24,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_subqn import BMRMRanker
+from sklearn_subqn import BMRMClassifier, BMRMRanker
 from sklearn_subqn._core.losses import Ndcg
 from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
 from sklearn_subqn.ranker import _LOSSES, _PAIRS
@@ -472,3 +472,37 @@ def test_weights_that_do_not_fit(loss, keywords, message):
     assert model.coef_ is coef
     with pytest.raises(ValueError, match="may sum to"):
         model.score(X, y, 1e7, qid=qid)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("loss", ["pairwise", "pairwise-squared", "pairwise-log"])
+def test_penalties_are_those_of_explicit_pairs(loss, penalty):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(40, 6)), rng.integers(0, 3, 40)
+    better, worse = np.nonzero(y[:, np.newaxis] > y)
+    pairs = X[better] - X[worse]
+    signs = rng.choice([-1, 1], len(pairs))
+    options = {"penalty": penalty, "tol": 1e-6}
+    model = BMRMRanker(0.02, loss=loss, **options).fit(X, y)
+    names = {"pairwise": "hinge", "pairwise-squared": "squared_hinge"}
+    peer = BMRMClassifier(
+        0.02, loss=names.get(loss, "log_loss"), fit_intercept=False, **options
+    ).fit(pairs * signs[:, np.newaxis], signs)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= peer.objective_ * (1.0 + 1e-12)
+    assert peer.objective_ - peer.dual_gap_ <= model.objective_ * (1.0 + 1e-12)
+
+
+def test_penalties_of_measures_and_what_is_refused():
+    rng = np.random.default_rng(6)
+    X, y, qid = rng.normal(size=(60, 8)), rng.integers(0, 3, 60), np.arange(60) % 4
+    y = y + (X[:, 0] > 0.0)
+    model = BMRMRanker(0.1, loss="ndcg", penalty="l1").fit(X, y, qid=qid)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert 0 < np.count_nonzero(model.coef_) < 8
+    with pytest.raises(ValueError, match="penalty must be one of 'l2', 'l1', 'ela"):
+        BMRMRanker(penalty="lp").fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="with penalty='l1'; solvers that do are"):
+        BMRMRanker(solver="newton-cg", penalty="l1").fit(X, y, qid=qid)
+    with pytest.warns(UserWarning, match="l1_ratio=0.3 has no effect"):
+        BMRMRanker(l1_ratio=0.3).fit(X, y, qid=qid)
