@@ -43,6 +43,10 @@ class BMRMRankerCV(WarmPaths, BMRMRanker):
     k : int or None, default=None
         Rank at which measures end, at least 1, in losses and in the scores by which
         ``alpha`` is chosen; ``None`` for all ranks.
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        As in :class:`BMRMRanker`.
+    l1_ratio : float, default=0.5
+        For the elastic net, in [0, 1].
     solver : str, default="auto"
         As in :class:`BMRMRanker`.
     tol : float, default=1e-3
@@ -101,6 +105,8 @@ class BMRMRankerCV(WarmPaths, BMRMRanker):
         refit: bool = True,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
+        penalty: str = "l2",
+        l1_ratio: float = 0.5,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -114,6 +120,8 @@ class BMRMRankerCV(WarmPaths, BMRMRanker):
         self.refit = refit
         self.loss = loss
         self.k = k
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

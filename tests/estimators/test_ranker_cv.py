@@ -22,27 +22,36 @@ def queries(n_queries=9, size=8):
     return X, y, qid
 
 
-@pytest.mark.parametrize("loss", ["pairwise-linear", "pairwise-log", "ndcg"])
-def test_path_is_that_of_separate_fits(loss):
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [
+        ("pairwise-linear", "l2"),
+        ("pairwise-log", "l2"),
+        ("pairwise-log", "l1"),
+        ("ndcg", "l2"),
+    ],
+)
+def test_path_is_that_of_separate_fits(loss, penalty):
     X, y, qid = queries()
     by_query = 1.0 + qid % 3
     weight = np.where(np.arange(len(y)) % 5 == 0, 0.0, 1.0)
     cv = GroupKFold(3)
     rows = {"sample_weight": weight, "qid": qid, "query_weight": by_query}
-    model = BMRMRankerCV(ALPHAS, cv=3, loss=loss, k=3, tol=1e-7).fit(X, y, **rows)
+    options = {"loss": loss, "penalty": penalty, "k": 3, "tol": 1e-7}
+    model = BMRMRankerCV(ALPHAS, cv=3, **options).fit(X, y, **rows)
     assert model.alphas_.tolist() == ALPHAS
     assert model.gaps_path_.max() <= 1e-7
     for fold, (train, test) in enumerate(cv.split(X, y, qid)):
         of_train = {name: value[train] for name, value in rows.items()}
         of_test = {name: value[test] for name, value in rows.items()}
         for place, alpha in enumerate(ALPHAS):
-            single = BMRMRanker(alpha, loss=loss, k=3, tol=1e-7)
+            single = BMRMRanker(alpha, **options)
             single.fit(X[train], y[train], **of_train)
             score = single.score(X[test], y[test], **of_test)
             assert model.scores_path_[fold, place] == pytest.approx(score, abs=1e-9)
     best = model.scores_path_.mean(axis=0).argmax()
     assert model.alpha_ == ALPHAS[best]
-    whole = BMRMRanker(model.alpha_, loss=loss, k=3, tol=1e-7).fit(X, y, **rows)
+    whole = BMRMRanker(model.alpha_, **options).fit(X, y, **rows)
     assert model.objective_ == pytest.approx(whole.objective_, rel=2e-7)
     assert model.objective_ - model.dual_gap_ <= whole.objective_
     assert model.n_queries_ == 9
