@@ -7,7 +7,7 @@ import pytest
 from _parts import LOSSES, D, pair, pair_that_compares_rows
 
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.regularizers import L2, elastic_net
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
     CATALOGUE_SOLVERS,
@@ -30,7 +30,7 @@ CASES = [
     for name, (loss, *_) in LOSSES.items()
     for l1_ratio, registry in ((None, {**SOLVERS, **BUNDLE_SOLVERS}), (0.5, L1_SOLVERS))
     for solver in sorted(registry.keys() - _LEFT_OUT)
-    if registry[solver].supports(loss)
+    if registry[solver].supports(loss, elastic_net(1, l1_ratio or 0.0))
 ]
 
 
