@@ -37,7 +37,6 @@ _FEW_ROUNDINGS = 100.0
 # Directions whose scores have more rounding errors than that lead nowhere.
 _MANY_ROUNDINGS = 1e6
 
-
 # A minimizer over a free parameter leaves it this much of the slopes on either side.
 _LEVEL_TOLERANCE = 1e-15
 

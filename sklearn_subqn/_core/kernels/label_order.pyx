@@ -315,7 +315,8 @@ def apply(
 ):
     """Write products of the rows' matrices of second derivatives with vectors."""
     cdef Py_ssize_t i, e, j, l = targets.shape[1], k = order.shape[1]
-    cdef double count, total, product, single
+    cdef int side
+    cdef double count, total, single
     cdef bint passed
     cdef Labels row
     cdef const double* d
@@ -333,34 +334,23 @@ def apply(
                 continue
             d, u = &vectors[i, 0], &out[i, 0]
             open_row(&targets[i, 0], l, k, weights[i], &row)
-            count = total = 0.0
-            passed = False
-            for e in range(sizes[i]):
-                j = order[i, e]
-                if kind(&row, j) == 2:
-                    count += 1.0
-                    total += d[j]
-                elif j == l:
-                    passed = True
-                else:
-                    single = row.single * (d[j] - d[l]) if passed else 0.0
-                    u[j] = row.pair * (count * d[j] - total) + single
-                    if passed:
-                        u[l] -= single
-            count = total = 0.0
-            passed = False
-            for e in range(sizes[i] - 1, -1, -1):
-                j = order[i, e]
-                if kind(&row, j) == 0:
-                    count += 1.0
-                    total += d[j]
-                elif j == l:
-                    passed = True
-                else:
-                    single = row.single * (d[j] - d[l]) if passed else 0.0
-                    u[j] = row.pair * (count * d[j] - total) + single
-                    if passed:
-                        u[l] -= single
+            # Upwards the irrelevant labels, against the relevant ones passed; downwards
+            # the relevant labels.
+            for side in range(2):
+                count = total = 0.0
+                passed = False
+                for e in range(sizes[i]):
+                    j = order[i, sizes[i] - 1 - e if side else e]
+                    if j == l:
+                        passed = True
+                    elif row.relevant[j] != side:
+                        count += 1.0
+                        total += d[j]
+                    else:
+                        single = row.single * (d[j] - d[l]) if passed else 0.0
+                        u[j] = row.pair * (count * d[j] - total) + single
+                        if passed:
+                            u[l] -= single
 
 
 def diagonal(
