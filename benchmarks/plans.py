@@ -217,7 +217,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         BMRMRegressor(1e-4, loss="quantile"),
     )
     yield Case(
-        "loss that is linear from afar, Newton's method",
+        "loss that is asymptotically linear, Newton's method",
         "50000 x 60, Huber",
         lambda: targets(50_000, 60),
         BMRMRegressor(1e-5, loss="huber", epsilon=0.01),
@@ -229,7 +229,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         SubLBFGSLinearSVC(1e-7, loss="squared_hinge"),
     )
     yield Case(
-        "loss that is linear from afar, coordinate descent",
+        "loss that is asymptotically linear, coordinate descent",
         "200 x 10, Huber, Cauchy noise in large units",
         lambda: outliers(200, 10),
         BMRMRegressor(1e-8, loss="huber", epsilon=1e-6, penalty="l1", tol=1e-6),

@@ -28,7 +28,7 @@ from ._core.losses import (
 from ._core.objective import Objective
 from ._core.regularizers import L2
 from ._core.risk import Risk
-from ._core.solvers import Start, settle
+from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
 from ._solve import Floats, Problem, Solution, solve
 
@@ -272,7 +272,7 @@ class LinearProblems(Problems):
         hinge = Objective(
             Risk(design, BINARY_LOSSES["hinge"], signs, self.weights), penalty, 1.0
         )
-        return float(settle(hinge.at(np.append(coef, 0.0))).w[-1])
+        return float(minimize_intercept(hinge.at(np.append(coef, 0.0))).w[-1])
 
     @cached_property
     def _with_intercept(self) -> Design:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._callbacks import FitTask, ProblemTask
 from ._core.certificate import CutBundle
-from ._core.line_search import rounding_of, settle
+from ._core.line_search import minimize_intercept, rounding_of
 from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import History, Options, Result, SolverSpec, Start, run
@@ -339,9 +339,9 @@ def _better_start(objective: Objective, start: Start) -> Start:
     if np.array_equal(start.w, center):
         return start
     with np.errstate(all="ignore"):
-        value = settle(start.at(objective)).value
+        value = minimize_intercept(start.at(objective)).value
     usual = Start(center)
-    return start if value <= settle(usual.at(objective)).value else usual
+    return start if value <= minimize_intercept(usual.at(objective)).value else usual
 
 
 def _check_finite(problem: Problem, w: Floats, end: Point) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
-from ._core.solvers import L1_SOLVERS, settle
+from ._core.solvers import L1_SOLVERS, minimize_intercept
 from ._problems import LinearProblems, Problems, class_problems, joint_classes
 from ._solve import Progress
 from ._validation import unchanged_on_failure
@@ -91,7 +91,7 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         """
         objective = problems.objective(0, 1.0)
         design = objective.design
-        origin = settle(objective.origin())
+        origin = minimize_intercept(objective.origin())
         gradient = np.abs(origin.risk_gradient[: design.n_coef])
         # Sums that cancel but for rounding are zero.
         dual = np.abs(origin.dual)

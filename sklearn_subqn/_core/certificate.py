@@ -23,7 +23,7 @@ class CutBundle:
     Parameters
     ----------
     objective : Objective
-        L2-regularized. Cuts that are not level in its free parameters prove nothing
+        L2-regularized. Cuts that are not balanced in its free parameters prove nothing
         and are ignored.
     size : int
         Number of cuts to keep, at least 2.
@@ -50,7 +50,7 @@ class CutBundle:
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of the oldest one where there is no room."""
-        if not cut.is_level(self._objective.regularizer.n_penalized):
+        if not cut.is_balanced(self._objective.regularizer.n_penalized):
             return
         j = self._n_cuts
         if j == self.size:

@@ -180,7 +180,7 @@ class CutModel(ABC):
     Parameters
     ----------
     objective : Objective
-        Its cuts are level in its free parameters.
+        Its cuts are balanced in its free parameters.
     cuts : Cuts
         Where they are kept.
 

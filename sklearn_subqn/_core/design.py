@@ -355,7 +355,7 @@ class Design:
     def coupled_gram(self, curvature: Curvature) -> Floats:
         """Return Xᵀ (diag(a) - C - Cᵀ) X, zero for an intercept.
 
-        For one score per row and second derivatives that rows do not have apart, whose
+        For one score per row and second derivatives that rows do not have alone, whose
         rows sum to zero.
         """
         d = self.n_features

@@ -27,7 +27,7 @@ _MAX_SLOW = 10
 # the intercepts, of which there are at most so many; where a whole step does not halve
 # sums below the second number, they are rounding. Nor is there another one where so
 # many searches have not lowered sums below the third.
-_SETTLED, _ROUGHLY_SETTLED, _NEARLY_SETTLED = 1e-13, 1e-10, 1e-5
+_SETTLED, _ROUGHLY_MINIMAL, _NEARLY_MINIMAL = 1e-13, 1e-10, 1e-5
 _MAX_SETTLE, _MAX_IDLE = 30, 3
 
 # Each step of an intercept is at most so many times the largest score, or one.
@@ -262,11 +262,11 @@ def _ends_flat(f: PiecewiseQuadratic, c: float) -> bool:
     return f.slope_at(last) >= -_FLAT_TOLERANCE * slopes
 
 
-def settle(point: Point) -> Point:
+def minimize_intercept(point: Point) -> Point:
     """Return the point with its free parameters minimized over, exactly.
 
     No product with X is needed. The subgradient of the result vanishes in the free
-    parameters, so that its dual value is a lower bound and its cut is level: solvers
+    parameters, so that its dual value is a lower bound and its cut is balanced: solvers
     thereby minimize the reduced function min_b J(w, b), whose cuts are bounded.
 
     Several free parameters stay as they are where the loss is not smooth.
@@ -292,13 +292,13 @@ def settle(point: Point) -> Point:
         step = 0.0
     if line.smooth:
         step = _middle_of_flat(line.derivatives, step)
-    return line.point(step, level=True)
+    return line.point(step, balanced=True)
 
 
 def _settle_by_cuts(point: Point) -> Point:
     """Minimize over one free parameter of a loss with subgradients only.
 
-    The combination of the duals at both ends of the bracket that is level proves a
+    The combination of the duals at both ends of the bracket that is balanced proves a
     bound; its height is that of the chord, which the minimum exceeds by rounding.
     """
     o = point.objective
@@ -317,18 +317,18 @@ def _settle_by_cuts(point: Point) -> Point:
         return point
     line = point.along_free(np.array([sign]))
     ends = [line.point(end.step) for end in (first, other)]
-    settled = ends[0]
+    minimal = ends[0]
     a, b = float(first.dual.sum()), float(other.dual.sum())
     if a * b > 0.0 or a == b:
-        settled.dual = first.dual
-        return settled
+        minimal.dual = first.dual
+        return minimal
     share = a / (a - b)
     duals = [
         Dual(end.dual, offset=-o.risk.conjugate_at(end.dual, at.scores))
         for end, at in zip((first, other), ends, strict=True)
     ]
-    settled.mixture = mixture = Dual.mixed(o.risk, share, *duals)
-    settled.dual = mixture.u
+    minimal.mixture = mixture = Dual.mixed(o.risk, share, *duals)
+    minimal.dual = mixture.u
     if not o.loss.ranks:
         # A little more of the end on the other side makes up for what rounding leaves.
         left = float(mixture.u.sum(dtype=np.longdouble))
@@ -340,9 +340,9 @@ def _settle_by_cuts(point: Point) -> Point:
         )
         larger = max(max(size) / (size[0] or 1.0) for size in sizes)
         share = abs(left) / max(abs(slope) - abs(left), 1e-300) * (1.0 + larger)
-        share = min(o.unlevel(mixture.u), share)
-        settled.mixture = mixture._replace(imbalance=share)
-    return settled
+        share = min(o.imbalance(mixture.u), share)
+        minimal.mixture = mixture._replace(imbalance=share)
+    return minimal
 
 
 def _settle_by_newton(point: Point) -> Point:
@@ -354,7 +354,7 @@ def _settle_by_newton(point: Point) -> Point:
     o, risk = point.objective, point.objective.risk
     # Where a label has no relevant rows slopes vanish, and steps have no end; those of
     # squares, whose scores are in units of the targets, are exact.
-    exact_within = risk.reach(point.scores)
+    exact_within = risk.curvature_radius(point.scores)
     farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
     n_idle = 0
     for _ in range(_MAX_SETTLE):
@@ -377,17 +377,17 @@ def _settle_by_newton(point: Point) -> Point:
         line = point.along_free(direction)
         new = line.point(1.0)
         if not np.abs(risk.column_sums(new.dual)).max() <= 0.5 * size:
-            if size <= _ROUGHLY_SETTLED * risk.dual_scale:
+            if size <= _ROUGHLY_MINIMAL * risk.dual_scale:
                 break
             step = minimize_smooth(line.derivatives, accuracy=_NEAR)
             if not 0.0 < step < np.inf:
                 break
             new = line.point(min(step, farthest / reach))
             n_idle += not np.abs(risk.column_sums(new.dual)).max() < size
-            if n_idle >= _MAX_IDLE and size <= _NEARLY_SETTLED * risk.dual_scale:
+            if n_idle >= _MAX_IDLE and size <= _NEARLY_MINIMAL * risk.dual_scale:
                 break
         point = new
-    point.dual = risk.level(point.dual)
+    point.dual = risk.balance(point.dual)
     return point
 
 

@@ -42,9 +42,9 @@ _LEVEL_TOLERANCE = 1e-15
 
 # A dual point that would have to change by more than this share of itself for its free
 # parameters to vanish proves nothing.
-_MOST_UNLEVEL = 1e-3
+_MOST_IMBALANCED = 1e-3
 
-# One that would have to change by less is as good as level.
+# One that would have to change by less is as good as balanced.
 _NEARLY_LEVEL = 1e-12
 
 # What rounding costs matters where it is more than this share of a bound.
@@ -68,7 +68,7 @@ class Cut(NamedTuple):
     error: float = 0.0
     norm: float = 0.0
 
-    def is_level(self, n_penalized: int) -> bool:
+    def is_balanced(self, n_penalized: int) -> bool:
         """Whether the bound does not depend on the free parameters."""
         return not self.normal[n_penalized:].any()
 
@@ -266,7 +266,7 @@ class Objective:
         """Root of the sum of the squares of all ``column_sizes``."""
         return self.risk.row_size
 
-    def unlevel(self, dual: Floats) -> float:
+    def imbalance(self, dual: Floats) -> float:
         """Return the share by which u has to change for its columns to sum to zero.
 
         So that u proves a bound where intercepts are free.
@@ -274,20 +274,20 @@ class Objective:
         if not self.n_free:
             return 0.0
         # Rounding of these sums is charged with that of all others.
-        return self.risk.unlevel(dual, self.risk.column_sums(dual))
+        return self.risk.imbalance(dual, self.risk.column_sums(dual))
 
     def cut(self, dual: Dual) -> Cut:
         """Return the cut of a dual point u, less all that it lacks of being one.
 
         All bounds are made of such cuts. What rounding has done to u, to its product
         with X and to its conjugate is charged by the size of what was summed. And so is
-        what u lacks of being level in free parameters: there is a level point of the
-        domain within a share of it, of no larger conjugate but for that share.
+        what u lacks of being balanced in free parameters: a balanced point of the
+        domain lies within a share of it, of no larger conjugate but for that share.
         """
         risk, (u, normal, offset, error, norm, share) = self.risk, dual
-        share = self.unlevel(u) if share is None else share
-        is_level = share <= _MOST_UNLEVEL
-        share = (share if is_level else 0.0) + rounding(risk.n_scored)
+        share = self.imbalance(u) if share is None else share
+        is_balanced = share <= _MOST_IMBALANCED
+        share = (share if is_balanced else 0.0) + rounding(risk.n_scored)
         if offset is None:
             height, size = risk.conjugate_and_size(u)
         else:
@@ -295,7 +295,7 @@ class Objective:
         offset = -height - share * size
         if normal is None:
             normal = risk.adjoint(u)
-        if self.n_free and is_level:
+        if self.n_free and is_balanced:
             normal = normal.copy()
             normal[self.regularizer.n_penalized :] = 0.0
         norm = risk.dual_norm(u) if norm is None else norm
@@ -304,11 +304,11 @@ class Objective:
     def dual_value(self, cut: Cut) -> float:
         """Return min_w alpha * Omega(w) + <a, w> + offset, a lower bound of J.
 
-        It is -inf unless the cut is level in the free parameters. With an L1 penalty
+        It is -inf unless the cut is balanced in the free parameters. With an L1 penalty
         the cut is mixed with the trivial one R >= inf R as far as the conjugate asks
         for. Rounding errors are charged: the bound is one as computed.
         """
-        if not cut.is_level(self.regularizer.n_penalized):
+        if not cut.is_balanced(self.regularizer.n_penalized):
             return -np.inf
         if isinstance(self.regularizer, L2):
             half_square = self._half_square(cut)
@@ -417,7 +417,7 @@ class Point:
         The subgradient of J that belongs to u.
     cut : Cut
         The lower bound of the risk that touches it here; with several free parameters
-        one near it that is level in them.
+        one near it that is balanced in them.
     lower_bound : float
         The dual value of u: no J is smaller.
     mixture : Dual or None
@@ -516,7 +516,7 @@ class Point:
             normal=self.risk_gradient,
             error=self.gradient_error,
             norm=self.norm,
-            imbalance=self.objective.unlevel(self.dual) if share is None else share,
+            imbalance=self.objective.imbalance(self.dual) if share is None else share,
         )
 
     @cached_property
@@ -524,9 +524,9 @@ class Point:
         o, dual = self.objective, self.dual_point
         assert dual.imbalance is not None, "known"
         if o.n_free > 1 and dual.imbalance > _NEARLY_LEVEL:
-            level = o.risk.level(dual.u)
-            if level is not dual.u:
-                return o.cut(Dual(level))
+            balanced = o.risk.balance(dual.u)
+            if balanced is not dual.u:
+                return o.cut(Dual(balanced))
         if dual.offset is None and o.risk.knows_subgradients_only:
             dual = dual._replace(offset=self._offset)
         return o.cut(dual)
@@ -556,8 +556,8 @@ class Point:
         share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
             # A little of u itself, changed much, makes up for what is left.
-            share = o.risk.unlevel(self.dual, normal[n:])
-            if share <= _MOST_UNLEVEL:
+            share = o.risk.imbalance(self.dual, normal[n:])
+            if share <= _MOST_IMBALANCED:
                 normal[n:] = 0.0
         length = o.risk.n_scored
         share = min(share, 1.0) + rounding(length)
@@ -791,12 +791,12 @@ class Line:
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
         return penalty + o.risk.inner(point.dual, self.dscores)
 
-    def point(self, step: float, *, level: bool = False) -> Point:
+    def point(self, step: float, *, balanced: bool = False) -> Point:
         """Return the point at ``step``.
 
         Where rows lie on a kink its dual is the steepest along p (the argsup), so that
-        its gradient g has <g, p> equal to the slope to the right. With ``level``, at a
-        minimizer along p, it is the combination of both extremes with <g, p> = 0.
+        its gradient g has <g, p> equal to the slope to the right. With ``balanced``, at
+        a minimizer along p, it is the combination of both extremes with <g, p> = 0.
         """
         o = self.start.objective
         point, risk = self._at(step), o.risk
@@ -805,7 +805,7 @@ class Line:
             dscores = risk.take(self.dscores, rows)
             right = risk.argsup(scores, dscores, rows)
             dual = risk.subgradient(point.scores)
-            if level:
+            if balanced:
                 left = risk.argsup(scores, risk.scaled(-1.0, dscores), rows)
                 jump = risk.inner(risk.difference(right, left), dscores)
                 rest = risk.replaced(dual, rows, 0.0)
@@ -816,7 +816,7 @@ class Line:
                 right = risk.moved(right, share, risk.difference(left, right))
             dual = risk.replaced(dual, rows, right)
             point.dual = dual
-        elif level and self.smooth:
+        elif balanced and self.smooth:
             self._level_rounding(point)
         return point
 

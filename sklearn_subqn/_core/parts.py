@@ -150,7 +150,7 @@ class DesignOfParts(Design):
     def nbytes(self) -> int:
         return self._nbytes
 
-    def apart(self, x: Any) -> OfParts:
+    def split(self, x: Any) -> OfParts:
         """Return numbers of all rows as those of each part."""
         return OfParts(np.split(x, np.cumsum(self._numbers)[:-1]))
 
@@ -159,7 +159,7 @@ class DesignOfParts(Design):
         return scores
 
     def adjoint(self, dual: Floats) -> Floats:
-        product: Floats = self.parts.total("adjoint", self.apart(dual))
+        product: Floats = self.parts.total("adjoint", self.split(dual))
         return product
 
     def rows(self, rows: Rows, *, copy: bool = True) -> DesignOfParts:
@@ -180,24 +180,24 @@ class DesignOfParts(Design):
             super().count(subset, products)
 
     def gram(self, weights: Floats) -> Floats:
-        matrix: Floats = self.parts.total("gram", self.apart(weights))
+        matrix: Floats = self.parts.total("gram", self.split(weights))
         return matrix
 
     def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
-        args = self.apart(codes), n, self.apart(weights)
+        args = self.split(codes), n, self.split(weights)
         sums: Floats = self.parts.total("sums_of_rows", *args)
         return sums
 
     def squared_adjoint(self, weights: Floats) -> Floats:
-        diagonal: Floats = self.parts.total("squared_adjoint", self.apart(weights))
+        diagonal: Floats = self.parts.total("squared_adjoint", self.split(weights))
         return diagonal
 
     def mean_squares(self, weights: Floats) -> Floats:
-        squares: Floats = self.parts.total("mean_squares", self.apart(weights))
+        squares: Floats = self.parts.total("mean_squares", self.split(weights))
         return squares
 
     def squared_size(self, weights: Floats) -> float:
-        return float(self.parts.total("squared_size", self.apart(weights)))
+        return float(self.parts.total("squared_size", self.split(weights)))
 
     def sum_of_squares(self) -> float:
         return float(self.parts.total("sum_of_squares"))

@@ -395,32 +395,32 @@ class Risk:
         return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
 
     @maximal
-    def reach(self, scores: Floats) -> float:
+    def curvature_radius(self, scores: Floats) -> float:
         """Return how far second derivatives tell the loss of some row at least."""
-        return float(self.loss.reach(scores, self.targets).max(initial=0.0))
+        return float(self.loss.curvature_radius(scores, self.targets).max(initial=0.0))
 
     # What is no sum over parts.
 
-    def unlevel(self, dual: Floats, sums: Floats) -> float:
+    def imbalance(self, dual: Floats, sums: Floats) -> float:
         """Return a share of u, changed by which it makes up for column sums."""
         dual, targets, weights = (
             (dual, self.targets, self.weights)
             if self.parts is None
             else _joined(self.parts.results("condensed", dual))
         )
-        return self.loss.unlevel(dual, sums, targets, weights)
+        return self.loss.imbalance(dual, sums, targets, weights)
 
-    def level(self, dual: Floats) -> Floats:
+    def balance(self, dual: Floats) -> Floats:
         """Return a dual near by, of the domain, whose columns sum to zero."""
         if self.parts is None:
-            return self.loss.level(dual, self.targets, self.weights)
+            return self.loss.balance(dual, self.targets, self.weights)
         few = self.parts.results("condensed", dual)
         others = OfParts(_joined(few[:i] + few[i + 1 :]) for i in range(len(few)))
-        level: Any = self.parts.each("level_with", dual, others)
-        return level
+        balanced: Any = self.parts.each("balance_with", dual, others)
+        return balanced
 
     def condensed(self, dual: Floats) -> OfRows:
-        """Return a few rows that stand for these in ``unlevel`` and ``level``, or all.
+        """Return a few rows that stand for these in ``imbalance``, ``balance``, or all.
 
         Of one score per row only sums over either sign count, and that of the targets;
         of several, where only differences count, the flows from one label to another,
@@ -447,15 +447,15 @@ class Risk:
             weights[:k] = np.bincount(classes, self.weights, k)
         return few, targets, weights
 
-    def level_with(self, dual: Floats, others: OfRows) -> Floats:
-        """Return the dual of these rows, level with others."""
+    def balance_with(self, dual: Floats, others: OfRows) -> Floats:
+        """Return the dual of these rows, balanced with others."""
         both = _joined([(dual, self.targets, self.weights), others])
-        return self.loss.level(*both)[: len(dual)]
+        return self.loss.balance(*both)[: len(dual)]
 
-    def unit(self, scores: Floats) -> float:
+    def score_scale(self, scores: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
         args = map(self._collected, (scores, self.targets, self.weights))
-        return self.loss.unit(*args)
+        return self.loss.score_scale(*args)
 
     @cached_property
     def dual_scale(self) -> float:
@@ -568,7 +568,7 @@ class RiskHessian:
     n_rows : int
         Number of those rows.
     has_rows : bool
-        Whether ``row_system`` is known: rows have their second derivatives apart, and
+        Whether ``row_system`` is known: each row has second derivatives of its own, and
         are in one place.
     """
 

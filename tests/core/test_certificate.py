@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.line_search import settle
+from sklearn_subqn._core.line_search import minimize_intercept
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
@@ -60,7 +60,7 @@ def gaussian_cuts(seed, n_cuts, *, n=40, d=3, **options):
     X, y = gaussian_data(rng, n, d)
     objective = binary_objective(X, y, **options)
     cuts = [
-        settle(objective.at(rng.normal(size=objective.n_params))).cut
+        minimize_intercept(objective.at(rng.normal(size=objective.n_params))).cut
         for _ in range(n_cuts)
     ]
     return objective, cuts

@@ -16,7 +16,13 @@ from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.line_search import lengthen
 from sklearn_subqn._core.objective import Dual
-from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run, settle
+from sklearn_subqn._core.solvers import (
+    L1_SOLVERS,
+    Options,
+    Start,
+    minimize_intercept,
+    run,
+)
 from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
 
 # Its name in the package is that of the solver.
@@ -199,7 +205,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     X, y = data(n_classes=4)
     objective = problem(container(X), y, fit_intercept=fit_intercept)
     w = np.random.default_rng(0).normal(size=objective.n_params)
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     if in_single:
         monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
     monkeypatch.setattr("sklearn_subqn._core.columns.DENSE_BYTES", 1000)
@@ -234,7 +240,7 @@ def test_thinned_points_have_about_the_same_hessian(n_classes):
     X, y = data(n=4000, n_classes=n_classes)
     objective = problem(X, y)
     w = np.random.default_rng(0).normal(size=objective.n_params)
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     sample = thinned(point, 4)
     n = sample.objective.design.n_rows
     assert 300 <= n <= 1000
@@ -257,7 +263,7 @@ def test_models_without_any_use_of_their_columns():
         objective = problem(
             sparse.csr_array(X), y, alpha=10.0, fit_intercept=fit_intercept
         )
-        point = settle(objective.origin())
+        point = minimize_intercept(objective.origin())
         columns = Columns(objective.design, np.arange(12))
         added = quadratic.damping(point, 6.0)
         step = quadratic.BlockStep(
@@ -309,7 +315,7 @@ def use_columns(monkeypatch, whether=True):
 def test_models_by_columns_and_by_matrix_agree(n_classes, fit_intercept, monkeypatch):
     X, y = correlated_columns(n_classes)
     objective = problem(X, y, alpha=1e-3, l1_ratio=0.9, fit_intercept=fit_intercept)
-    point = settle(objective.origin())
+    point = minimize_intercept(objective.origin())
     steps = []
     for by_columns in (True, False):
         use_columns(monkeypatch, by_columns)
@@ -329,7 +335,7 @@ def test_systems_of_nonzero_coordinates_take_the_place_of_many_sweeps(
 ):
     X, y = correlated_columns(n_classes)
     objective = problem(X, y, alpha=1e-4, fit_intercept=False)
-    point = settle(objective.origin())
+    point = minimize_intercept(objective.origin())
     use_columns(monkeypatch)
     costs, steps = [], []
     for n_sweeps in (column_step._ROUND, 10**6):

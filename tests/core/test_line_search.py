@@ -17,10 +17,10 @@ from numpy.testing import assert_allclose
 from sklearn_subqn._core.generic import FunctionObjective
 from sklearn_subqn._core.line_search import (
     exact,
+    minimize_intercept,
     minimize_piecewise,
     minimize_smooth,
     scaled,
-    settle,
     wolfe,
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
@@ -307,7 +307,7 @@ def test_settle_minimizes_over_the_intercept(loss, problem, seed):
     w = np.random.default_rng(seed).normal(size=objective.n_params)
     point = objective.at(w)
     passes = objective.passes
-    settled = settle(point)
+    settled = minimize_intercept(point)
     value = settled.value
     assert objective.passes == passes
     assert_allclose(settled.w[:-1], w[:-1], rtol=0.0, atol=0.0)
@@ -323,7 +323,7 @@ def test_settle_minimizes_over_the_intercept(loss, problem, seed):
         assert abs(settled.gradient[-1]) <= 1e-15 * np.abs(point.scores).max()
     else:
         assert abs(settled.gradient[-1]) <= 1e-13
-        assert settled.cut.is_level(objective.regularizer.n_penalized)
+        assert settled.cut.is_balanced(objective.regularizer.n_penalized)
         assert -np.inf < settled.lower_bound <= value + 1e-12
 
 
@@ -336,8 +336,8 @@ def test_settle_with_one_class_only(loss):
         objective = binary_objective(
             rng.normal(size=(n, 3)), np.ones(n), loss=loss, weights=weights
         )
-        settled = settle(objective.at(rng.normal(size=4)))
-        assert settled.cut.is_level(3)
+        settled = minimize_intercept(objective.at(rng.normal(size=4)))
+        assert settled.cut.is_balanced(3)
         penalty = objective.alpha * objective.regularizer.value(settled.w)
         assert settled.value == pytest.approx(penalty, abs=1e-12)
 
@@ -345,15 +345,15 @@ def test_settle_with_one_class_only(loss):
 def test_settle_without_free_parameters_does_nothing():
     X, y = gaussian_data(np.random.default_rng(0), 10, 2)
     point = binary_objective(X, y, fit_intercept=False).at(np.ones(2))
-    assert settle(point) is point
+    assert minimize_intercept(point) is point
 
 
 def test_settled_points_stay():
     X, y = gaussian_data(np.random.default_rng(1), 20, 2)
-    settled = settle(binary_objective(X, y).at(np.ones(3)))
-    again = settle(settled)
+    settled = minimize_intercept(binary_objective(X, y).at(np.ones(3)))
+    again = minimize_intercept(settled)
     assert again.w[-1] == settled.w[-1]
-    assert again.cut.is_level(2)
+    assert again.cut.is_balanced(2)
 
 
 # Inexact searches.

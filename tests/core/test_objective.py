@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core import objective as objective_module
-from sklearn_subqn._core.line_search import exact, settle
+from sklearn_subqn._core.line_search import exact, minimize_intercept
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut, Point
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
@@ -147,7 +147,7 @@ def test_level_points_are_stationary_along_the_line(fit_intercept, problem, seed
     p = -start.gradient
     line = start.along(p)
     step = exact(line)
-    point = line.point(step, level=True)
+    point = line.point(step, balanced=True)
     size = abs(start.gradient @ p)
     assert point.gradient @ p == pytest.approx(0.0, abs=1e-9 * size)
     # The dual is a subgradient: in error one, well classified zero, between on margins.
@@ -179,7 +179,7 @@ def test_cuts_bound_the_risk_and_dual_values_the_objective(
     )
     rng = np.random.default_rng(seed)
     w, *others = rng.normal(size=(4, objective.n_params))
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     normal, offset, *_ = point.cut
     risk = point.value - alpha * objective.regularizer.value(point.w)
     assert normal @ point.w + offset == pytest.approx(risk, rel=1e-9, abs=1e-9)
@@ -202,8 +202,8 @@ def test_dual_value_is_the_minimum_of_the_cut_with_the_penalty():
     assert expected - 1e-13 <= bound < expected
     tilted = normal + np.array([0.0, 0.0, 0.0, 0.0, 1e-6])
     assert objective.dual_value(Cut(tilted, 3.0)) == -np.inf
-    assert not Cut(tilted, 3.0).is_level(4)
-    assert Cut(tilted, 3.0).is_level(5)
+    assert not Cut(tilted, 3.0).is_balanced(4)
+    assert Cut(tilted, 3.0).is_balanced(5)
 
 
 @each_loss

@@ -7,7 +7,12 @@ import pytest
 from _parts import LOSSES, D, each_format, each_intercept, each_loss, pair
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.line_search import minimizer, rounding_of, scaled, settle
+from sklearn_subqn._core.line_search import (
+    minimize_intercept,
+    minimizer,
+    rounding_of,
+    scaled,
+)
 from sklearn_subqn._core.parts import OfParts
 
 
@@ -42,7 +47,7 @@ def test_values_gradients_and_bounds(name, convert, fit_intercept):
         same(*(getattr(o, fact) for o in objectives))
     for fact in ("mean_square", "row_size", "n_rows", "n_entries"):
         same(*(getattr(o.design, fact) for o in objectives))
-    if one.cut.is_level(objectives[0].regularizer.n_penalized):
+    if one.cut.is_balanced(objectives[0].regularizer.n_penalized):
         assert three.lower_bound <= one.value
 
 
@@ -50,7 +55,10 @@ def test_values_gradients_and_bounds(name, convert, fit_intercept):
 @each_format
 @each_intercept
 def test_settled_points_prove_the_same_bounds(name, convert, fit_intercept):
-    one, three = (settle(point) for point in points(pair(name, convert, fit_intercept)))
+    one, three = (
+        minimize_intercept(point)
+        for point in points(pair(name, convert, fit_intercept))
+    )
     assert_allclose(three.w, one.w, rtol=1e-9, atol=1e-9)
     assert three.value == pytest.approx(one.value, rel=1e-12)
     assert three.lower_bound == pytest.approx(one.lower_bound, rel=1e-9)
@@ -60,15 +68,15 @@ def test_settled_points_prove_the_same_bounds(name, convert, fit_intercept):
 @each_loss
 def test_level_duals(name):
     one, three = points(pair(name))
-    shares = [p.objective.unlevel(p.dual) for p in (one, three)]
+    shares = [p.objective.imbalance(p.dual) for p in (one, three)]
     same(*shares)
     assert shares[0] > 1e-4
-    levels = [p.objective.risk.level(p.dual) for p in (one, three)]
+    levels = [p.objective.risk.balance(p.dual) for p in (one, three)]
     same(*levels)
     assert_allclose(together(levels[1]).sum(axis=0), 0.0, atol=1e-15)
     # What is level already has nothing to make up for.
     for point, dual in zip((one, three), levels, strict=True):
-        assert point.objective.unlevel(dual) < 1e-12
+        assert point.objective.imbalance(dual) < 1e-12
 
 
 @each_loss
@@ -116,7 +124,7 @@ def test_envelopes(name, convert, fit_intercept):
     smooth = []
     for point in points(pair(name, convert, fit_intercept)):
         risk = point.objective.risk
-        width = 0.4 * risk.unit(point.scores)
+        width = 0.4 * risk.score_scale(point.scores)
         center = risk.center(risk.scaled(0.5, point.dual))
         smooth.append(point.under(point.objective.with_envelope(center, width)))
     one, three = smooth
@@ -124,10 +132,10 @@ def test_envelopes(name, convert, fit_intercept):
         same(getattr(one, attribute), getattr(three, attribute))
     same(one.hessian.matrix(), three.hessian.matrix())
     same(*(point.objective.risk.n_curved(point.curvature) for point in smooth))
-    one, three = map(settle, smooth)
+    one, three = map(minimize_intercept, smooth)
     assert three.value == pytest.approx(one.value, rel=1e-12)
     if three.objective.n_free:
-        same(three.objective.unlevel(three.dual), one.objective.unlevel(one.dual))
+        same(three.objective.imbalance(three.dual), one.objective.imbalance(one.dual))
 
 
 def test_steepest_subgradients_at_kinks_of_several_parts():

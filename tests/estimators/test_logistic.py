@@ -23,7 +23,7 @@ from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.solvers import L1_SOLVERS, run, settle
+from sklearn_subqn._core.solvers import L1_SOLVERS, minimize_intercept, run
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
 
 SOLVERS = list(L1_SOLVERS)
@@ -130,7 +130,7 @@ def test_fenchel_young(loss, scale):
 def test_leveled_duals_are_feasible_and_sum_to_zero(loss):
     scores, targets, weights = scores_and_targets(loss)
     u = loss.subgradient(scores, targets, weights)
-    level = loss.level(u, targets, weights)
+    level = loss.balance(u, targets, weights)
     assert_allclose(level.sum(axis=0), 0.0, atol=1e-15)
     shifted = level * (1.0 - 1e-12)
     assert loss.feasible(shifted, targets, weights).all()
@@ -604,7 +604,7 @@ def test_settled_points(n_classes, scale):
     X, y = data(n_classes=n_classes)
     objective = problem(X, y)
     w = scale * np.random.default_rng(0).normal(size=objective.n_params)
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     assert_allclose(point.dual.sum(axis=0), 0.0, atol=1e-13)
     assert point.lower_bound <= solve(objective).point.value
     d = objective.design.n_coef

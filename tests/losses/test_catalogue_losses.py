@@ -191,12 +191,12 @@ def test_leveled_duals_sum_to_zero_and_give_cuts(name):
     loss = SMOOTH[name]
     scores, targets, weights = random_rows(name, seed=3)
     u = loss.subgradient(scores, targets, weights)
-    level = loss.level(u, targets, weights)
+    level = loss.balance(u, targets, weights)
     assert abs(level.sum()) < 1e-14
     for others in (scores, -scores, 2.0 * targets):
         cut = level @ others - loss.conjugate(level, targets, weights)
         assert loss.value(others, targets, weights) >= cut - 1e-13
-    assert_allclose(loss.level(level, targets, weights), level, atol=1e-15)
+    assert_allclose(loss.balance(level, targets, weights), level, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ["poisson", "exponential"])
@@ -313,7 +313,7 @@ def test_multivariate_squares():
     assert value + conjugate == pytest.approx(np.vdot(u, scores))
     bound = np.vdot(u, others) - conjugate
     assert loss.value(others, targets, weights) >= bound
-    assert_allclose(loss.level(u, targets, weights).sum(axis=0), 0.0, atol=1e-15)
+    assert_allclose(loss.balance(u, targets, weights).sum(axis=0), 0.0, atol=1e-15)
     curvature = loss.curvature(scores, targets, weights)
     change = loss.subgradient(scores + e, targets, weights) - u
     assert_allclose(curvature.apply(e), change)

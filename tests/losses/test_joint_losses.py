@@ -385,7 +385,7 @@ def test_curvature_as_matrix(kind):
 def test_leveled_duals_are_feasible_and_level(kind, near_optimum, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed, n=30)
     duals = [loss.subgradient(s, targets, weights) for s in (scores, dscores, -scores)]
-    level = loss.level_near_optimum if near_optimum else loss.level
+    level = loss.balance_near_optimum if near_optimum else loss.balance
     u = level(np.mean(duals, axis=0), targets, weights)
     assert_allclose(u.sum(axis=0), 0.0, atol=1e-13)
     assert_allclose(u.sum(axis=1), 0.0, atol=1e-13)

@@ -83,17 +83,19 @@ def test_leveled_duals(immediate):
     loss = OrdinalLogistic(immediate=immediate).loss
     scores, *args = data()
     u = loss.subgradient(scores, *args)
-    level = loss.level(u, *args)
+    level = loss.balance(u, *args)
     assert_allclose(level.sum(axis=0), 0.0, atol=1e-16)
     assert np.isfinite(loss.conjugate(level, *args))
     # Entries of one sign of each column have shrunk, those of the other stay.
     assert np.all(np.abs(level) <= np.abs(u))
-    share = loss.unlevel(u, u.sum(axis=0), *args)
+    share = loss.imbalance(u, u.sum(axis=0), *args)
     assert np.all(np.abs(level - u) <= share * np.abs(u) + 1e-16)
-    assert loss.unlevel(level, np.zeros(K - 1), *args) == 0.0
+    assert loss.imbalance(level, np.zeros(K - 1), *args) == 0.0
     sums = np.array([0.0, 0.1, 0.0]) * np.abs(u).sum(axis=0)
-    column = loss.unlevel(u, sums, *args)
-    assert column == BINARY_LOSSES["log_loss"].unlevel(u[:, 1], sums[1:2], *args) > 0.0
+    column = loss.imbalance(u, sums, *args)
+    assert (
+        column == BINARY_LOSSES["log_loss"].imbalance(u[:, 1], sums[1:2], *args) > 0.0
+    )
 
 
 def test_rows_without_some_thresholds_have_no_dual_there():

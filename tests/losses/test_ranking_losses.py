@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.line_search import settle
+from sklearn_subqn._core.line_search import minimize_intercept
 from sklearn_subqn._core.losses import (
     ExpectedRankUtility,
     FBeta,
@@ -419,7 +419,7 @@ def test_the_intercept_of_f_beta_takes_few_tables():
     X = rng.normal(size=(3000, 2)) + 0.4 * y[:, np.newaxis]
     loss = CountingFBeta()
     objective = binary_objective(X, y, loss=loss)
-    settled = settle(objective.at(np.array([0.4, 0.4, 0.3])))
+    settled = minimize_intercept(objective.at(np.array([0.4, 0.4, 0.3])))
     assert np.isfinite(settled.lower_bound)
     assert loss.n_tables <= 20 * len(y)
 

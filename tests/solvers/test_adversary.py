@@ -691,7 +691,7 @@ KNOWN: list[tuple[Any, ...]] = [
         1e-3,
         1000,
     ),
-    # Duals that leveling has changed: no gradients any more.
+    # Duals that balancing has changed: no gradients any more.
     (
         "l1-2-1.0",
         [

@@ -15,7 +15,7 @@ from sklearn_subqn._core import cut_model as cut_models
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.cut_model import Cuts, LinearModel, cut_model
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.line_search import exact, minimize_by_cuts, settle
+from sklearn_subqn._core.line_search import exact, minimize_by_cuts, minimize_intercept
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     Loss,
@@ -505,14 +505,17 @@ def test_minimizing_by_cuts_is_exact(seed):
     assert first.value == pytest.approx(value, rel=1e-9)
 
 
-def test_settling_by_cuts_gives_a_level_cut_that_touches():
+def test_minimizing_by_cuts_gives_a_balanced_cut_that_touches():
     X, y = gaussian_data(np.random.default_rng(11), 30, 2)
     slow = binary_objective(X, y, loss=SlowHinge())
     known = binary_objective(X, y)
     for w in np.random.default_rng(12).normal(size=(5, 3)):
-        point, expected = settle(slow.at(w)), settle(known.at(w))
+        point, expected = (
+            minimize_intercept(slow.at(w)),
+            minimize_intercept(known.at(w)),
+        )
         assert point.value == pytest.approx(expected.value, rel=1e-9)
-        assert point.cut.is_level(2)
+        assert point.cut.is_balanced(2)
         height = point.cut.normal[:2] @ w[:2] + point.cut.offset
         risk = point.value - 0.1 * slow.regularizer.value(w)
         assert height == pytest.approx(risk, rel=1e-9)

@@ -68,7 +68,7 @@ def test_bounds_enclose_the_optimum_and_close_in(form, fit_intercept):
 
 @each_format
 @each_intercept
-def test_duals_are_feasible_and_level(form, fit_intercept):
+def test_duals_are_feasible_and_balanced(form, fit_intercept):
     objective = problem(form, fit_intercept)
     *_, last = dual_ascent(objective, origin(objective))
     y, weights, dual = objective.targets, objective.weights, last.dual.copy()
@@ -82,8 +82,8 @@ def test_duals_are_feasible_and_level(form, fit_intercept):
         assert np.abs(last.dual.sum(axis=0)).max() < 1e-13
 
 
-def assert_leveling_loses_little(objective):
-    """Near the optimum, half of what leveling without regard to that loses."""
+def assert_balancing_loses_little(objective):
+    """Near the optimum, half of what balancing without regard to that loses."""
     best, _ = optimum(objective)
     loss, targets, weights = objective.loss, objective.targets, objective.weights
     form_of_dual = loss.rowwise_dual(targets)
@@ -97,14 +97,14 @@ def assert_leveling_loses_little(objective):
         - objective.dual_value(
             objective.cut(Dual(level(sweeps.dual, targets, weights)))
         )
-        for level in (loss.level, loss.level_near_optimum)
+        for level in (loss.balance, loss.balance_near_optimum)
     ]
     assert 0.0 < lost[1] < 0.5 * lost[0]
 
 
 @each_format
-def test_duals_near_the_optimum_lose_little_by_leveling(form):
-    assert_leveling_loses_little(problem(form, True, alpha=0.1))
+def test_duals_near_the_optimum_lose_little_by_balance(form):
+    assert_balancing_loses_little(problem(form, True, alpha=0.1))
 
 
 @each_format
@@ -158,7 +158,7 @@ def test_refuses_slack_rescaling():
     loss = Loss(Simplex(costs(), "slack"))
     objective = problem("dense", False).with_loss(loss)
     assert loss.rowwise_dual(objective.targets) is None
-    with pytest.raises(TypeError, match="not apart for each row"):
+    with pytest.raises(TypeError, match="not separable by rows"):
         next(dual_ascent(objective, origin(objective)))
 
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import optimize, sparse
 from test_dual_ascent import optimum, origin
 from test_multiclass_ascent import (
-    assert_leveling_loses_little,
+    assert_balancing_loses_little,
     each_format,
     each_intercept,
     rows,
@@ -71,7 +71,7 @@ def test_bounds_enclose_the_optimum_and_close_in(form, threshold, fit_intercept)
 @each_format
 @each_intercept
 @each_threshold
-def test_duals_are_feasible_and_level(form, threshold, fit_intercept):
+def test_duals_are_feasible_and_balanced(form, threshold, fit_intercept):
     objective = problem(form, threshold, fit_intercept)
     *_, last = dual_ascent(objective, origin(objective))
     y, weights = objective.targets, objective.weights
@@ -87,8 +87,8 @@ def test_duals_are_feasible_and_level(form, threshold, fit_intercept):
 
 @each_format
 @each_threshold
-def test_duals_near_the_optimum_lose_little_by_leveling(form, threshold):
-    assert_leveling_loses_little(problem(form, threshold, True, alpha=0.1))
+def test_duals_near_the_optimum_lose_little_by_balance(form, threshold):
+    assert_balancing_loses_little(problem(form, threshold, True, alpha=0.1))
 
 
 @each_format

@@ -90,7 +90,7 @@ CASES = [
         classes(300, 20, 3),
     ),
     (
-        "loss that is linear from afar, Newton's method",
+        "loss that is asymptotically linear, Newton's method",
         BMRMRegressor(1e-4, **HUBER),
         targets(300, 5),
     ),
@@ -105,7 +105,7 @@ CASES = [
         classes(300, 5),
     ),
     (
-        "loss that is linear from afar, coordinate descent",
+        "loss that is asymptotically linear, coordinate descent",
         BMRMRegressor(1e-2, **HUBER, **PENALTY),
         targets(300, 5),
     ),

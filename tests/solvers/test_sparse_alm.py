@@ -187,7 +187,7 @@ def test_level_duals_are_dual_points(loss):
     weights = rng.dirichlet(np.ones(50))
     dual = loss.subgradient(rng.normal(size=50), targets, weights)
     assert loss.feasible(dual, targets, weights).all()
-    level = loss.level(dual, targets, weights)
+    level = loss.balance(dual, targets, weights)
     assert level.sum() == pytest.approx(0.0, abs=1e-15)
     assert loss.feasible(level, targets, weights).all()
     assert not loss.feasible(-2.0 * dual - weights, targets, weights).all()

@@ -6,7 +6,7 @@ The loss of a row is a maximum over pieces p, of which each has a violation
 
 and dual variables b_p >= 0. Pieces have one or two sides. With ``joint.pxi`` the loss is
 max(0, largest m) of one side; of two, it is the sum of that over both where these are
-apart, and max(0, sum of both largest m) where they are not.
+separable, and max(0, sum of both largest m) where they are not.
 """
 
 from .rows cimport allocate

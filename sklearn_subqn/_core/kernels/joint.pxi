@@ -3,7 +3,7 @@
 #   Rows                   arrays of a set of rows, checked, with a ``Set``
 #   SIDES, ZERO_IS_LEFT    number of sides, and whether zero is one more piece
 #   open_row               the row i of a set
-#   apart                  whether both sides are maxima of their own
+#   separable              whether both sides are maxima of their own
 #   side, sign, plus, rate of a piece; sign is that of the sum of b it counts in
 #   lines                  violations of all pieces, or how they rise along scores
 #   worst                  the largest violations of both sides, with room for all
@@ -57,7 +57,7 @@ cdef inline void largest(const Row* row, const double* m, double* top) noexcept 
 cdef inline double loss(const Row* row, const double* top) noexcept nogil:
     if SIDES == 1:
         return max(top[0], 0.0)
-    if apart(row):
+    if separable(row):
         return max(top[0], 0.0) + max(top[1], 0.0)
     return max(top[0] + top[1], 0.0)
 
@@ -118,7 +118,7 @@ def subgradient(
             tie = tie_of(&scores[i, 0], of.k, tolerance)
             clear(&out[i, 0], of.k)
             for s in range(SIDES):
-                total = top[s] if apart(&row) else top[0] + top[1]
+                total = top[s] if separable(&row) else top[0] + top[1]
                 # Where zero is as large, only what rises is larger than it.
                 counts[s] = total > tie or (directed and total >= -tie)
                 best[s], fastest[s] = -1, 0.0
@@ -137,7 +137,7 @@ def subgradient(
                 if not counts[s]:
                     continue
                 total, slope = top[s], fastest[s]
-                if SIDES == 2 and not apart(&row):
+                if SIDES == 2 and not separable(&row):
                     total, slope = top[0] + top[1], fastest[0] + fastest[1]
                 if total > tie or slope > 0.0:
                     add(&row, &out[i, 0], best[s], weights[i])
@@ -148,7 +148,7 @@ cdef inline bint loss_ties(const Row* row, const double* top, double tie) noexce
     """Whether a part of the loss is zero within ``tie``."""
     if SIDES == 1:
         return fabs(top[0]) <= tie
-    if apart(row):
+    if separable(row):
         return fabs(top[0]) <= tie or fabs(top[1]) <= tie
     return fabs(top[0] + top[1]) <= tie
 
@@ -186,7 +186,7 @@ def kinks(
                     ties[side(&row, p)] += m[p] >= top[side(&row, p)] - tie
             out[i] = ZERO_IS_LEFT and loss_ties(&row, top, tie)
             for s in range(SIDES):
-                if (top[s] if apart(&row) else top[0] + top[1]) >= -tie:
+                if (top[s] if separable(&row) else top[0] + top[1]) >= -tie:
                     out[i] |= ties[s] > 1
         free(m)
 
@@ -204,7 +204,7 @@ def restrict(
     """Write kinks and slope jumps along scores + eta * dscores, from row ``first`` on.
 
     Stops at the row whose kinks might not fit, of which there are at most two more than
-    it has pieces. Maxima of sides that are not apart are segmented by themselves, and then
+    it has pieces. Maxima of inseparable sides are segmented by themselves, and then
     added.
 
     Returns
@@ -244,13 +244,13 @@ def restrict(
             for s in range(SIDES):
                 line = m + (2 + 3 * s) * most
                 size[s] = segment(&row, s, m, d, top[s], tie, most, line)
-                if apart(&row):
+                if separable(&row):
                     slope += weights[i] * line[0]
                     for p in range(1, size[s]):
                         kinks[count] = line[2 * most + p]
                         jumps[count] = weights[i] * (line[p] - line[p - 1])
                         count += 1
-            if not apart(&row) and size[0] and size[1]:
+            if not separable(&row) and size[0] and size[1]:
                 slope += weights[i] * positive_part(
                     m + 2 * most, size[0], m + 5 * most, size[1], most,
                     top[0] + top[1], tie, weights[i], &kinks[0], &jumps[0], &count,
@@ -272,13 +272,13 @@ cdef inline Py_ssize_t segment(
 ) noexcept nogil:
     """Segment the maximum of the lines of one side; return their number.
 
-    Zero is one more line where sides are apart. Lines that rise no faster than the
+    Zero is one more line where sides are separable. Lines that rise no faster than the
     largest at eta = 0 are dropped before they are sorted.
     """
     cdef Py_ssize_t p, size = 0
     cdef double fastest = 0.0
     cdef double* height = line + stride
-    if apart(row):
+    if separable(row):
         size = top <= tie
         top = max(top, 0.0)
     for p in range(row.size):
@@ -288,7 +288,7 @@ cdef inline Py_ssize_t segment(
     if size == 0:
         return 0
     line[0], height[0] = fastest, top
-    if apart(row) and fastest < 0.0:
+    if separable(row) and fastest < 0.0:
         line[1] = height[1] = 0.0
         size = 2
     for p in range(row.size):
@@ -304,7 +304,7 @@ cdef inline void feasible(
     """Write factors of b that repair the rounding errors of large scores.
 
     With them the sums over both sides are at most one, and equal where sides are not
-    apart.
+    separable.
     """
     cdef Py_ssize_t p
     cdef double sums[2]
@@ -316,7 +316,7 @@ cdef inline void feasible(
             sums[s] += t[p] - shift[s]
     for s in range(SIDES):
         factors[s] = min(sums[s], 1.0)
-        if not apart(row):
+        if not separable(row):
             factors[s] = min(factors[s], sums[1 - s])
         factors[s] = factors[s] / sums[s] if sums[s] > 0.0 else 1.0
 

@@ -90,7 +90,7 @@ cdef inline void open_row(const Set* of, Py_ssize_t i, Row* row) noexcept nogil:
     row.offsets = of.offsets
 
 
-cdef inline bint apart(const Row* row) noexcept nogil:
+cdef inline bint separable(const Row* row) noexcept nogil:
     return True
 
 

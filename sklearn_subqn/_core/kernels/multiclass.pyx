@@ -82,7 +82,7 @@ cdef inline void open_row(const Set* of, Py_ssize_t i, Row* row) noexcept nogil:
     row.rates = of.rates + row.minus * of.k
 
 
-cdef inline bint apart(const Row* row) noexcept nogil:
+cdef inline bint separable(const Row* row) noexcept nogil:
     return True
 
 

@@ -88,7 +88,7 @@ cdef inline void open_row(const Set* of, Py_ssize_t i, Row* row) noexcept nogil:
     row.offsets = of.offsets
 
 
-cdef inline bint apart(const Row* row) noexcept nogil:
+cdef inline bint separable(const Row* row) noexcept nogil:
     """Whether there is a threshold."""
     return row.minus >= 0
 
@@ -153,7 +153,7 @@ cdef inline double project(
     for j in range(row.size):
         t[j] = center[j] + scale * t[j]
     largest(row, t, top)
-    if not apart(row):
+    if not separable(row):
         coupled_shifts(t, row.relevant, row.size, top, lift, False, 0.0, few, shift)
         return -1.0
     for s in range(2):
@@ -164,7 +164,7 @@ cdef inline double project(
 cdef inline void groups(
     const Row* row, const double* shift, double rest, unsigned char* codes
 ) noexcept nogil:
-    if apart(row):
+    if separable(row):
         codes[0] = 1 if shift[0] > 0.0 else 3
         codes[1] = 2 if shift[1] > 0.0 else 3
     else:

@@ -136,7 +136,7 @@ class Curvature(ABC):
     Attributes
     ----------
     by_rows : bool
-        Whether rows have their matrices apart. Elsewhere R'' is diag(a) - C - Cᵀ for
+        Whether each row has a matrix of its own. Elsewhere R'' is diag(a) - C - Cᵀ for
         its ``diagonal`` a, and ``crossed`` tells C.
     """
 
@@ -284,5 +284,5 @@ def each_block(
     return list(pool.map(function, starts_of, blocks))
 
 
-#: The forms of a loss whose dual variables rows have apart.
+#: The forms of a loss whose dual variables are separable by rows.
 RowwiseDual = Intervals | Simplices | LabelSets

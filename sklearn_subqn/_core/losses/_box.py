@@ -150,7 +150,7 @@ class PiecewiseBox(BoxOracle):
             total += self.set.tube * float(np.abs(dual).sum())
         return total
 
-    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+    def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         """Return one for labels, and in units of the targets the width of a bend.
 
         That of piecewise linear losses is the mean distance of the residuals from their
@@ -297,7 +297,7 @@ class BoxQuadratic(PiecewiseBox):
             return lambda step: (slope + step * curvature, curvature)
         return lambda step: kernels.smooth_slope(*line, step)
 
-    def reach(self, scores: Floats, targets: Floats) -> Floats:
+    def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
         """Return how far the minimizer of a parabola above the loss is.
 
         Rows beyond the margin have none, and parabolas everywhere no end.
@@ -307,19 +307,19 @@ class BoxQuadratic(PiecewiseBox):
         t = self.map.argument(scores, targets)
         return np.maximum(t, 0.0, out=t) if self.has_margin else np.abs(t, out=t)
 
-    def unit(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+    def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         """Return the width of a bend, or of envelopes that of what they smooth."""
         if self.analytic:
             return 1.0
         if self._center is not None or self.map.labels:
-            return super().unit(scores, targets, weights)
+            return super().score_scale(scores, targets, weights)
         return self._ridge * self.set.largest
 
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all v alike where there are no ends."""
         if self.analytic:
             return dual - weights * float(dual.sum())
-        return super().level(dual, targets, weights)
+        return super().balance(dual, targets, weights)
 
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
         if self.map.labels or self._center is not None:
@@ -412,10 +412,10 @@ class BoxEntropy(BoxOracle):
 
         return at
 
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Scale all means of counts alike, to the mean of the targets."""
         if self.map.labels:
-            return super().level(dual, targets, weights)
+            return super().balance(dual, targets, weights)
         means = self.map.weighted(dual, targets, weights)
         total = float(means.sum())
         if total <= 0.0:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._balance import FlowOracle, balanced
 from ._base import (
     TIE_TOLERANCE,
     Curvature,
@@ -21,7 +22,6 @@ from ._base import (
     Rows,
     RowwiseDual,
 )
-from ._leveling import FlowOracle, leveled
 from ._oracle import DualSet, Oracle, Smoothing
 from ._smoothings import Quadratic
 
@@ -87,9 +87,11 @@ class JointSet(DualSet):
         """Return a dual that is off by rounding in the set again."""
         return dual
 
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance_near_optimum(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> Floats:
         """Return a dual near a nearly optimal one whose columns sum to zero."""
-        return leveled(dual)
+        return balanced(dual)
 
     def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
         """Return the entries of some rows, of an array of one for each variable."""
@@ -177,8 +179,10 @@ class JointHinge(FlowOracle):
     def neutral_variables(self, targets: Any) -> Floats:
         return self.set.neutral(targets)
 
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        return self.set.level_near_optimum(dual, targets, weights)
+    def balance_near_optimum(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> Floats:
+        return self.set.balance_near_optimum(dual, targets, weights)
 
 
 class JointEnvelope(FlowOracle):

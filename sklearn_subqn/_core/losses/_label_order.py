@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_order as kernel
+from ._balance import FlowOracle
 from ._base import (
     Curvature,
     Derivatives,
@@ -15,7 +16,6 @@ from ._base import (
     Rows,
     rounding,
 )
-from ._leveling import FlowOracle
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -97,7 +97,7 @@ class LabelOrder(FlowOracle):
         relevant = np.einsum("ij,ij->j", u, targets)
         return float(self.costs[0] @ irrelevant - self.costs[1] @ relevant)
 
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u: of no other point near by the conjugate is known."""
         return dual
 

@@ -189,7 +189,7 @@ class BinCurvature(Curvature):
         self._sums = sums
 
     def take(self, rows: Rows) -> Curvature:
-        raise TypeError("Rows of pairs are not apart.")
+        raise TypeError("Rows of pairs are not separable.")
 
     @cached_property
     def _diagonal(self) -> Floats:

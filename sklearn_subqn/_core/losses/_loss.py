@@ -224,26 +224,30 @@ class Loss:
         positive = np.maximum(weights, np.finfo(float).tiny)[:, np.newaxis]
         return float(np.sqrt(np.sum(left * (left / positive))))
 
-    def unlevel(
+    def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats
     ) -> float:
         """Return a share of u, changed by which it makes up for column sums."""
         if not self.map.joint:
-            return self.oracle.unlevel(dual, sums, targets, weights)
+            return self.oracle.imbalance(dual, sums, targets, weights)
         columns = zip(dual.T, sums, strict=True)
         args = targets, weights
-        return max(self.oracle.unlevel(u, np.atleast_1d(s), *args) for u, s in columns)
+        return max(
+            self.oracle.imbalance(u, np.atleast_1d(s), *args) for u, s in columns
+        )
 
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u changed, in the domain of R*, so that its columns sum to zero."""
         if not self.map.joint:
-            return self.oracle.level(dual, targets, weights)
-        columns = [self.oracle.level(u, targets, weights) for u in dual.T]
+            return self.oracle.balance(dual, targets, weights)
+        columns = [self.oracle.balance(u, targets, weights) for u in dual.T]
         return np.stack(columns, axis=1)
 
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance_near_optimum(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> Floats:
         """Return the same at the least cost where u is nearly optimal."""
-        return self.oracle.level_near_optimum(dual, targets, weights)
+        return self.oracle.balance_near_optimum(dual, targets, weights)
 
     def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite."""
@@ -282,7 +286,7 @@ class Loss:
         return Loss(self.set, smoothing, self.map)
 
     def rowwise_dual(self, targets: Any) -> RowwiseDual | None:
-        """Return the loss as a maximum over dual variables which rows have apart."""
+        """Return the loss as a maximum over dual variables separable by rows."""
         if isinstance(self.set, Oracle) or not self.map.is_identity:
             return None
         return self.set.rowwise(targets, self.smoothing)
@@ -294,7 +298,7 @@ class Loss:
         u, *others = self.map.duals(dual, targets, weights)
         return self.oracle.projected(u, *others), *others
 
-    def from_afar(self) -> tuple[Loss, float] | None:
+    def asymptote(self) -> tuple[Loss, float] | None:
         """Return a loss with an envelope that this one resembles in large units.
 
         And by how much it is larger, at most, of rows whose weights sum to one.
@@ -308,18 +312,18 @@ class Loss:
         """Whether scores are beyond those up to which ``value`` is that of the loss."""
         return self.oracle.overflows(*self.map.inputs(scores, targets, weights))
 
-    def reach(self, scores: Floats, targets: Any) -> Floats:
+    def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
         """Return how far second derivatives tell each row's loss at least, shape (n,).
 
         In units of scores; zero where the loss says nothing about that.
         """
         if not self.map.is_identity:
             return np.zeros(len(scores))
-        return self.oracle.reach(scores, targets)
+        return self.oracle.curvature_radius(scores, targets)
 
-    def unit(self, scores: Floats, targets: Any, weights: Floats) -> float:
+    def score_scale(self, scores: Floats, targets: Any, weights: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
-        return self.oracle.unit(*self.map.inputs(scores, targets, weights))
+        return self.oracle.score_scale(*self.map.inputs(scores, targets, weights))
 
     def dual_scale(self, targets: Any, weights: Floats) -> float:
         """Return about what the absolute values of u sum to at most.

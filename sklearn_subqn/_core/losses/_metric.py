@@ -40,7 +40,7 @@ class MultivariateSquared(Oracle):
         """Return s_i M (z_i - y_i)."""
         return weights[:, np.newaxis] * ((scores - targets) @ self._M)
 
-    def reach(self, scores: Floats, targets: Floats) -> Floats:
+    def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
         """Return infinity: second derivatives are the same everywhere."""
         return np.full(len(scores), np.inf)
 
@@ -70,7 +70,7 @@ class MultivariateSquared(Oracle):
         squares = np.square(rest).sum(axis=1) / np.maximum(weights, _TINY)
         return float(np.sqrt(squares.sum()))
 
-    def unlevel(
+    def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
         """Return what shifting all residuals alike takes, as a share of u and R*."""
@@ -86,7 +86,7 @@ class MultivariateSquared(Oracle):
         spread = centered(targets, weights) @ self._M
         return float(weights @ np.abs(spread).sum(axis=1))
 
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Shift all residuals alike."""
         return dual - np.multiply.outer(weights, dual.sum(axis=0))
 

@@ -151,7 +151,7 @@ class Oracle(ABC):
         """
         return 0.0
 
-    def unlevel(
+    def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats
     ) -> float:
         """Return a share of u, changed by which it makes up for column sums.
@@ -173,14 +173,14 @@ class Oracle(ABC):
         lighter = 0.5 * (total - abs(float(dual.sum())))
         return abs(float(sums[0])) / lighter if lighter > 0.0 else np.inf
 
-    def level(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u changed, within the domain of R*, so that its columns sum to zero.
 
         Lower bounds of objectives with free intercepts need such duals. Of losses of
         one score per row the entries of the heavier sign shrink: zero is in the domain.
         """
         if dual.ndim > 1:
-            raise TypeError(f"{type(self).__name__} does not level its duals.")
+            raise TypeError(f"{type(self).__name__} does not balance its duals.")
         up = float(dual[dual > 0.0].sum(dtype=np.longdouble))
         down = float(-dual[dual < 0.0].sum(dtype=np.longdouble))
         if up == down:
@@ -188,9 +188,11 @@ class Oracle(ABC):
         heavier = dual > 0.0 if up > down else dual < 0.0
         return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
 
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance_near_optimum(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> Floats:
         """Return the same at the least cost where u is nearly optimal."""
-        return self.level(dual, targets, weights)
+        return self.balance(dual, targets, weights)
 
     def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite.
@@ -203,14 +205,14 @@ class Oracle(ABC):
         """Whether scores are beyond those up to which ``value`` is that of the loss."""
         return False
 
-    def reach(self, scores: Floats, targets: Any) -> Floats:
+    def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
         """Return how far second derivatives tell each row's loss at least, shape (n,).
 
         In units of scores; zero where the loss says nothing about that.
         """
         return np.zeros(len(scores))
 
-    def unit(self, scores: Floats, targets: Any, weights: Floats) -> float:
+    def score_scale(self, scores: Floats, targets: Any, weights: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
         return 1.0
 
@@ -341,12 +343,12 @@ class DualSet(ABC):
     def largest_penalty(self, smoothing: Smoothing) -> float | None:
         """Return the largest smoothing, by which the maximum without it is larger.
 
-        None where the maximum does not resemble that from afar.
+        None where the maximum approaches no such maximum.
         """
         return None
 
     def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
-        """Return the maximum as one over variables which rows have apart.
+        """Return the maximum as one over variables that are separable by rows.
 
         Of intervals, which hold zero, the dual variables v stand for u = -weights * v;
         of simplices, b for weights * (b - e_y); of sets of labels, b for weights * b

@@ -298,7 +298,7 @@ class PairCurvature(Curvature):
         self._rows, self._window, self._sums = rows, window, sums
 
     def take(self, rows: Rows) -> Curvature:
-        raise TypeError("Rows of pairs are not apart.")
+        raise TypeError("Rows of pairs are not separable.")
 
     def diagonal(self) -> Floats:
         lower, higher = self._sums

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_pairs, multiclass, multilabel
+from ._balance import balanced, tilted
 from ._base import Floats, LabelSets, Rows, Simplices
 from ._joint import Codes, JointSet
-from ._leveling import leveled, tilted
 from ._loss import Loss
 from ._oracle import Oracle, Smoothing
 from ._smoothings import SimplexEntropy
@@ -108,12 +108,14 @@ class Simplex(JointSet):
         u[own] = -u.sum(axis=1)
         return u
 
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance_near_optimum(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> Floats:
         if not self._has_unit_rates:
-            return leveled(dual)
+            return balanced(dual)
         neutral = self.neutral(targets)
         neutral[np.arange(len(targets)), targets] -= 1.0
-        return leveled(tilted(dual, weights, neutral))
+        return balanced(tilted(dual, weights, neutral))
 
 
 class KindsOfLabels(JointSet):
@@ -173,11 +175,13 @@ class KindsOfLabels(JointSet):
     def _rowwise(self, targets: Any) -> LabelSets:
         return LabelSets(targets, self.costs)
 
-    def level_near_optimum(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+    def balance_near_optimum(
+        self, dual: Floats, targets: Any, weights: Floats
+    ) -> Floats:
         neutral = self.neutral(targets)
         neutral[targets > 0] *= -1.0
         if dual.shape[1] == targets.shape[1]:
-            return leveled(tilted(dual, weights, neutral))
+            return balanced(tilted(dual, weights, neutral))
         # The sums over irrelevant and over relevant labels are maxima of their own.
         halves: list[Floats] = []
         others: list[Floats] = []
@@ -186,7 +190,7 @@ class KindsOfLabels(JointSet):
                 part = np.where(labels, u, 0.0)
                 parts.append(np.column_stack([part, -part.sum(axis=1)]))
         both = tilted(np.vstack(halves), np.tile(weights, 2), np.vstack(others))
-        return np.add(*np.split(leveled(both), 2))
+        return np.add(*np.split(balanced(both), 2))
 
 
 class LabelPairs(JointSet):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._balance import FlowOracle
 from ._base import Curvature, Derivatives, Floats, Mask, Rows
-from ._leveling import FlowOracle
 from ._smoothings import entropy, rest_entropy
 
 _EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
@@ -41,7 +41,7 @@ class Softmax(FlowOracle):
         u *= weights[:, np.newaxis]
         return u
 
-    def reach(self, scores: Floats, targets: Floats) -> Floats:
+    def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
         """Return twice how far the score of the own class is below the largest.
 
         A parabola above the loss has its minimizer about there, where the loss is
@@ -84,7 +84,7 @@ class Softmax(FlowOracle):
         inside = (others.min(axis=1) >= 0.0) & (total <= weights)
         return inside & (np.abs(total + dual[own]) <= _ROUNDING_OF_SUMS * total)
 
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to those with too little.
 
         Classes with more than their share of the weights are scaled down; what this

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..line_search import exact, settle
+from ..line_search import exact, minimize_intercept
 from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
 from ..objective import Objective
@@ -62,13 +62,13 @@ __all__ = [
     "chain_lbfgs",
     "fista",
     "ls_bmrm",
+    "minimize_intercept",
     "n_slack",
     "newton",
     "owlqn",
     "owlqn_star",
     "proximal_bundle",
     "run",
-    "settle",
     "sparse_alm",
     "subbfgs",
     "trust_region",

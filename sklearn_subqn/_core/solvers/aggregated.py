@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Objective
 from .run import Iterate, Solver
@@ -27,13 +27,13 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
     """
     n = objective.regularizer.n_penalized
     alpha = objective.alpha
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     yield Iterate(point, phase="bmrm-aggregated", proof=Dual(point.dual))
     cut = point.cut
     while True:
         w = cut.normal / -alpha
         w[n:] = point.w[n:]
-        point = settle(objective.at(w))
+        point = minimize_intercept(objective.at(w))
         bound = objective.dual_value(cut)
         yield Iterate(point, None, bound, "bmrm-aggregated", Dual(point.dual))
         change = point.cut.normal[:n] - cut.normal[:n]

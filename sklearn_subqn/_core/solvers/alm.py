@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_smooth, scaled, settle
+from ..line_search import minimize_intercept, minimize_smooth, scaled
 from ..newton import has_rough_directions, is_short, is_wide, newton_direction
 from ..objective import Line, Objective, Point
 from .run import Iterate, Solver, Start
@@ -70,32 +70,32 @@ def alm(
     point = start.at(objective)
     center = risk.center(point.dual if start.dual is None else start.dual)
     if width is None:
-        width = _first_width(objective) * risk.unit(point.scores)
+        width = _first_width(objective) * risk.score_scale(point.scores)
     rough = has_rough_directions(objective)
     inner_share = _INNER_SHARE_ROUGH if rough else _INNER_SHARE
     best, bound = point.value, -np.inf
     # Where rows can be separated the objective is small, and rests on the last few
     # violations: too long a w is better by far than one a little too short.
     wide = is_wide(objective)
-    # Several intercepts are left to directions: where classes are apart they do not
-    # settle, and leveled dual variables are not those of a gradient.
-    n_stuck, settling = 0, objective.n_free <= 1
+    # Several intercepts are left to directions: where classes are separable they do not
+    # converge, and balanced dual variables are not those of a gradient.
+    n_stuck, follows_intercept = 0, objective.n_free <= 1
     while True:
         point = point.refreshed(_DRIFT)
         point = point.under(objective.with_envelope(center, width))
         n_inner = 0
         before = best - bound
         while True:
-            level = settle(point)
-            if settling:
-                point = level
-            lower = objective.dual_value(objective.cut(level.dual_point))
-            primal = level.under(objective)
+            minimal = minimize_intercept(point)
+            if follows_intercept:
+                point = minimal
+            lower = objective.dual_value(objective.cut(minimal.dual_point))
+            primal = minimal.under(objective)
             if wide:
                 primal = scaled(primal)
             best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, lower, "alm", level.dual_point)
-            g = level.gradient
+            yield Iterate(primal, None, lower, "alm", minimal.dual_point)
+            g = minimal.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             share = _STUCK_SHARE**n_stuck * inner_share
             if n_inner and square <= share * (best - bound):
@@ -107,13 +107,13 @@ def alm(
             )
             if not step:
                 break
-            settling = settling and not (wide and is_short(step))
+            follows_intercept = follows_intercept and not (wide and is_short(step))
             point = line.point(step)
             n_inner += 1
         n_stuck = n_stuck + 1 if best - bound >= before else 0
         if n_stuck > 5:
             return "no_progress"
-        center = risk.center(level.dual)
+        center = risk.center(minimal.dual)
         width *= _change_of_width(n_inner)
 
 

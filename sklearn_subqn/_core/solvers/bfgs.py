@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Floats
 from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver
@@ -59,7 +59,7 @@ def bfgs(
                 return "no_step"
             hessian.reset()
             continue
-        new = settle(line.point(step))
+        new = minimize_intercept(line.point(step))
         dw, dg = new.w - point.w, new.gradient - point.gradient
         # Free parameters are minimized over after the search, so that (2.8) need not
         # hold for dw; a pair without curvature is skipped.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..cut_model import CutModel, cut_model
-from ..line_search import minimizer, settle
+from ..line_search import minimize_intercept, minimizer
 from ..losses._base import Floats
 from ..objective import Dual, Line, Objective, Point
 from .run import Iterate, Solver
@@ -58,14 +58,14 @@ def bmrm(
         "no_progress": the model no longer rises; what is left of the gap is rounding.
     """
     model = cut_model(objective, size=size, patience=patience)
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
     best, n_stuck = point.value, 0
     while n_stuck < _MAX_STUCK:
         before = best - model.lower_bound
         model.add(point.cut)
         model.minimize()
-        point = settle(objective.at(_with_free(model.w, point)))
+        point = minimize_intercept(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
         yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
         n_stuck = n_stuck + 1 if best - model.lower_bound >= before else 0
@@ -100,7 +100,7 @@ def ls_bmrm(
         "no_progress": the model no longer rises; what is left of the gap is rounding.
     """
     model = model or cut_model(objective, size=size, patience=patience)
-    best = settle(objective.at(w))
+    best = minimize_intercept(objective.at(w))
     yield Iterate(best, phase="ls-bmrm", proof=Dual(best.dual))
     model.add(best.cut)
     n_stuck, highest = 0, 2.0 * abs(best.value)
@@ -108,13 +108,13 @@ def ls_bmrm(
         before = best.value - model.lower_bound
         model.minimize()
         line = _towards(best, model.w)
-        new = settle(minimizer(line))
+        new = minimize_intercept(minimizer(line))
         if new.value < best.value:
             best = new
             if model.cuts.normals.nbytes <= _BOTH_CUTS * objective.design.nbytes:
                 model.add(best.cut)
         yield Iterate(best, None, model.lower_bound, "ls-bmrm", Dual(best.dual))
-        between = settle(_cut_point(best, line.point(1.0), highest))
+        between = minimize_intercept(_cut_point(best, line.point(1.0), highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.
         if between.value < best.value:
@@ -138,7 +138,7 @@ def following(line: Line) -> Line:
     n = o.regularizer.n_penalized
     if n == len(line.p) or (o.loss.steep and end.largest_score > _FARTHEST_SCORE):
         return line
-    change = settle(end).w[n:] - line.start.w[n:]
+    change = minimize_intercept(end).w[n:] - line.start.w[n:]
     dscores = o.risk.shifted(line.dscores, change)
     return Line(line.start, np.append(line.p[:n], change), dscores)
 

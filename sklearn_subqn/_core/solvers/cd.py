@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, lengthen, rounding_of, settle
+from ..line_search import backtrack, lengthen, minimize_intercept, rounding_of
 from ..losses._base import Floats, Rows
 from ..objective import Dual, Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
@@ -104,12 +104,14 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     fall by half in each and the coordinates with the larger ones take part.
     """
     regularizer, alpha = objective.elastic_net, objective.alpha
-    point = settle(start.at(objective))
+    point = minimize_intercept(start.at(objective))
     if start.w.any():
         # Such as the solution of other data, or of other units.
-        origin = settle(objective.origin())
+        origin = minimize_intercept(objective.origin())
         point = origin if origin.value < point.value else point
-    unit = objective.loss.unit(point.scores, objective.targets, objective.weights)
+    unit = objective.loss.score_scale(
+        point.scores, objective.targets, objective.weights
+    )
     trust, models = _Trust(unit), _Models(objective)
     predictions = _Predictions(objective, tol, unit)
     bound, stated, step = -np.inf, False, 1.0
@@ -140,7 +142,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             models.refuse()
             stated = True
             continue
-        new = settle(new)
+        new = minimize_intercept(new)
         if abs(decrease) <= rounding_of(point):
             # It is the better one all the same, so its value is not taken for larger.
             new.value = min(new.value, point.value)
@@ -368,7 +370,7 @@ def predicted_dual(
     if beyond.any():
         dual[beyond] = new.dual[beyond]
     if o.n_free:
-        dual = o.loss.level(dual, o.targets, o.weights)
+        dual = o.loss.balance(dual, o.targets, o.weights)
     error = new.risk + o.loss.conjugate(dual, o.targets, o.weights)
     return dual, error - float(np.vdot(dual, new.scores))
 

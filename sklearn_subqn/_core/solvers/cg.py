@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import exact, settle
+from ..line_search import exact, minimize_intercept
 from ..losses._base import Floats
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
@@ -30,7 +30,7 @@ def cg(objective: Objective, w: Floats) -> Solver:
     status : str
         "no_step": no direction leads further down, as happens at an optimum.
     """
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     p = -point.gradient
     while True:
         yield Iterate(point, point.cut, point.lower_bound, "cg", Dual(point.dual))
@@ -39,7 +39,7 @@ def cg(objective: Objective, w: Floats) -> Solver:
         step = exact(line)
         if not 0.0 < step < np.inf:
             return "no_step"
-        new = settle(line.point(step))
+        new = minimize_intercept(line.point(step))
         beta = float(new.gradient @ (new.gradient - old)) / float(old @ old)
         p = max(0.0, beta) * p - new.gradient
         if not float(new.gradient @ p) < 0.0:

@@ -17,7 +17,7 @@ from collections import deque
 
 import numpy as np
 
-from ..line_search import minimizer, scaled, settle
+from ..line_search import minimize_intercept, minimizer, scaled
 from ..losses._base import rounding
 from ..objective import Dual, Objective, Point
 from ..row_sweeps import row_sweeps
@@ -61,10 +61,12 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     loss = objective.loss.rowwise_dual(objective.targets)
     if loss is None:
         name = type(objective.loss).__name__
-        raise TypeError(f"The dual of {name} is not apart for each row.")
+        raise TypeError(f"The dual of {name} is not separable by rows.")
     design = objective.design
     several = design.several_scores
-    point = settle(objective.origin() if start.dual is None else start.at(objective))
+    point = minimize_intercept(
+        objective.origin() if start.dual is None else start.at(objective)
+    )
     yield Iterate(point, phase="dual ascent")
     curvature = design.mean_square / max(design.n_rows, 1)
     wanted = _ROOT_CURVATURE * np.sqrt(curvature / objective.alpha)
@@ -82,7 +84,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
     passes = objective.passes
     while True:
         sweeps.run(scores)
-        point = settle(objective.at(sweeps.w))
+        point = minimize_intercept(objective.at(sweeps.w))
         scores = point.scores
         dual = sweeps.dual
         if not objective.n_free:
@@ -92,7 +94,7 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             error = rounding(16.0 * n_visits) / share * objective.risk.dual_norm(dual)
             lower = objective.dual_value(objective.cut(Dual(dual, normal, error=error)))
         else:
-            dual = objective.loss.level_near_optimum(dual, objective.targets, weights)
+            dual = objective.loss.balance_near_optimum(dual, objective.targets, weights)
             lower = objective.dual_value(objective.cut(Dual(dual)))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:

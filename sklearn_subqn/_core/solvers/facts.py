@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lazy import cached_property
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Curvature, Floats, LabelSets
 from ..newton import CG_ACCURACY, is_factorized, is_wide
 from ..objective import Dual, Objective, Point
@@ -150,7 +150,7 @@ class Facts:
 
     @cached_property
     def _origin(self) -> Point:
-        return settle(self.objective.origin())
+        return minimize_intercept(self.objective.origin())
 
 
 def _with_shorter_dual(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from .run import Iterate, Solver
@@ -32,7 +32,7 @@ def fista(objective: Objective, w: Floats) -> Solver:
     the objective rises (O'Donoghue and Candès 2015, eq. 12). Free parameters are
     minimized over at every iterate, which keeps the bounds valid.
     """
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     ahead, momentum, step = point, 1.0, 1.0
     while True:
         yield Iterate(point, None, point.lower_bound, "fista")
@@ -43,14 +43,18 @@ def fista(objective: Objective, w: Floats) -> Solver:
             ahead, momentum = point, 1.0
             continue
         new, step = found
-        new = settle(new)
+        new = minimize_intercept(new)
         if new.value > point.value and ahead is not point:
             ahead, momentum = point, 1.0
             continue
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         factor = 1.0 + (momentum - 1.0) / following
         # Scores are linear, so that going ahead takes no product with X.
-        ahead = settle(point.towards(new).point(factor)) if factor > 1.0 else new
+        ahead = (
+            minimize_intercept(point.towards(new).point(factor))
+            if factor > 1.0
+            else new
+        )
         point, momentum = new, following
         step *= 1.25
 

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Floats, Mask
 from ..objective import Dual, Objective, Point
 from .alm import alm, newton_step
@@ -55,7 +55,7 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
     """
     risk = objective.risk
     point = start.at(objective)
-    unit = risk.unit(point.scores)
+    unit = risk.score_scale(point.scores)
     dual = point.dual if start.dual is None else start.dual
     point, dual, near = _first_step(point, dual, unit)
     yield Iterate(point, phase="near rows", proof=Dual(dual))
@@ -78,8 +78,8 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
     """Return point and dual after a Newton step, and which rows are near a kink."""
     o = start.objective
     smooth = o.with_envelope(o.risk.center(dual), _FIRST_WIDTH * unit)
-    line, step = newton_step(settle(start.under(smooth)))
-    moved = settle(line.point(step))
+    line, step = newton_step(minimize_intercept(start.under(smooth)))
+    moved = minimize_intercept(line.point(step))
     reach = _REACH * (np.abs(line.dscores) + _MARGIN * unit)
     lower = o.risk.subgradient(moved.scores - reach)
     near = lower != o.risk.subgradient(moved.scores + reach)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import exact, newton_step, settle
+from ..line_search import exact, minimize_intercept, newton_step
 from ..losses._base import Floats
 from ..newton import is_short, is_wide, newton_direction
 from ..objective import Dual, Objective
@@ -33,17 +33,21 @@ def newton(objective: Objective, w: Floats) -> Solver:
     status : str
         "no_step": no direction leads further down, as happens at an optimum.
     """
-    point, settling = settle(objective.at(w)), True
+    point, follows_intercept = minimize_intercept(objective.at(w)), True
     while True:
-        level = point if settling else settle(point)
-        yield Iterate(level, level.cut, level.lower_bound, "newton", Dual(level.dual))
+        minimal = point if follows_intercept else minimize_intercept(point)
+        yield Iterate(
+            minimal, minimal.cut, minimal.lower_bound, "newton", Dual(minimal.dual)
+        )
         p = newton_direction(point)
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)
         step = exact(line) if rows_apart else newton_step(line)
         if not 0.0 < step < np.inf:
             return "no_step"
-        settling = settling and not (is_wide(objective) and is_short(step))
+        follows_intercept = follows_intercept and not (
+            is_wide(objective) and is_short(step)
+        )
         point = line.point(step)
-        if settling:
-            point = settle(point)
+        if follows_intercept:
+            point = minimize_intercept(point)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..direction import descent_direction
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian, tells_curvature
@@ -46,7 +46,7 @@ def owlqn(
         "stationary": the chosen subgradient vanishes. "no_step": no step lowers the
         objective.
     """
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     yield Iterate(point, None, point.lower_bound, "owlqn")
     while True:
         g = _subgradient(point, random)
@@ -95,7 +95,7 @@ def owlqn_star(
     The phase of an iterate tells the number of iterations of the direction search,
     whose sum is k of Yu's Table 4.2.
     """
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     yield Iterate(point, None, point.lower_bound, "owlqn*: 0")
     while True:
         kink = _Kink(point, _subgradient(point, random))
@@ -169,7 +169,7 @@ def _search(
             new = line.point(step)
         slope = float(g @ (new.w - point.w))
         if new.value <= point.value + _DECREASE * slope and new.value < point.value:
-            return settle(new)
+            return minimize_intercept(new)
         step *= 0.5
     return None
 

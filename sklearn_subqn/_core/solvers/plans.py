@@ -232,7 +232,7 @@ def _ascent_from(f: Facts, start: Start) -> Solver:
 
 
 def _quasi_newton(f: Facts) -> Solver:
-    """SubLBFGS as long as the many kinks of the objective look smooth from afar.
+    """SubLBFGS as long as the many kinks of the objective look smooth in long steps.
 
     Once its progress fades it hands over its point, scores included, and the mean of
     its recent dual variables as the first dual center.
@@ -264,7 +264,7 @@ def _soft_alm(f: Facts) -> Solver:
     """
     o = f.objective
     point = o.at(f.start.w)
-    unit = o.risk.unit(point.scores)
+    unit = o.risk.score_scale(point.scores)
     width = max(unit, _SOFTNESS * f.curvature)
     # So far from its ends, the dual point of a row stays between them for a while.
     share = min(0.5, unit / width)
@@ -291,7 +291,7 @@ def _softened(f: Facts) -> tuple[Start, float]:
     """Return the start with a dual point between the sides of rows near a kink."""
     o = f.objective
     point = f.start.at(o)
-    width = _SAMPLE_WIDTH * o.risk.unit(point.scores)
+    width = _SAMPLE_WIDTH * o.risk.score_scale(point.scores)
     smooth = o.with_envelope(o.risk.neutral_center(), width)
     return Start.from_point(point, point.under(smooth).dual), width
 
@@ -373,8 +373,8 @@ def _is_tight_l1(f: Facts) -> bool:
 
 
 def _is_linear(f: Facts) -> bool:
-    """Whether too few rows have curvature at first, of a loss linear from afar."""
-    fits = f.cold and f.kinked_slope and f.objective.loss.from_afar() is not None
+    """Whether too few rows have curvature at first, of a loss asymptotically linear."""
+    fits = f.cold and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
 
@@ -459,7 +459,7 @@ PLANS = (
     Plan("proximal method of multipliers", lambda f: f.l2 and f.kinks, None, _alm),
     # Smooth losses, and squared norms.
     Plan(
-        "loss that is linear from afar, Newton's method",
+        "loss that is asymptotically linear, Newton's method",
         lambda f: f.l2 and _is_linear(f),
         _relaxed,
         _newton,
@@ -475,7 +475,7 @@ PLANS = (
     Plan("Newton's method", lambda f: f.l2 and f.smooth, None, _newton),
     # An L1 penalty.
     Plan(
-        "loss that is linear from afar, coordinate descent",
+        "loss that is asymptotically linear, coordinate descent",
         lambda f: f.l1 and f.columnwise and _is_linear(f),
         _relaxed,
         _cd,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..cut_model import Cuts
-from ..line_search import exact, settle
+from ..line_search import exact, minimize_intercept
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
 from ..simplex_qp import minimize_on_simplex
@@ -99,7 +99,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
     three null steps, the cut of the last one passing further below the center than the
     model promised, as by Kiwiel (1990). Cuts that pass closer improve the model enough.
     """
-    center = settle(objective.at(w))
+    center = minimize_intercept(objective.at(w))
     yield Iterate(center, center.cut, phase="proximal-bundle", proof=Dual(center.dual))
     model = CenteredModel(center)
     zeta = _first_zeta(center)
@@ -110,7 +110,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
             return "no_progress"
         line = _line(center, step)
         length = exact(line)
-        point = settle(line.point(length if 0.0 < length < np.inf else 1.0))
+        point = minimize_intercept(line.point(length if 0.0 < length < np.inf else 1.0))
         gain = center.value - point.value
         model.add(point)
         if gain >= _SERIOUS * promise:
@@ -120,7 +120,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
                 zeta *= 0.5
         else:
             # A cut where the search ended tells less than one at the model's minimizer.
-            point = settle(line.point(1.0))
+            point = minimize_intercept(line.point(1.0))
             n_null += 1
             if n_null >= _MIN_NULL and model.error(point) > promise:
                 zeta *= 2.0
@@ -151,7 +151,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
     status : str
         "no_progress": the model promises no more than rounding.
     """
-    center = settle(objective.at(w))
+    center = minimize_intercept(objective.at(w))
     yield Iterate(
         center, center.cut, phase="trust-region-bundle", proof=Dual(center.dual)
     )
@@ -166,7 +166,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         if promise <= _ROUNDING * abs(center.value):
             return "no_progress"
-        point = settle(_line(center, step).point(1.0))
+        point = minimize_intercept(_line(center, step).point(1.0))
         error = model.error(point)
         model.add(point)
         gain = center.value - point.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, settle
+from ..line_search import backtrack, minimize_intercept
 from ..objective import Objective
 from ..quadratic import GramStep
 from .run import Iterate, Solver, Start
@@ -48,7 +48,7 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         np.where(np.arange(o.n_params) < regularizer.n_penalized, factor, 0.0)
         for factor in o.penalties
     )
-    point = settle(start.at(o))
+    point = minimize_intercept(start.at(o))
     inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
     while True:
@@ -74,4 +74,4 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         length, point = backtrack(point.along(p), decrease)
         if not length:
             return "no_step"
-        point = settle(point)
+        point = minimize_intercept(point)

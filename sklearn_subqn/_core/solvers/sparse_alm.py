@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..objective import Dual, Objective
 from .cd import cd
 from .run import Iterate, Solver, Start
@@ -49,12 +49,12 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
         "no_progress": the gap no longer shrinks; it is rounding.
     """
     risk = objective.risk
-    point = settle(start.at(objective))
+    point = minimize_intercept(start.at(objective))
     dual = point.dual if start.dual is None else start.dual
     center = risk.center(dual)
     tall = objective.design.n_features < objective.design.n_rows
     width = _WIDTH if tall else _WIDTH_WIDE
-    width *= risk.unit(point.scores)
+    width *= risk.score_scale(point.scores)
     best, bound = point.value, point.lower_bound
     yield Iterate(point, None, bound, "alm", Dual(dual))
     n_stuck, own_gap = 0, np.inf
@@ -65,7 +65,7 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
         aim = _INNER_SHARE * (best - bound) / abs(best) if best else 0.0
         for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
             point = inner.point
-            primal = settle(point.under(objective))
+            primal = minimize_intercept(point.under(objective))
             lower = objective.dual_bound(point.dual_point)
             lower = max(lower, inner.lower_bound)
             best, bound = min(best, primal.value), max(bound, lower)

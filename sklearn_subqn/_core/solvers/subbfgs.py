@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..direction import descent_direction
-from ..line_search import exact, settle
+from ..line_search import exact, minimize_intercept
 from ..losses._base import Floats
 from ..objective import Dual
 from ..quasi_newton import InverseHessian, tells_curvature
@@ -80,7 +80,7 @@ def subbfgs(
                 return "no_step"
             hessian.reset()
             continue
-        new = settle(line.point(step))
+        new = minimize_intercept(line.point(step))
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import settle
+from ..line_search import minimize_intercept
 from ..losses._base import Floats
 from ..newton import conjugate_gradients, preconditioner
 from ..objective import Dual, Objective
@@ -41,7 +41,7 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
     Hessian, so that features of different scale are treated alike, and the first radius
     is that of a gradient step in this norm.
     """
-    point = settle(objective.at(w))
+    point = minimize_intercept(objective.at(w))
     yield Iterate(point, point.cut, point.lower_bound, "trust-region", Dual(point.dual))
     diagonal = preconditioner(point.hessian)
     radius = float(np.sqrt(point.gradient @ (point.gradient / diagonal)))
@@ -57,7 +57,7 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
             promised = -float(g @ p) - 0.5 * float(p @ hessian.apply(p))
             if not promised > np.finfo(float).eps * abs(point.value):
                 return "no_step"
-            new = settle(point.along(p).point(1.0))
+            new = minimize_intercept(point.along(p).point(1.0))
             ratio = (point.value - new.value) / promised
             length = float(np.sqrt(p @ (diagonal * p)))
             if ratio < _POOR:

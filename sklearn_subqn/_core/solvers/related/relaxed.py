@@ -1,8 +1,8 @@
-"""The piecewise linear loss that a smooth one is from afar.
+"""The piecewise linear loss that a smooth one approaches.
 
 Huber's loss with a threshold far below the residuals has curvature in a few rows at
 most, and Newton's method knows next to nothing of the others. The piecewise linear loss
-that it is from afar is larger by a constant at most: its solution is a good start, and
+that it approaches is larger by a constant at most: its solution is a good start, and
 its lower bounds, less that constant, are some of this loss.
 """
 
@@ -21,8 +21,8 @@ def relaxed(objective: Objective, tol: float) -> Related:
 
     It is solved until its gap is no more than the constant, or than ``tol`` asks for.
     """
-    other = objective.loss.from_afar()
-    assert other is not None, "the loss is another one from afar"
+    other = objective.loss.asymptote()
+    assert other is not None, "the loss approaches one"
     loss, excess = other
 
     def lift(iterate: Iterate, last: bool) -> Iterate | None:

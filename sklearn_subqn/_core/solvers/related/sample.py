@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...line_search import settle
+from ...line_search import minimize_intercept
 from ...losses._base import Floats, Rows
 from ...objective import Objective
 from ..run import Iterate
@@ -53,7 +53,7 @@ def _origin(objective: Objective) -> Iterate:
     point = objective.origin()
     if not objective.loss.smooth:
         return Iterate(point, phase="sample")
-    point = settle(point)
+    point = minimize_intercept(point)
     return Iterate(point, None, point.lower_bound, "sample")
 
 

@@ -41,12 +41,12 @@ class FlowOracle(Oracle):
         positive = np.maximum(weights, np.finfo(float).tiny)
         return float(np.sqrt(np.sum(sums * (sums / positive))))
 
-    def unlevel(
+    def imbalance(
         self, dual: Floats, sums: Floats, targets: Floats, weights: Floats
     ) -> float:
         """Return the share of u by which flows change to make up for column sums.
 
-        It is infinite where they cannot. As in ``leveled``, a point that differs from
+        It is infinite where they cannot. As in ``balanced``, a point that differs from
         another by no more than that share of u then has columns that sum to zero.
         """
         if not sums.any():
@@ -61,11 +61,11 @@ class FlowOracle(Oracle):
         # Twice the spread, and a little for what is left of the sums.
         return 3.0 * float(x.max() - x.min())
 
-    def level(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        return leveled(dual)
+    def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        return balanced(dual)
 
 
-def leveled(dual: Floats) -> Floats:
+def balanced(dual: Floats) -> Floats:
     """Return a dual near by whose columns sum to zero, up to rounding.
 
     The rows of u = ``dual`` of shape (n, k) sum to zero, and remain feasible if entries
@@ -83,9 +83,9 @@ def leveled(dual: Floats) -> Floats:
     spread = float(x.max() - x.min())
     if not spread < 0.5:
         return np.zeros_like(dual)
-    level = np.empty_like(dual)
-    flows.weaken(dual, x, 1.0 - spread, level)
-    return level
+    balanced = np.empty_like(dual)
+    flows.weaken(dual, x, 1.0 - spread, balanced)
+    return balanced
 
 
 def _survey(dual: Floats) -> tuple[Floats, Floats, Floats]:
@@ -112,7 +112,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
     """Return a dual near an optimal one whose columns nearly sum to zero.
 
     A row of weight s is shared by the flows from one label to another, as in
-    ``leveled``, and by none at all, with what they leave of s. Where both have a share,
+    ``balanced``, and by none at all, with what they leave of s. If both have a share,
     the row is about on a kink between them, and hardly minds what share that is: much
     less than that all its flows shrink. Shares in proportion to exp(x_b - x_a), and to
     one for none, make column sums vanish for the x that minimizes the sum of s times
@@ -158,9 +158,9 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         step = np.linalg.solve(hessian, sums)
         step -= step.mean()
         x -= min(1.0, _LONGEST_STEP / max(float(np.ptp(step)), _LONGEST_STEP)) * step
-    level = np.zeros_like(dual)
-    level[rows] = s * u
-    return level
+    balanced = np.zeros_like(dual)
+    balanced[rows] = s * u
+    return balanced
 
 
 def _flowing(dual: Floats, weights: Floats) -> Rows:
