@@ -36,6 +36,11 @@ def words(n, d):
     return X, np.asarray(X @ rng.normal(size=d) > 0.0).astype(int)
 
 
+def several(data, n, d):
+    X, y = data(n, d)
+    return X, y + 2 * (np.arange(n) % 2)
+
+
 def targets(n, d):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
@@ -99,6 +104,7 @@ CASES = [
         SubLBFGSLinearSVC(1e-6, loss="squared_hinge"),
         classes(60, 300),
     ),
+    ("L-BFGS", L1LogisticOWLQN(1e-3, l1_ratio=0), several(words, 200, 900)),
     (
         "Newton's method",
         SubLBFGSLinearSVC(loss="squared_hinge"),

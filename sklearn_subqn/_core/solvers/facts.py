@@ -97,8 +97,13 @@ class Facts:
 
     @cached_property
     def text(self) -> bool:
-        """Whether rows are so sparse that they are nearly orthogonal, for ascent."""
-        return self.separable and self.objective.design.is_text_like
+        """Whether data are like text, and dual ascent may go by rows."""
+        return self.separable and self.text_like
+
+    @property
+    def text_like(self) -> bool:
+        """Whether rows are so sparse that they are nearly orthogonal."""
+        return self.objective.design.is_text_like
 
     @property
     def wide(self) -> bool:

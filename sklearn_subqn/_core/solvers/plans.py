@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..line_search import exact
 from ..newton import is_factorized
 from ..objective import Objective
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
+from .bfgs import bfgs
 from .bundle import ls_bmrm
 from .cd import cd
 from .dual_ascent import dual_ascent
@@ -206,6 +208,12 @@ def _narrowing(f: Facts) -> Solver:
 
 def _proximal_newton(f: Facts) -> Solver:
     return proximal_newton(f.objective, f.start)
+
+
+def _lbfgs(f: Facts) -> Solver:
+    o, memory = f.objective, f.options.memory
+    hessian = LimitedMemoryInverseHessian(o.n_params, memory)
+    return bfgs(o, f.start.w, hessian, search=exact)
 
 
 def _owlqn(f: Facts) -> Solver:
@@ -471,6 +479,12 @@ PLANS = (
         ),
         _larger_alphas_of_smooth,
         _newton,
+    ),
+    Plan(
+        "L-BFGS",
+        lambda f: f.l2 and f.several and f.text_like and f.columnwise,
+        None,
+        _lbfgs,
     ),
     Plan("Newton's method", lambda f: f.l2 and f.smooth, None, _newton),
     # An L1 penalty.
