@@ -120,6 +120,7 @@ _JOINT: dict[str, tuple[int, bool, bool, float]] = {
     "letter": (16, True, False, 1.0),
     "usps": (256, True, False, 1.0),
     "mnist": (784, False, False, 1.0 / 255.0),
+    "covtype": (54, True, False, 1.0),
     "news20": (62061, False, False, 1.0),
     "scene": (294, True, True, 1.0),
     "tmc2007": (500, False, True, 1.0),

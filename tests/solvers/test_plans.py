@@ -36,6 +36,14 @@ def words(n, d):
     return X, np.asarray(X @ rng.normal(size=d) > 0.0).astype(int)
 
 
+def indicators(n, n_columns, n_categories):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, n_categories, (n, n_columns))
+    X = np.eye(n_categories)[codes].reshape(n, -1)
+    y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n) > 0.0
+    return sparse.csr_array(X), y.astype(int)
+
+
 def several(data, n, d):
     X, y = data(n, d)
     return X, y + 2 * (np.arange(n) % 2)
@@ -119,6 +127,11 @@ CASES = [
         "larger alphas, coordinate descent",
         BMRMClassifier(1e-4, loss="squared_hinge", **PENALTY),
         classes(60, 100),
+    ),
+    (
+        "sample, proximal Newton method",
+        BMRMClassifier(1e-5, loss="squared_hinge", **PENALTY),
+        indicators(9000, 4, 5),
     ),
     ("sample, coordinate descent", L1LogisticOWLQN(1e-3), classes(9000, 4)),
     ("coordinate descent", L1LogisticOWLQN(1e-3), classes(300, 5)),

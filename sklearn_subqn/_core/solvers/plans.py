@@ -501,6 +501,17 @@ PLANS = (
         _cd,
     ),
     Plan(
+        "sample, proximal Newton method",
+        # Categories as indicators: columns sum to others, and a Hessian is cheap.
+        lambda f: (
+            (f.l1 and f.columnwise and f.cold and _n_sampled_of_l1(f) > 0)
+            and not (f.several or f.dense)
+            and f.forms_hessian
+        ),
+        _sample_of_l1,
+        _proximal_newton,
+    ),
+    Plan(
         "sample, coordinate descent",
         lambda f: f.l1 and f.columnwise and f.cold and _n_sampled_of_l1(f) > 0,
         _sample_of_l1,
