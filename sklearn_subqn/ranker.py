@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -16,6 +18,7 @@ from sklearn.utils.validation import (
 from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
 from ._core.losses import (
+    BINARY_LOSSES,
     AnyLoss,
     ExpectedRankUtility,
     Groups,
@@ -32,14 +35,15 @@ from ._core.losses import (
 )
 from ._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
 from ._estimator import loss_name
-from ._problems import LinearProblems
-from ._queries import Queries
+from ._problems import LinearProblems, Problems
+from ._queries import Preferences, Queries
 from ._solve import Floats, Progress
 from ._validation import (
     check_no_times,
     check_number,
     check_option,
     unchanged_on_failure,
+    user_level,
 )
 
 # Measures of rankings, from groups and the rank k at which they end.
@@ -61,13 +65,180 @@ _PAIRS: dict[str, Callable[[Groups], OrderedPairs]] = {
     "pairwise-linear-log": lambda groups: LogisticPairs("linear", groups),
     "pairwise-log": lambda groups: LogisticPairs("constant", groups),
 }
+# What each is of the difference of the scores of a given pair.
+_OF_DIFFERENCES = {
+    name: of_difference
+    for form, of_difference in (
+        ("", "hinge"),
+        ("-squared", "squared_hinge"),
+        ("-log", "log_loss"),
+    )
+    for name in (f"pairwise-linear{form}", f"pairwise{form}")
+}
 _LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
 
 # Gains 2^y - 1 are finite up to here, and so are their sums.
 _LARGEST_RELEVANCE = 500.0
 
 
-class BMRMRanker(BundleEstimator):
+class Ranker(BundleEstimator):
+    """What rankers share: losses of queries, scores and what they are worth."""
+
+    loss: str | Callable[[Any], Any]
+    k: int | None
+
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = {
+        **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
+        **BUNDLE_SOLVERS,
+    }
+    _penalties = ("l2", "l1", "elasticnet")
+    coef_: npt.NDArray[Any]
+    intercept_: float
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores by which the rows of a query are to be ranked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._raw_scores(X)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+    ) -> float:
+        """Return the mean normalized discounted cumulative gain of the queries.
+
+        Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
+        scores share their discounts; queries without gains count zero, both as in
+        :func:`~sklearn.metrics.ndcg_score`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Relevances, non-negative.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            How many rows each row counts as: one of weight 2 takes two ranks, one of
+            weight 0 is left out.
+        qid, group : array-like, default=None
+            Queries, as in ``fit``. Without either all rows belong to one query, which
+            is an error after a fit to several. Cross-validation passes ``qid`` on if
+            metadata routing is enabled and the estimator asks for it by
+            ``set_score_request(qid=True)``.
+        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
+            Weights of the queries in the mean, as in ``fit``.
+
+        Returns
+        -------
+        score : float
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``k``, relevances or queries are not acceptable, or there are none after
+            a fit to several queries.
+        """
+        if self.k is not None:
+            check_number("k", self.k, low=1, integer=True)
+        scores = self.predict(X)
+        y = checked_relevance(column_or_1d(y, warn=True), "score")
+        check_consistent_length(scores, y)
+        if qid is None and group is None and getattr(self, "n_queries_", 1) > 1:
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to {self.n_queries_} queries, "
+                "and score needs the queries of its rows as well: give qid or group. "
+                "For cross-validation and searches, let scikit-learn pass them on by "
+                "sklearn.set_config(enable_metadata_routing=True) and "
+                "ranker.set_fit_request(qid=True).set_score_request(qid=True). Rows of "
+                "one query have equal qid, such as numpy.zeros(len(y))."
+            )
+        queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
+        used = queries.used
+        return queries.take(used).ndcg(scores[used], y[used], self.k)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if callable(self.loss):
+            return
+        check_option("loss", self.loss, _LOSSES)
+        if self.k is None and self.loss.startswith(_NEED_K):
+            raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        X, y = self._check_X(X, y, reset=True)
+        y = self._check_relevance(y)
+        queries = Queries.of(len(y), sample_weight, **others)
+        used = queries.used
+        if not used.all():
+            X, y, queries = X[used], y[used], queries.take(used)
+        return self._ranking(X, y, queries)
+
+    def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
+        """Return the problem of rows that all have weights."""
+        loss = self._loss(queries.groups)
+        if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
+            raise ValueError(
+                f"loss={loss_name(self.loss)} ranks rows, whose sample_weight must be "
+                "zero or one number for all; query_weight weighs queries."
+            )
+        self.n_queries_ = len(queries.groups)
+        self._has_pairs = not isinstance(self.loss, str) or queries.differ(y)
+        if not self._has_pairs:
+            warnings.warn(
+                "No query has rows of different relevance y: there is nothing to rank, "
+                "and all coefficients are zero. qid tells which rows are compared.",
+                UserWarning,
+                stacklevel=user_level(),
+            )
+        return LinearProblems(self, X, [y], loss, queries.weights, single=True)
+
+    def _loss(self, groups: Groups) -> Loss:
+        if not callable(self.loss):
+            if self.loss in _PAIRS:
+                return Loss(_PAIRS[self.loss](groups))
+            measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
+            by_assignment = self.loss.endswith(_ASSIGNMENT)
+            return Loss(measure if by_assignment else Inversions(measure))
+        loss = self.loss(groups)
+        if not isinstance(loss, AnyLoss):
+            raise TypeError(
+                f"loss must return a Loss, got {loss!r} of type {type(loss).__name__}."
+            )
+        return Loss.of(loss)
+
+    def _instead(self) -> str | None:
+        if not self._has_pairs:
+            return None
+        if isinstance(self.loss, str) and self.loss.endswith(_ASSIGNMENT):
+            return f"take loss={self.loss.removesuffix(_ASSIGNMENT)!r}"
+        if self.loss in _MEASURES:
+            return "take loss='pairwise'"
+        return "the features do not tell which rows are relevant"
+
+    def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
+        if callable(self.loss) or self.loss in _PAIRS:
+            return _as_numbers(y)
+        return checked_relevance(y, f"loss={self.loss!r}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class BMRMRanker(Ranker):
     """Linear ranking of the rows of each query, with any of many losses.
 
     Minimizes ``alpha * Omega(w) + sum_q v_q loss_q / sum_q v_q`` over queries q, with
@@ -161,7 +332,8 @@ class BMRMRanker(BundleEstimator):
     n_iter_ : int
         Number of iterations.
     n_queries_ : int
-        Number of queries of the training data.
+        Number of queries of the training data; with ``pairs``, of sets of rows that
+        they connect.
     history_ : list of one History
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
@@ -200,16 +372,19 @@ class BMRMRanker(BundleEstimator):
     True
     >>> round(ranker.score(X, y, qid=qid), 3)
     1.0
+
+    Preferences between rows, of which the first beats the second:
+
+    >>> pairs = [(i, j) for i in range(10) for j in range(10) if y[i] > y[j]]
+    >>> BMRMRanker(alpha=1e-3).fit(X, pairs=pairs).coef_.shape
+    (3,)
     """
 
-    _solvers: ClassVar[Mapping[str, SolverSpec]] = {
-        **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
-        **BUNDLE_SOLVERS,
+    # Their numbers of rows are those of all X: no part of it has the same.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {
+        "pairs": UNUSED,
+        "pair_weight": UNUSED,
     }
-    _penalties = ("l2", "l1", "elasticnet")
-
-    coef_: npt.NDArray[Any]
-    intercept_: float
 
     def __init__(
         self,
@@ -247,23 +422,25 @@ class BMRMRanker(BundleEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         qid: Any = None,
         group: Any = None,
         query_weight: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
     ) -> Self:
-        """Fit the model.
+        """Fit the model to relevances ``y``, or to ``pairs`` of rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
             without a copy.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,), default=None
             Relevances: rows with larger ones should have larger scores. Losses of
-            measures need non-negative ones.
+            measures need non-negative ones. Either these or ``pairs`` are needed.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the rows: one of weight 2 counts as two such rows,
             one of weight 0 is left out. Queries count as much as before. Losses of
@@ -279,6 +456,15 @@ class BMRMRanker(BundleEstimator):
             cross-validation can split, or for each query, in the order of ``group`` or
             of sorted ``qid``. Default one; with losses of pairs their numbers of pairs
             make all pairs count alike, instead of all queries.
+        pairs : array-like of int of shape (n_pairs, 2), default=None
+            In place of relevances and queries: numbers of two rows of X each, from
+            zero, of which the first is preferred to the second. The loss must be one of
+            pairs; they are fitted as ``n_pairs`` differences of rows, which are kept in
+            memory. Cross-validation does not split pairs: do so outside, and fit to all
+            of X.
+        pair_weight : array-like of shape (n_pairs,), default=None
+            Non-negative weights of the pairs, default one. There is no other factor:
+            "pairwise-linear" is "pairwise" here.
 
         Returns
         -------
@@ -296,144 +482,44 @@ class BMRMRanker(BundleEstimator):
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum makes no use of the features; says what to take instead. Or
+            if no query has rows of different relevance.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
-        return self._fit(X, y, sample_weight, **queries)
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the scores by which the rows of a query are to be ranked.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-        return self._raw_scores(X)
-
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        qid: Any = None,
-        group: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """Return the mean normalized discounted cumulative gain of the queries.
-
-        Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
-        scores share their discounts; queries without gains count zero, both as in
-        :func:`~sklearn.metrics.ndcg_score`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Relevances, non-negative.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            How many rows each row counts as: one of weight 2 takes two ranks, one of
-            weight 0 is left out.
-        qid, group : array-like, default=None
-            Queries, as in ``fit``. Without either all rows belong to one query, which
-            is an error after a fit to several. Cross-validation passes ``qid`` on if
-            metadata routing is enabled and the estimator asks for it by
-            ``set_score_request(qid=True)``.
-        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
-            Weights of the queries in the mean, as in ``fit``.
-
-        Returns
-        -------
-        score : float
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``k``, relevances or queries are not acceptable, or there are none after
-            a fit to several queries.
-        """
-        if self.k is not None:
-            check_number("k", self.k, low=1, integer=True)
-        scores = self.predict(X)
-        y = checked_relevance(column_or_1d(y, warn=True), "score")
-        check_consistent_length(scores, y)
-        if qid is None and group is None and getattr(self, "n_queries_", 1) > 1:
+        if pairs is None and pair_weight is None:
+            return self._fit(X, y, sample_weight, **queries)
+        given = {"y": y, "sample_weight": sample_weight, **queries}
+        others = [name for name, value in given.items() if value is not None]
+        if pairs is None:
+            raise ValueError("pair_weight needs pairs, got pairs=None.")
+        if others:
             raise ValueError(
-                f"This {type(self).__name__} was fitted to {self.n_queries_} queries, "
-                "and score needs the queries of its rows as well: give qid or group. "
-                "For cross-validation and searches, let scikit-learn pass them on by "
-                "sklearn.set_config(enable_metadata_routing=True) and "
-                "ranker.set_fit_request(qid=True).set_score_request(qid=True). Rows of "
-                "one query have equal qid, such as numpy.zeros(len(y))."
+                f"pairs are in place of {', '.join(others)}: give one or the other."
             )
-        queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
-        used = queries.used
-        return queries.take(used).ndcg(scores[used], y[used], self.k)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if callable(self.loss):
-            return
-        check_option("loss", self.loss, _LOSSES)
-        if self.k is None and self.loss.startswith(_NEED_K):
-            raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
+        return self._fit(X, None, pairs=pairs, pair_weight=pair_weight)
 
     def _encode(
-        self, X: Any, y: Any, sample_weight: Any, **others: Any
-    ) -> LinearProblems:
-        X, y = self._check_X(X, y, reset=True)
-        y = self._check_relevance(y)
-        queries = Queries.of(len(y), sample_weight, **others)
-        used = queries.used
-        if not used.all():
-            X, y, queries = X[used], y[used], queries.take(used)
-        return self._ranking(X, y, queries)
+        self, X: Any, y: Any, sample_weight: Any, pairs: Any = None, **others: Any
+    ) -> Problems:
+        if pairs is not None:
+            return self._preferences(self._check_X(X, reset=True), pairs, **others)
+        return super()._encode(X, y, sample_weight, **others)
 
-    def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
-        """Return the problem of rows that all have weights."""
-        loss = self._loss(queries.groups)
-        if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
+    def _preferences(self, X: Any, pairs: Any, pair_weight: Any) -> LinearProblems:
+        """Return the problem of the differences of the rows of pairs."""
+        if callable(self.loss) or self.loss not in _OF_DIFFERENCES:
             raise ValueError(
-                f"loss={loss_name(self.loss)} ranks rows, whose sample_weight must be "
-                "zero or one number for all; query_weight weighs queries."
+                f"pairs need a loss among {', '.join(map(repr, _OF_DIFFERENCES))}; got "
+                f"{loss_name(self.loss)}."
             )
-        self.n_queries_ = len(queries.groups)
-        return LinearProblems(self, X, [y], loss, queries.weights, single=True)
-
-    def _loss(self, groups: Groups) -> Loss:
-        if not callable(self.loss):
-            if self.loss in _PAIRS:
-                return Loss(_PAIRS[self.loss](groups))
-            measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
-            by_assignment = self.loss.endswith(_ASSIGNMENT)
-            return Loss(measure if by_assignment else Inversions(measure))
-        loss = self.loss(groups)
-        if not isinstance(loss, AnyLoss):
-            raise TypeError(
-                f"loss must return a Loss, got {loss!r} of type {type(loss).__name__}."
-            )
-        return Loss.of(loss)
-
-    def _instead(self) -> str:
-        if isinstance(self.loss, str) and self.loss.endswith(_ASSIGNMENT):
-            return f"take loss={self.loss.removesuffix(_ASSIGNMENT)!r}"
-        if self.loss in _MEASURES:
-            return "take loss='pairwise'"
-        return "the features do not tell which rows are relevant"
-
-    def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
-        if callable(self.loss) or self.loss in _PAIRS:
-            return _as_numbers(y)
-        return checked_relevance(y, f"loss={self.loss!r}")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+        chosen = Preferences.of(X.shape[0], pairs, pair_weight)
+        self.n_queries_, self._has_pairs = chosen.n_components, True
+        rows = X[chosen.better] - X[chosen.worse]
+        loss = BINARY_LOSSES[_OF_DIFFERENCES[self.loss]]
+        preferred = np.ones(len(chosen.better))
+        return LinearProblems(
+            self, rows, [preferred], loss, chosen.weights, single=True
+        )
 
 
 def _as_numbers(y: npt.NDArray[Any]) -> Floats:

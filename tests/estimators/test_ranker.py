@@ -11,8 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
 from scipy import optimize, sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import ndcg_score
 from sklearn.model_selection import (
@@ -23,6 +25,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker
 from sklearn_subqn._core.losses import Ndcg
@@ -191,7 +194,9 @@ def test_queries_without_pairs_cost_nothing():
     model = BMRMRanker(1e-2, tol=1e-6).fit(X, np.where(qid < 4, y, 1), qid=qid)
     half = BMRMRanker(2e-2, tol=1e-6).fit(X[qid < 4], y[qid < 4], qid=qid[qid < 4])
     assert 2.0 * model.objective_ == pytest.approx(half.objective_, rel=1e-5)
-    nothing = BMRMRanker().fit(X, np.ones(len(y)), qid=qid)
+    with pytest.warns(UserWarning, match="nothing to rank") as told:
+        nothing = BMRMRanker().fit(X, np.ones(len(y)), qid=qid)
+    assert len(told) == 1
     assert nothing.objective_ == 0.0
     assert nothing.dual_gap_ == 0.0
 
@@ -506,3 +511,107 @@ def test_penalties_of_measures_and_what_is_refused():
         BMRMRanker(solver="newton-cg", penalty="l1").fit(X, y, qid=qid)
     with pytest.warns(UserWarning, match="l1_ratio=0.3 has no effect"):
         BMRMRanker(l1_ratio=0.3).fit(X, y, qid=qid)
+
+
+# Pairs of rows in place of relevances.
+
+
+def preferences(X, seed=0, n=400):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, len(X), (n, 2))
+    rows = rows[rows[:, 0] != rows[:, 1]]
+    scores = X @ np.arange(1.0, X.shape[1] + 1.0) + rng.normal(size=len(X))
+    swapped = scores[rows[:, 0]] < scores[rows[:, 1]]
+    rows[swapped] = rows[swapped, ::-1]
+    return rows, rng.integers(0, 4, len(rows)).astype(float)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("loss", "peer"),
+    [("pairwise", "hinge"), ("pairwise-linear-squared", "squared_hinge")],
+)
+def test_pairs_are_differences_for_an_independent_solver(loss, peer, convert):
+    X, *_ = queries()
+    pairs, weights = preferences(X)
+    alpha = 1e-2
+    model = BMRMRanker(alpha, loss=loss, tol=1e-8)
+    model.fit(convert(X), pairs=pairs, pair_weight=weights)
+    rows = X[pairs[:, 0]] - X[pairs[:, 1]]
+    signs = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)
+    svm = LinearSVC(
+        C=1.0 / (alpha * weights.sum()),
+        loss=peer,
+        fit_intercept=False,
+        tol=1e-9,
+        max_iter=100_000,
+        dual=True,
+        random_state=0,
+    )
+    svm.fit(signs[:, np.newaxis] * rows, signs, sample_weight=weights)
+    assert_allclose(model.coef_, svm.coef_[0], rtol=1e-3, atol=1e-5)
+    assert model.intercept_ == 0.0
+
+
+@pytest.mark.parametrize("loss", ["pairwise", "pairwise-squared", "pairwise-log"])
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_all_pairs_of_one_query_are_its_relevances(loss, penalty):
+    X, y, qid = queries()
+    X, y = X[qid == 0], y[qid == 0]
+    pairs = np.argwhere(y[:, np.newaxis] > y)
+    model = BMRMRanker(1e-2, loss=loss, penalty=penalty, tol=1e-8)
+    expected = clone(model).fit(X, y)
+    model.fit(X, pairs=pairs)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+    assert_allclose(model.predict(X), expected.predict(X), atol=1e-3)
+    repeated = clone(model).fit(X, pairs=np.repeat(pairs, 2, axis=0))
+    assert repeated.objective_ == pytest.approx(expected.objective_, rel=1e-7)
+
+
+def test_sets_of_rows_that_pairs_connect_are_queries():
+    X, *_ = queries()
+    model = BMRMRanker().fit(X, pairs=[(0, 1), (2, 1), (5, 7)])
+    assert model.n_queries_ == 2
+    with pytest.raises(ValueError, match="was fitted to 2 queries"):
+        model.score(X, np.arange(len(X)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pairs": [(0, 10_000)]}, r"from 0 to \d+, got 0 to 10000"),
+        ({"pairs": [(0, -1)]}, r"got -1 to 0"),
+        ({"pairs": [(0, 1), (3, 3)]}, "pair 1 is of row 3 twice"),
+        ({"pairs": [(0, 1.5)]}, "integers from zero"),
+        ({"pairs": [(0, 1, 2)]}, "must have 2 columns, got 3"),
+        ({"pairs": [0, 1]}, "Expected 2D array"),
+        ({"pairs": np.empty((0, 2), int)}, "minimum of 1 is required"),
+        ({"pairs": [(0, 1)], "pair_weight": [0.0]}, "not zero for all"),
+        ({"pairs": [(0, 1)], "pair_weight": [-1.0]}, "non-negative"),
+        ({"pairs": [(0, 1)], "pair_weight": [1.0, 2.0]}, r"of shape \(1,\)"),
+        ({"pairs": [(0, 1)], "y": np.ones(3)}, "in place of y"),
+        ({"pairs": [(0, 1)], "qid": np.ones(3)}, "in place of qid"),
+        ({"pair_weight": [1.0]}, "needs pairs"),
+        ({}, "requires y to be passed"),
+    ],
+)
+def test_pairs_that_are_none(options, message):
+    X, *_ = queries()
+    model = BMRMRanker()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, **options)
+    assert not hasattr(model, "n_queries_")
+
+
+def test_losses_of_measures_are_not_of_pairs():
+    X, *_ = queries()
+    with pytest.raises(ValueError, match="pairs need a loss among 'pairwise-linear'"):
+        BMRMRanker(loss="ndcg").fit(X, pairs=[(0, 1)])
+
+
+def test_pairs_are_not_routed():
+    with (
+        pytest.raises(TypeError, match="pairs"),
+        config_context(enable_metadata_routing=True),
+    ):
+        BMRMRanker().set_fit_request(pairs=True)
