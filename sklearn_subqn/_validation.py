@@ -702,18 +702,43 @@ def check_label_cost(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
     """
     if label_cost is None:
         return 1.0 - np.eye(n_labels)
-    costs = _checked_costs(label_cost, (n_labels, n_labels))
+    costs = _checked_costs("label_cost", label_cost, (n_labels, n_labels))
     if np.any(costs.diagonal()):
         raise ValueError("label_cost must be zero on the diagonal.")
     return costs
 
 
-def _checked_costs(label_cost: Any, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-    costs = check_matrix("label_cost", label_cost, shape)
+def check_rescaling(
+    rescaling: Any, costs: npt.NDArray[np.float64]
+) -> str | npt.NDArray[np.float64]:
+    """Return the way to scale margins of labels that have such costs.
+
+    Raises
+    ------
+    ValueError
+        If rates are of the wrong shape, not finite, negative, or zero beside a cost.
+    """
+    if isinstance(rescaling, str):
+        return rescaling
+    rates = _checked_costs("rescaling", rescaling, (len(costs), len(costs)))
+    lost = np.argwhere((rates == 0.0) & (costs > 0.0))
+    if lost.size:
+        y, j = lost[0]
+        raise ValueError(
+            f"rescaling must be positive where label_cost is, got 0 beside a cost of "
+            f"{costs[y, j]:g} in row {y}, column {j}: no scores could avoid that cost."
+        )
+    return rates
+
+
+def _checked_costs(
+    name: str, values: Any, shape: tuple[int, int]
+) -> npt.NDArray[np.float64]:
+    costs = check_matrix(name, values, shape)
     if np.any(costs < 0.0):
-        raise ValueError(f"label_cost must be non-negative, got {costs.min():g}.")
+        raise ValueError(f"{name} must be non-negative, got {costs.min():g}.")
     if costs.max(initial=0.0) > _LARGEST_VALUE:
-        raise ValueError(f"label_cost must not exceed {_LARGEST_VALUE:g}.")
+        raise ValueError(f"{name} must not exceed {_LARGEST_VALUE:g}.")
     return costs
 
 
@@ -759,4 +784,4 @@ def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float6
             f"label_cost must have shape {(2, n_labels)} or {(n_labels, n_labels)}, "
             f"got {shape}."
         )
-    return _checked_costs(label_cost, (2, n_labels))
+    return _checked_costs("label_cost", label_cost, (2, n_labels))

@@ -13,7 +13,7 @@ from ._core.losses import Loss, Simplex
 from ._core.solvers import SOLVERS
 from ._problems import LinearProblems, joint_classes
 from ._solve import Progress
-from ._validation import check_label_cost, check_option
+from ._validation import check_label_cost, check_option, check_rescaling
 
 
 class MulticlassHingeClassifier(LinearClassifier):
@@ -33,10 +33,14 @@ class MulticlassHingeClassifier(LinearClassifier):
         Cost of predicting the class of the column for a sample of the class of the row,
         in the order of ``classes_``: non-negative, zero on the diagonal. ``None`` means
         one for every error.
-    rescaling : {"margin", "slack"}, default="margin"
+    rescaling : {"margin", "slack"} or array-like of shape (n_classes, n_classes), \
+            default="margin"
         "margin": the loss above, which asks for margins in proportion to the costs.
         "slack": ``max_j cost[y, j] * (1 + z_j - z_y)``, which asks for a margin of one
-        and counts violations in proportion to the costs.
+        and counts violations in proportion to the costs. A matrix of rates, in the
+        order of ``classes_``: ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``,
+        of which these are the cases of ones and of the costs. Rates are non-negative,
+        and positive where costs are; those of zero leave a pair of classes out.
     solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
         Optimization method.
 
@@ -122,7 +126,9 @@ class MulticlassHingeClassifier(LinearClassifier):
     Kernel-based Vector Machines, JMLR 2. I. Tsochantaridis, T. Joachims, T. Hofmann,
     Y. Altun (2005), Large Margin Methods for Structured and Interdependent Output
     Variables, JMLR 6. J. Yu (2009), New Quasi-Newton Optimization Methods for Machine
-    Learning, PhD thesis, Australian National University: section 3.5.
+    Learning, PhD thesis, Australian National University: section 3.5. C.-H. Teo,
+    S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for Regularized Risk
+    Minimization, JMLR 11: eq. 29, rates.
 
     Examples
     --------
@@ -143,7 +149,7 @@ class MulticlassHingeClassifier(LinearClassifier):
         alpha: float = 1e-4,
         *,
         label_cost: Any = None,
-        rescaling: str = "margin",
+        rescaling: Any = "margin",
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -170,7 +176,8 @@ class MulticlassHingeClassifier(LinearClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_option("rescaling", self.rescaling, ["margin", "slack"])
+        if isinstance(self.rescaling, str):
+            check_option("rescaling", self.rescaling, ["margin", "slack"])
         super()._check_parameters()
 
     def _combination(self) -> str:
@@ -187,5 +194,5 @@ class MulticlassHingeClassifier(LinearClassifier):
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
         costs = check_label_cost(self.label_cost, len(classes))
-        loss = Loss(Simplex(costs, self.rescaling))
+        loss = Loss(Simplex(costs, check_rescaling(self.rescaling, costs)))
         return joint_classes(self, X, y, loss, weights, classes)

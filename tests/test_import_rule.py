@@ -112,6 +112,7 @@ RESERVED = {
         "_sequences",
         "_validation",
         "_problems",
+        "_queries",
         "_estimator",
         "[a-z]*",
     ],

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import optimize, sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -110,7 +111,7 @@ def optimum(X, targets, loss, n_scores, alpha, weights, fit_intercept):
     return result.fun
 
 
-@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@pytest.mark.parametrize("rescaling", ["margin", "slack", "rates"])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("alpha", [0.3, 0.01])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -121,6 +122,8 @@ def test_multiclass_optimum(rescaling, fit_intercept, alpha, seed):
     costs[0, 1] = 0.0
     np.fill_diagonal(costs, 0.0)
     weights = rng.random(16)
+    if rescaling == "rates":
+        rescaling = 3.0 * rng.random((4, 4)) * (costs > 0.0)
     model = MulticlassHingeClassifier(
         alpha, label_cost=costs, rescaling=rescaling, fit_intercept=fit_intercept
     ).fit(X, y, sample_weight=weights)
@@ -567,3 +570,30 @@ def test_objective_is_that_of_coefficients_in_float32():
     margins[np.arange(len(y)), y] = 0.0
     value = 0.5e-4 * np.sum(W * W) + margins.max(axis=1).mean()
     assert model.objective_ == pytest.approx(value, rel=1e-9)
+
+
+def test_rates_of_ones_and_of_costs_are_margins_and_slacks():
+    X, y = blobs(0)
+    costs = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    for name, rates in (("margin", np.ones((4, 4))), ("slack", costs)):
+        model = MulticlassHingeClassifier(1e-2, label_cost=costs, tol=1e-8)
+        named = clone(model).set_params(rescaling=name).fit(X, y)
+        given = clone(model).set_params(rescaling=rates).fit(X, y)
+        assert given.objective_ == pytest.approx(named.objective_, rel=1e-7)
+        assert_allclose(given.coef_, named.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rescaling", "message"),
+    [
+        ("none", "rescaling must be one of 'margin', 'slack'"),
+        (np.ones((3, 3)), r"rescaling must .*\(4, 4\)"),
+        (-np.ones((4, 4)), "rescaling must be non-negative"),
+        (np.full((4, 4), np.nan), "rescaling contains NaN"),
+        (np.zeros((4, 4)), "0 beside a cost of 1 in row 0, column 1"),
+    ],
+)
+def test_rates_that_are_refused(rescaling, message):
+    X, y = blobs(0)
+    with pytest.raises(ValueError, match=message):
+        MulticlassHingeClassifier(rescaling=rescaling).fit(X, y)

@@ -18,14 +18,14 @@ from sklearn_subqn._core.losses import (
     Simplex,
 )
 
-KINDS = ["margin", "slack", "uniform", "multilabel", "threshold", "pairs"]
+KINDS = ["margin", "slack", "rates", "uniform", "multilabel", "threshold", "pairs"]
 
 
 def brute_force(kind, loss, z, target):
     """The lines (offset, gradient) of which the loss of one row is the maximum."""
     k = len(z)
     eye = np.eye(k)
-    if kind in ("margin", "slack", "uniform"):
+    if kind in ("margin", "slack", "rates", "uniform"):
         return [
             (
                 loss.set.offsets[target, j],
@@ -71,7 +71,10 @@ def problem(kind, seed, n=6, k=4):
         if kind == "uniform":
             costs = np.ones((k, k))
         np.fill_diagonal(costs, 0.0)
-        loss = Loss(Simplex(costs, "slack" if kind == "slack" else "margin"))
+        rescaling = "slack" if kind == "slack" else "margin"
+        if kind == "rates":
+            rescaling = (costs > 0.0) + np.abs(dyadic(rng, (k, k), 3)) * (costs > 1.0)
+        loss = Loss(Simplex(costs, rescaling))
         targets = rng.integers(0, k, size=n)
     weights = rng.integers(0, 5, size=n) / 16.0
     scores, dscores = dyadic(rng, (2, n, n_scores))
@@ -250,7 +253,7 @@ def test_gradients_of_envelopes_at_large_scores_are_feasible(kind, apart, seed):
     if kind == "threshold":
         # Of relevant and of irrelevant labels, which the threshold makes up for.
         parts = [part[:, :-1] for part in parts]
-    most = weights * (loss.set.rates.max() if kind == "slack" else 1.0)
+    most = weights * (loss.set.rates.max() if kind in ("slack", "rates") else 1.0)
     for part in parts:
         assert np.all(part.sum(axis=1) <= most + 1e-15)
 

@@ -229,11 +229,10 @@ def softmax_loss(z: Any, y: Any, s: Any) -> Any:
     return s @ (top + np.log1p(np.where(at_top, 0, own).sum(axis=1)))
 
 
-def multiclass_hinge(z: Any, y: Any, s: Any, slack: bool = False) -> Any:
+def multiclass_hinge(z: Any, y: Any, s: Any, rates: Any = 1) -> Any:
     z = z - z[np.arange(len(y)), y][:, np.newaxis]
-    # The costs of label_costs, as margins or as factors.
     costs = label_costs(z.shape[1])[y].astype(LONG)
-    violations = costs * (1 + z) if slack else costs + z
+    violations = costs + (rates if np.isscalar(rates) else rates[y].astype(LONG)) * z
     violations[np.arange(len(y)), y] = 0
     return s @ violations.max(axis=1)
 
@@ -480,20 +479,22 @@ def cases() -> list[Case]:
         for k, v in SOLVERS.items()
         if v.supports(losses.Loss(losses.LabelOrder(np.ones((2, 3)))))
     ]
-    for rescaling in ("margin", "slack"):
+    all_rates = {"margin": 1, "slack": label_costs(3), "rates": 1 + label_costs(3).T}
+    for rescaling, rates in all_rates.items():
 
-        def joint(p: Any, solver: str, rescaling: str = rescaling) -> Any:
+        def joint(p: Any, solver: str, a: Any = (rescaling, rates)) -> Any:
+            rescaling, rates = a
             return MulticlassHingeClassifier(
                 p.alpha,
                 label_cost=label_costs(3),
-                rescaling=rescaling,
+                rescaling=rates if rescaling == "rates" else rescaling,
                 solver=solver,
                 fit_intercept=p.fit_intercept,
             )
 
-        def joint_objective(model: Any, p: Problem, rescaling: str = rescaling) -> Any:
+        def joint_objective(model: Any, p: Problem, rates: Any = rates) -> Any:
             z = exact_scores(p.X, model.coef_, model.intercept_)
-            risk = multiclass_hinge(z, p.y, normalized(p), rescaling == "slack")
+            risk = multiclass_hinge(z, p.y, normalized(p), rates)
             return LONG(p.alpha) * squares(model) + risk
 
         found.append(Case(f"joint-{rescaling}", "3", kinked, joint, joint_objective))

@@ -31,26 +31,32 @@ class Simplex(JointSet):
 
     With ``rescaling="margin"`` (Taskar et al. 2004) the violations of a row of label y
     are costs[y, j] + z_j - z_y, with "slack" (Tsochantaridis et al. 2005)
-    costs[y, j] (1 + z_j - z_y).
+    costs[y, j] (1 + z_j - z_y), and with rates given they are
+    costs[y, j] + rates[y, j] (z_j - z_y) (Teo et al. 2010, eq. 29, where Table 6 lacks
+    the difference of scores).
 
     Parameters
     ----------
     costs : ndarray of shape (k, k), optional
         Cost of predicting the second label in place of the first, non-negative, zero
         on the diagonal. With an entropy there are none.
-    rescaling : {"margin", "slack"}
+    rescaling : {"margin", "slack"} or ndarray of shape (k, k)
+        Rates are non-negative, and positive where costs are.
     """
 
     kernel = multiclass
 
-    def __init__(self, costs: Floats = _NO_COSTS, rescaling: str = "margin") -> None:
+    def __init__(
+        self, costs: Floats = _NO_COSTS, rescaling: str | Floats = "margin"
+    ) -> None:
         k = len(costs)
         self.offsets = np.array(costs, dtype=np.float64, order="C")
-        self.rates = np.ones((k, k))
-        self._has_unit_rates = rescaling == "margin"
-        if rescaling == "slack":
-            self.rates = self.offsets.copy()
-            # Labels of no cost never count: a dual point does not show their part.
+        self._has_unit_rates = isinstance(rescaling, str) and rescaling == "margin"
+        if self._has_unit_rates:
+            self.rates = np.ones((k, k))
+        else:
+            self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
+            # Labels of no rate never count: a dual point does not show their part.
             self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = _NEVER
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
