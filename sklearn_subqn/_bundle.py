@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ._core.losses import Loss
 from ._core.regularizers import (
     L2,
     ElasticNet,
@@ -18,7 +19,7 @@ from ._core.regularizers import (
     elastic_net,
 )
 from ._core.solvers import CATALOGUE_SOLVERS, SolverSpec
-from ._estimator import LinearEstimator
+from ._estimator import LinearEstimator, loss_name
 from ._solve import Floats, Progress
 from ._validation import check_matrix, check_option, check_parameters, warn_of_unused
 
@@ -86,6 +87,15 @@ class BundleEstimator(LinearEstimator):
             "normalized_entropy": NormalizedEntropy,
         }
         return others.get(self.penalty, L2)(n_coef)
+
+    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
+        super()._check_support(loss, regularizer)
+        intercept = getattr(self, "fit_intercept", False)
+        if loss.joint and intercept and not loss.smooth:
+            raise ValueError(
+                f"loss={loss_name(self.loss)} of several scores is not smooth and "
+                "needs fit_intercept=False."
+            )
 
     def _combination(self) -> str:
         return f"{super()._combination()} with penalty={self.penalty!r}"

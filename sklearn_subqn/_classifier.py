@@ -68,6 +68,8 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
 def _has_probabilities(estimator: Any) -> bool:
     loss = getattr(estimator, "loss", "log_loss")
     known = estimator._losses_of_probabilities
+    if getattr(loss, "tells_probabilities", False):
+        return True
     if not isinstance(loss, str) or loss not in known:
         names = " or ".join(f"loss={name!r}" for name in known)
         raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")

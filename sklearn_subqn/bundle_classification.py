@@ -38,6 +38,7 @@ from ._problems import (
     ThresholdProblem,
     class_problems,
     codes,
+    joint_classes,
 )
 from ._solve import Floats, Progress, Solution
 from ._validation import check_option, warn_of_unused
@@ -123,8 +124,9 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           for classes that hardly overlap: else all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
           the ``k`` samples of largest scores are from the best possible;
-        - or a loss of one's own, see the user guide. With an ``Ontology`` classes are
-          the leaves of a graph of categories, in sorted order.
+        - or a loss of one's own, see the user guide; with ``joint = True`` of the
+          scores of all classes at once. With an ``Ontology`` classes are the leaves of
+          a graph of categories, in sorted order.
 
         Losses of rankings ("roc_area", "ordinal" and the like, "precision_at_k",
         "recall_at_k") do not depend on intercepts. They are such that ``k`` training
@@ -397,10 +399,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             )
         thresholds = isinstance(loss.map, Thresholds)
         if loss.joint and not thresholds:
-            raise ValueError(
-                f"loss={loss_name(self.loss)} takes several scores per row; losses of "
-                "BMRMClassifier take one. MulticlassHingeClassifier has a joint loss."
-            )
+            return self._joint_problem(X, y, loss, weights, classes)
         if isinstance(named, Ontology):
             return self._path_problem(X, y, named, weights, classes)
         pairs = isinstance(named, OrderedPairs) and not isinstance(named, RocArea)
@@ -415,6 +414,24 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             kind = ThresholdProblem if thresholds else OrdinalProblem
             return kind(self, X, [levels], loss, weights, known=known)
         return class_problems(self, X, y, loss, weights, classes)
+
+    def _joint_problem(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        loss: Loss,
+        weights: Floats,
+        classes: npt.NDArray[Any],
+    ) -> LinearProblems:
+        """Return the problem of a loss of the scores of all classes."""
+        if len(classes) == 2 and not (loss.invariant and self.penalty == "l2"):
+            raise ValueError(
+                f"loss={loss_name(self.loss)} takes a score for each class, but of two "
+                "classes only the difference of scores is stored. That needs "
+                "penalty='l2' and a loss with invariant = True, which says that adding "
+                "a constant to all scores of a row changes nothing."
+            )
+        return joint_classes(self, X, y, loss, weights, classes)
 
     def _path_problem(
         self,

@@ -19,8 +19,7 @@ from ._core.losses import (
     MultivariateSquared,
     regression_losses,
 )
-from ._core.regularizers import Regularizer
-from ._estimator import ScoringRegressor, loss_name
+from ._estimator import ScoringRegressor
 from ._problems import LinearProblems
 from ._solve import Progress
 from ._validation import (
@@ -349,11 +348,3 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
                 "BMRMClassifier takes; BMRMRegressor needs a loss of numbers."
             )
         return Loss.of(loss)
-
-    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
-        super()._check_support(loss, regularizer)
-        if loss.joint and self.fit_intercept and not loss.smooth:
-            raise ValueError(
-                f"loss={loss_name(self.loss)} of several scores is not smooth and "
-                "needs fit_intercept=False."
-            )

@@ -1,5 +1,6 @@
 """BMRMRegressor, BMRMClassifier, BMRMOutlierDetector."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ from _problems import gaussian_data
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import (
@@ -23,9 +25,11 @@ from sklearn_subqn import (
     BMRMClassifier,
     BMRMOutlierDetector,
     BMRMRegressor,
+    MulticlassHingeClassifier,
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES, Oracle
+from sklearn_subqn.losses import FirstOrderLoss
 
 LOSSES = [
     "squared_error",
@@ -285,6 +289,71 @@ def test_joint_losses_that_are_not_smooth_want_no_intercept():
     X, y = regression_data(n=20)
     with pytest.raises(ValueError, match="needs fit_intercept=False"):
         BMRMRegressor(loss=Rows()).fit(X, np.column_stack([y, y]))
+
+
+class WorstClass(FirstOrderLoss):
+    """The multiclass hinge, by values and subgradients."""
+
+    joint = invariant = True
+
+    def evaluate(self, scores, targets, weights):
+        rows = np.arange(len(scores))
+        m = 1.0 + scores - scores[rows, targets][:, np.newaxis]
+        m[rows, targets] = 0.0
+        worst = m.argmax(axis=1)
+        u = np.zeros_like(scores)
+        u[rows, worst] += weights
+        u[rows, targets] -= weights
+        return float(weights @ m[rows, worst]), u
+
+    def value(self, scores, targets, weights):
+        return self.evaluate(scores, targets, weights)[0]
+
+    def subgradient(self, scores, targets, weights):
+        return self.evaluate(scores, targets, weights)[1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_joint_losses_of_classes(n_classes):
+    X, _ = regression_data(n=60)
+    rng = np.random.default_rng(0)
+    scores = X @ rng.normal(size=(X.shape[1], n_classes))
+    names = np.array(["b", "c", "a"])
+    y = names[(scores + rng.normal(size=scores.shape)).argmax(axis=1)]
+    weights = rng.random(60)
+    options = {"alpha": 0.05, "fit_intercept": False, "tol": 1e-4}
+    own = BMRMClassifier(loss=WorstClass(), max_iter=5000, **options)
+    own.fit(X, y, sample_weight=weights)
+    known = MulticlassHingeClassifier(**options).fit(X, y, sample_weight=weights)
+    assert own.coef_.shape == known.coef_.shape
+    assert_array_equal(own.classes_, known.classes_)
+    assert own.objective_ == pytest.approx(known.objective_, rel=1e-4)
+    assert own.objective_ - own.dual_gap_ <= known.objective_ * (1.0 + 1e-9)
+    assert np.mean(own.predict(X) == known.predict(X)) > 0.95
+    again = pickle.loads(pickle.dumps(own))
+    assert_array_equal(again.decision_function(X), own.decision_function(X))
+
+
+def test_joint_losses_of_classes_that_are_refused():
+    class Sums(WorstClass):
+        invariant = False
+
+    class Wrong(WorstClass):
+        def evaluate(self, *args):
+            value, u = super().evaluate(*args)
+            return value, np.abs(u)
+
+    X, y = regression_data(n=30)
+    two, three = y > 0.0, np.digitize(y, [-0.5, 0.5])
+    model = BMRMClassifier(fit_intercept=False)
+    with pytest.raises(ValueError, match="needs fit_intercept=False"):
+        BMRMClassifier(loss=WorstClass()).fit(X, three)
+    for loss, penalty in ((Sums(), "l2"), (WorstClass(), "l1")):
+        clone(model).set_params(loss=loss, penalty=penalty).fit(X, three)
+        with pytest.raises(ValueError, match="of two classes only the difference"):
+            clone(model).set_params(loss=loss, penalty=penalty).fit(X, two)
+    with pytest.raises(ValueError, match="has invariant = True"):
+        clone(model).set_params(loss=Wrong()).fit(X, three)
 
 
 def test_normalized_entropy_mixes_features():

@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import optimize, special
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker, MulticlassHingeClassifier
 from sklearn_subqn.losses import (
@@ -218,13 +219,63 @@ def test_ontology_objective_and_bound(solver):
     np.testing.assert_allclose(predicted, scores.max(axis=1), rtol=0.0, atol=1e-10)
 
 
+def test_log_loss_without_hierarchy_is_the_multinomial_one():
+    X, y = leaves()
+    loss = Ontology.from_parents([[-1]] * 4, loss="log_loss")
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, tol=1e-9).fit(X, y)
+    flat = LogisticRegression(
+        C=1.0 / (0.01 * len(y)), fit_intercept=False, tol=1e-9, max_iter=1000
+    ).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), flat.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton-cg", "lbfgs", "ls-bmrm"])
+def test_log_loss_of_paths(solver):
+    X, y = leaves()
+    loss = Ontology.from_parents(GRAPH, loss="log_loss")
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, tol=1e-4)
+    model.set_params(solver=solver).fit(X, y)
+    phi, own = loss.features, np.arange(len(y))
+
+    def objective(w):
+        nodes = w.reshape(7, 5)
+        p = special.softmax(X @ (phi @ nodes).T, axis=1)
+        gradient = p.copy()
+        gradient[own, y] -= 1.0
+        gradient = phi.T @ gradient.T @ X / len(y) + 0.01 * nodes
+        value = 0.005 * np.sum(nodes**2) - np.log(p[own, y]).mean()
+        return value, gradient.ravel()
+
+    best = optimize.minimize(
+        objective, np.zeros(35), jac=True, method="BFGS", options={"gtol": 1e-10}
+    )
+    assert model.objective_ == pytest.approx(best.fun, rel=1e-4)
+    assert model.objective_ - model.dual_gap_ <= best.fun * (1.0 + 1e-12)
+    assert model.dual_gap_ <= 1e-4 * model.objective_
+    expected = special.softmax(X @ (phi @ best.x.reshape(7, 5)).T, axis=1)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=2e-2)
+
+
+def test_probabilities_of_two_leaves():
+    X, y = leaves()
+    loss = Ontology.from_parents([[-1], [-1]], loss="log_loss")
+    two = BMRMClassifier(0.01, loss=loss, fit_intercept=False, tol=1e-8).fit(X, y % 2)
+    binary = BMRMClassifier(0.005, loss="log_loss", fit_intercept=False, tol=1e-8)
+    binary.fit(X, y % 2)
+    np.testing.assert_allclose(two.predict_proba(X), binary.predict_proba(X), atol=1e-4)
+    hinge = Ontology.from_parents([[-1], [-1]])
+    assert not hasattr(BMRMClassifier(loss=hinge), "predict_proba")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 @pytest.mark.parametrize("solver", ["auto", "bmrm"])
-def test_ontology_of_dependent_features(solver):
+def test_ontology_of_dependent_features(solver, loss):
     """A dual of nodes tells none of labels: bounds come from subgradients."""
     X, y = leaves(n_leaves=3)
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    loss = Ontology(features, 1.0 - np.eye(3))
-    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, solver=solver)
+    costs = 1.0 - np.eye(3) if loss == "hinge" else None
+    paths = Ontology(features, costs, loss=loss)
+    model = BMRMClassifier(0.01, loss=paths, fit_intercept=False, solver=solver)
     model.set_params(tol=1e-4).fit(X, y)
     assert 0.0 <= model.dual_gap_ <= 1e-4 * model.objective_
     with pytest.raises(ValueError, match="'alm' does not support"):
@@ -240,6 +291,9 @@ def test_ontology_of_dependent_features(solver):
         (lambda: OrderedPairs("Linear"), "cost must be one of"),
         (lambda: Preferences(np.array([[0, 1]]), np.array([-1.0])), "costs must be"),
         (lambda: Ontology(np.eye(2), np.full((2, 2), np.nan)), "costs must be finite"),
+        (lambda: Ontology(np.eye(2)), "loss='hinge' needs costs"),
+        (lambda: Ontology(np.eye(2), np.eye(2), loss="log_loss"), "has no costs"),
+        (lambda: Ontology(np.eye(2), loss="softmax"), "must be 'hinge' or 'log_loss'"),
         (lambda: Ontology(np.eye(2), np.zeros((3, 3))), "costs has the wrong shape"),
         (lambda: Ndcg(gain="x"), "gain must be one of"),
         (lambda: Ndcg(k=0), "k must be a positive integer"),

@@ -99,12 +99,6 @@ def test_joint_losses_are_refused_where_they_cannot_work():
     with pytest.raises(ValueError, match="BMRMRegressor needs a loss of numbers"):
         BMRMRegressor(loss=tree, fit_intercept=False).fit(IRIS, SPECIES)
 
-    class Joint(OrderedPairs):
-        joint = True
-
-    with pytest.raises(ValueError, match="takes several scores per row"):
-        BMRMClassifier(loss=Joint("constant"), fit_intercept=False).fit(IRIS, SPECIES)
-
 
 def test_thresholds_of_outliers_count_weights_as_repetitions():
     X = np.random.default_rng(1).normal(3.0, 1.0, (100, 2))

@@ -347,6 +347,29 @@ def test_envelope_of_paths(width):
         assert_allclose(blocks[j, j:], full[j:], atol=1e-13)
 
 
+def test_log_loss_of_paths():
+    """Values by sums over leaves, derivatives by differences, conjugates by chance."""
+    rng = np.random.default_rng(0)
+    paths = Ontology.from_parents(GRAPH, loss="log_loss")
+    loss, phi = paths.loss, paths.features
+    y, s = rng.integers(0, 4, 20), rng.dirichlet(np.ones(20))
+    z, dz, other = rng.normal(size=(3, 20, 7))
+    terms = (z[:, np.newaxis] * (phi[np.newaxis] - phi[y][:, np.newaxis])).sum(axis=2)
+    assert loss.value(z, y, s) == pytest.approx(s @ np.log(np.exp(terms).sum(axis=1)))
+    u, h = loss.subgradient(z, y, s), 1e-6
+    ahead, behind = (loss.value(z + c * dz, y, s) for c in (h, -h))
+    assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(u, dz), abs=1e-8)
+    ahead, behind = (loss.subgradient(z + c * dz, y, s) for c in (h, -h))
+    product = loss.curvature(z, y, s).apply(dz.copy())
+    assert_allclose(product, (ahead - behind) / (2 * h), atol=1e-7)
+    height = loss.conjugate(u, y, s)
+    assert loss.value(z, y, s) + height == pytest.approx(np.vdot(u, z), rel=1e-11)
+    assert loss.distance(u, y, s) <= 1e-14
+    for _ in range(20):
+        other = rng.normal(size=(20, 7)) * 10.0 ** rng.integers(-1, 2)
+        assert np.vdot(u, other) - loss.value(other, y, s) <= height + 1e-13
+
+
 def test_paths_of_dependent_features_tell_no_conjugate():
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     loss = Ontology(features, 1.0 - np.eye(3)).loss

@@ -9,10 +9,11 @@ from ._base import Floats
 from ._loss import Composed, Loss
 from ._maps import Features
 from ._sets import Simplex
+from ._smoothings import SimplexEntropy
 
 
 class Ontology(Composed):
-    """Hinge of paths through a hierarchy (Teo et al. 2010, Alg. 12).
+    """Hinge or log loss of paths through a hierarchy (Teo et al. 2010, Alg. 12).
 
     Scores z of shape (n, k) belong to the k nodes other than the root. A label stands
     for the features phi of a leaf, the share of paths from the root to the leaf that
@@ -21,25 +22,48 @@ class Ontology(Composed):
         max over labels l of <phi_l - phi_y, z_i> + costs[y, l].
 
     That is the multiclass hinge of the labels' scores <phi_l, z_i>, which are the sums
-    along the paths that the algorithm finds by traversals.
+    along the paths that the algorithm finds by traversals. The log loss has
+
+        ln sum over labels l of exp <phi_l - phi_y, z_i>
+
+    in place of the maximum, and its scores tell probabilities of the labels.
 
     Parameters
     ----------
     features : ndarray of shape (l, k)
         phi.
-    costs : ndarray of shape (l, l)
-        Cost of predicting the second label in place of the first.
+    costs : ndarray of shape (l, l), optional
+        Cost of predicting the second label in place of the first, which the hinge
+        needs. The log loss has none.
+    loss : {"hinge", "log_loss"}
     """
 
-    def __init__(self, features: Floats, costs: Floats) -> None:
-        shape = len(features), len(features)
-        labels = Simplex(checked_costs("costs", costs, shape))
+    def __init__(
+        self, features: Floats, costs: Floats | None = None, *, loss: str = "hinge"
+    ) -> None:
         self.features = features
-        self.loss = Loss(labels, score_map=Features(features))
+        self.tells_probabilities = loss == "log_loss"
+        if loss == "hinge":
+            if costs is None:
+                raise ValueError("loss='hinge' needs costs, got None.")
+            shape = len(features), len(features)
+            smoothing: SimplexEntropy | None = None
+            labels = Simplex(checked_costs("costs", costs, shape))
+        elif loss == "log_loss":
+            if costs is not None:
+                raise ValueError("loss='log_loss' has no costs; got some.")
+            labels, smoothing = Simplex(), SimplexEntropy()
+        else:
+            raise ValueError(f"loss must be 'hinge' or 'log_loss', got {loss!r}.")
+        self.loss = Loss(labels, smoothing, Features(features))
 
     @classmethod
     def from_parents(
-        cls, parents: list[list[int]], costs: Floats | None = None
+        cls,
+        parents: list[list[int]],
+        costs: Floats | None = None,
+        *,
+        loss: str = "hinge",
     ) -> Ontology:
         """Return the loss of a graph.
 
@@ -50,13 +74,15 @@ class Ontology(Composed):
             its own ancestor. Labels are the nodes without children, by ascending
             numbers.
         costs : ndarray of shape (l, l), optional
-            Default half of the sum of the differences of phi, in absolute value: one
-            for labels without a common node, smaller for neighbors in the graph.
+            Of the hinge. Default half of the sum of the differences of phi, in absolute
+            value: one for labels without a common node, smaller for neighbors in the
+            graph.
+        loss : {"hinge", "log_loss"}
         """
         features = path_shares(parents)
-        if costs is None:
+        if costs is None and loss == "hinge":
             costs = _half_distances(features)
-        return cls(features, costs)
+        return cls(features, costs, loss=loss)
 
 
 def path_shares(parents: list[list[int]]) -> Floats:

@@ -34,6 +34,7 @@ class OwnLoss(Oracle):
         self.infimum = loss.infimum
         self.ranks, self.counts_rows = loss.ranks, loss.counts_rows
         self.steep, self.joint = loss.steep, loss.joint
+        self.invariant = loss.invariant
         self._targets: Any = None
         self._seen: deque[tuple[Floats, float, Floats]] = deque(maxlen=_REMEMBERED)
 
@@ -103,6 +104,14 @@ class OwnLoss(Oracle):
                 f"{self._name}.subgradient must return finite numbers; {n} of {u.size} "
                 "are NaN or infinite."
             )
+        if self.invariant and u.ndim > 1:
+            sums = np.abs(u.sum(axis=1))
+            if np.any(sums > _TOLERANCE * np.abs(u).sum(axis=1)):
+                raise ValueError(
+                    f"{self._name} has invariant = True, which says that adding a "
+                    "constant to all scores of a row changes nothing; but entries of "
+                    "its subgradient do not sum to zero in each row."
+                )
         return u
 
     def _compare(
