@@ -17,6 +17,7 @@ import multilabel
 import online
 import online_quadratics
 import online_res
+import quality
 import random_subgradients
 import ranking
 import regression
@@ -32,7 +33,8 @@ TITLES = {
     svm_path: "A path of alphas",
     svm_wide: "More features than rows",
     svm_memory: "Memory and growth with the input",
-    ranking: "Rankings, and areas under ROC curves",
+    ranking: "Rankings, and F1 of rare classes",
+    quality: "Areas under ROC curves, of classes and of outliers",
     bundle: "Bundle methods",
     regression: "Regression",
     multiclass: "Joint multiclass hinge: seconds of one thread to relative gaps",
