@@ -1,10 +1,18 @@
 """The one compiled room: loops over plain arrays that NumPy makes slowly.
 
 A kernel takes and returns plain arrays, knows no object of this package, checks the
-lengths of its arrays once and then runs without the interpreter's lock. Each file has
-its signatures in a stub (``.pyi``) and its NumPy twin, the oracle, in
-``tests/test_kernels.py``, or in the file of tests of what it serves.
+lengths of its arrays once and then runs without the interpreter's lock. Each has its
+NumPy twin, the oracle, in ``tests/kernels/test_kernels.py``, or in the file of tests of
+what it serves.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a kernel, whose types are declared in Cython."""
+
 
 try:
     from . import products as _products  # noqa: F401
