@@ -44,17 +44,14 @@ from ._solve import Floats, Problem, Progress, solve
 from ._transitions import TransitionRules
 from ._validation import (
     as_sample_weights,
-    check_callback,
     check_class_weight,
     check_classes,
-    check_flag,
     check_labels,
-    check_n_jobs,
     check_number,
     check_option,
+    check_parameters,
     check_range,
     check_sample_weight,
-    check_verbose,
     unchanged_on_failure,
 )
 
@@ -199,6 +196,8 @@ class LinearChainCRF(LinearEstimator):
     history_ : list of History
         Objective, lower bound, passes over the data and seconds after each iteration.
         See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How "auto" chose to solve the problem, or the solver.
     n_features_in_ : int
         Number of attributes.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -390,6 +389,7 @@ class LinearChainCRF(LinearEstimator):
         self.dual_gap_ = solution.dual_gap
         self.n_iter_ = max(1, solution.n_iter)
         self.history_ = [solution.history]
+        self.plan_ = solution.plan
         task.end()
         return self
 
@@ -656,10 +656,6 @@ class LinearChainCRF(LinearEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""
-        check_number("alpha", self.alpha, low=0.0, low_included=False)
-        check_number("l1_ratio", self.l1_ratio, low=0.0)
-        if self.l1_ratio > 1.0:
-            raise ValueError(f"l1_ratio must be <= 1, got {self.l1_ratio!r}.")
         check_option("loss", self.loss, _LOSSES)
         check_option("rescaling", self.rescaling, ["margin", "slack"])
         if self.rescaling == "slack" and self.loss != "hinge":
@@ -667,16 +663,8 @@ class LinearChainCRF(LinearEstimator):
                 f"rescaling='slack' needs loss='hinge', got loss={self.loss!r}."
             )
         check_option("solver", self.solver, list(CHAIN_SOLVERS))
-        check_flag("all_possible_states", self.all_possible_states)
-        check_flag("all_possible_transitions", self.all_possible_transitions)
-        check_number("min_freq", self.min_freq, low=0.0)
-        check_number("tol", self.tol, low=0.0)
-        check_number("max_iter", self.max_iter, low=1, integer=True)
-        check_flag("warm_start", self.warm_start)
-        check_n_jobs(self.n_jobs)
+        check_parameters(self)
         check_random_state(self.random_state)
-        check_callback(self.callback)
-        check_verbose(self.verbose)
         loss, penalty = self._loss_of(_NO_STARTS), self._penalty(0)
         if not CHAIN_SOLVERS[self.solver].supports(loss, penalty):
             able = [
@@ -971,7 +959,7 @@ class LinearChainCRF(LinearEstimator):
         self._sums = sums if self.l1_ratio else None
         self.n_iter_ = 1
         # Of the model as ``fit`` left it.
-        forget(self, "objective_", "dual_gap_", "history_")
+        forget(self, "objective_", "dual_gap_", "history_", "plan_")
         return self
 
     def _grow(self, pairs: Pairs, transitions: Mask) -> None:

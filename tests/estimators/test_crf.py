@@ -812,3 +812,20 @@ def test_partial_fit_refuses_and_stays_as_it_was():
         with pytest.raises(ValueError, match=message):
             crf.partial_fit(bad_X, bad_y, classes=classes)
         assert pickle.dumps(crf) == before
+
+
+@pytest.mark.parametrize(
+    ("params", "plan"),
+    [
+        ({}, "dual ascent, L-BFGS"),
+        ({"l1_ratio": 0.5}, "dual ascent, OWL-QN"),
+        ({"loss": "hinge"}, "dual ascent, bundle method"),
+        ({"solver": "lbfgs"}, "lbfgs"),
+    ],
+)
+def test_plans_are_told(params, plan):
+    X, y = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}]], [["x", "y"], ["y"]]
+    crf = LinearChainCRF(alpha=0.1, **params).fit(X, y)
+    assert crf.plan_ == plan
+    crf.partial_fit(X, y)
+    assert not hasattr(crf, "plan_")

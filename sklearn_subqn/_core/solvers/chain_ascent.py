@@ -204,10 +204,23 @@ def chain_auto(
     search, which begins with the last cuts of the ascent. It takes over where marginals
     take too much room, or the ascent becomes slow.
     """
+    last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
+    if not objective.loss.smooth:
+        last = "bundle method"
+    ascends = marginals_fit(_design(objective), _chains(objective))
+    iterates = _carry_out(objective, start, memory, seed, ascends)
+    plan = f"dual ascent, {last}" if ascends else last
+    yield next(iterates)._replace(plan=plan)
+    return (yield from iterates)
+
+
+def _carry_out(
+    objective: Objective, start: Start, memory: int, seed: int, ascends: bool
+) -> Solver:
     o = objective
     w = start.w
     cuts: deque[Cut] = deque(maxlen=_CUTS)
-    if marginals_fit(_design(o), _chains(o)):
+    if ascends:
         for iterate in chain_ascent(o, start, patience=_PATIENCE, seed=seed):
             yield iterate
             w = iterate.point.w
