@@ -268,8 +268,24 @@ def test_bundle_methods_prove_small_problems_of_unequal_columns(solver, loss, se
     X = rng.normal(size=(9, 7)) * 10.0 ** rng.uniform(-4.0, 4.0, 7)
     X += (rng.random(7) < 0.3) * 10.0 ** rng.uniform(-4.0, 4.0, 7)
     y = np.append([0, 1], rng.integers(0, 2, 7))
-    model = BMRMClassifier(1e-4, loss=loss, solver=solver, max_iter=120).fit(X, y)
+    model = BMRMClassifier(1e-4, loss=loss, solver=solver, max_iter=200).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
     exact = BMRMClassifier(1e-4, loss=loss).fit(X, y)
     bound = model.objective_ - model.dual_gap_
     assert bound <= exact.objective_ * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["proximal-bundle", "trust-region-bundle"])
+def test_bundle_methods_prove_small_rankings(solver):
+    """Where the model's minimum is within the radius, no multiplier meets that."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, d = rng.integers(10, 60), rng.integers(2, 8)
+        X, qid, y = (
+            rng.normal(size=(n, d)),
+            rng.integers(0, 5, n),
+            rng.integers(0, 3, n),
+        )
+        alpha = 10.0 ** rng.uniform(-5.0, -1.0)
+        model = BMRMRanker(alpha, loss="pairwise", solver=solver).fit(X, y, qid=qid)
+        assert model.dual_gap_ <= 1e-3 * model.objective_

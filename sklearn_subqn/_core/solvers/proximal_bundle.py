@@ -27,7 +27,7 @@ _ROUNDING = 1e-15
 # radius after no more losses than the second, whatever the cuts.
 _MIN_NULL, _MAX_LOSSES = 3, 10
 
-# The radius is met to this relative accuracy.
+# The radius is met to this relative accuracy, or the model's minimum within it.
 _RADIUS_TOLERANCE = 0.1
 
 
@@ -183,28 +183,30 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         )
 
 
-# Where cuts cancel, multipliers would become smaller without end, and overflow.
-_LEAST_ZETA = 1e-60
-
-
 def _step_within(
     model: CenteredModel, radius: float, zeta: float
 ) -> tuple[Floats, float]:
-    """Return the step to the model's minimizer within a radius, and its multiplier."""
+    """Return the step to the model's minimizer within a radius, and its multiplier.
+
+    A shorter step will do where the radius holds back little: none within it lowers the
+    model by more than zeta / 2 times its square beyond the step's own.
+    """
     low, high = 0.0, np.inf
     for _ in range(60):
-        step, _ = model.step(zeta)
+        step, promise = model.step(zeta)
         length = float(np.linalg.norm(step))
         if length > radius:
             low = zeta
         elif length < (1.0 - _RADIUS_TOLERANCE) * radius:
             high = zeta
+            if 0.5 * zeta * radius**2 <= _RADIUS_TOLERANCE * promise:
+                break
         else:
             break
         if high == np.inf:
             zeta *= 2.0
         elif low == 0.0:
-            zeta = max(0.25 * zeta, _LEAST_ZETA)
+            zeta *= 0.25
         else:
             zeta = float(np.sqrt(low * high))
     return step, zeta
