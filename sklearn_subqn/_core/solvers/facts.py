@@ -115,6 +115,11 @@ class Facts:
         """Whether zeros of X are stored."""
         return not self.objective.design.is_sparse
 
+    @property
+    def row_size(self) -> float:
+        """The mean number of stored entries of a row."""
+        return self.objective.design.row_size
+
     @cached_property
     def columnwise(self) -> bool:
         """Whether the loss has a curvature for coordinate descent on columns."""
