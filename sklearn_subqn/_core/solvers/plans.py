@@ -86,9 +86,9 @@ _LOOSEST = 1e-2
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
 _LOW_CURVATURE = 5.0
 
-# With so few entries in sparse rows a Hessian costs few passes over them. Squared hinges
-# of categories as indicators, with columns that sum to others, take 5 to 20 times as
-# long by coordinate descent at small alpha: 20,000 rows of 10 to 80 entries.
+# With so few entries in sparse rows a Hessian costs few passes. Squared hinges of
+# categories as indicators, with columns that sum to others, take 5 to 20 times as long
+# by coordinate descent at small alpha: 20,000 rows of 10 to 80 entries.
 _SHORT_ROWS = 100
 
 # With less rows with curvature than so many for each parameter, losses are linear.
