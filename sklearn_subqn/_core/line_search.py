@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .kernels import piecewise
-from .losses._base import Derivatives, Floats, PiecewiseQuadratic
+from .losses._base import EPS, Derivatives, Floats, PiecewiseQuadratic
 from .objective import Dual, Line, Point
 
 # A slope this small against that at the start is zero; below the second share it is
@@ -429,7 +429,7 @@ def rounding_of(point: Point) -> float:
     if o.loss.tells_rounding:
         return o.risk.rounding(point.scores)
     scale = abs(point.value) + o.risk.dual_scale * o.risk.mean_size(point.scores)
-    return float(4.0 * np.finfo(float).eps * scale)
+    return float(4.0 * EPS * scale)
 
 
 def backtrack(line: Line, decrease: float) -> tuple[float, Point]:

@@ -15,6 +15,7 @@ import numpy as np
 from .design import Design
 from .lazy import cached_property
 from .losses._base import (
+    EPS,
     Curvature,
     Derivatives,
     Floats,
@@ -38,20 +39,19 @@ _FEW_ROUNDINGS = 100.0
 _MANY_ROUNDINGS = 1e6
 
 # A minimizer over a free parameter leaves it this much of the slopes on either side.
-_LEVEL_TOLERANCE = 1e-15
+_BALANCE_TOLERANCE = 1e-15
 
 # A dual point that would have to change by more than this share of itself for its free
 # parameters to vanish proves nothing.
 _MOST_IMBALANCED = 1e-3
 
 # One that would have to change by less is as good as balanced.
-_NEARLY_LEVEL = 1e-12
+_NEARLY_BALANCED = 1e-12
 
 # What rounding costs matters where it is more than this share of a bound.
 _LITTLE = 1e-10
 
 # Each number is rounded by this share of itself.
-_EPS = float(np.finfo(float).eps)
 
 
 class Cut(NamedTuple):
@@ -365,7 +365,7 @@ class Objective:
         normal, offset, error, _ = cut
         v = normal[: self.regularizer.n_penalized] / -self.alpha
         size = np.abs(v)
-        radius = 4.0 * _EPS * size
+        radius = 4.0 * EPS * size
         if error:
             # Bounds far below zero need no accuracy.
             value = abs(offset) + self.alpha * float(size @ size)
@@ -523,7 +523,7 @@ class Point:
     def cut(self) -> Cut:
         o, dual = self.objective, self.dual_point
         assert dual.imbalance is not None, "known"
-        if o.n_free > 1 and dual.imbalance > _NEARLY_LEVEL:
+        if o.n_free > 1 and dual.imbalance > _NEARLY_BALANCED:
             balanced = o.risk.balance(dual.u)
             if balanced is not dual.u:
                 return o.cut(Dual(balanced))
@@ -569,10 +569,10 @@ class Point:
         terms = float(np.abs(self.w) @ sizes) + self.risk
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
-        slack += _EPS * self.drift * o.risk.size(self.dual)
+        slack += EPS * self.drift * o.risk.size(self.dual)
         # The difference of gradients is off by rounding of either. Times another w that
         # is at most that of both penalties, of which one is rounded anyway.
-        slack += 2.0 * _EPS * float(np.abs(penalty) @ np.abs(self.w))
+        slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)
 
@@ -832,15 +832,15 @@ class Line:
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
         total, size = risk.total_and_size(products)
         excess = penalty + float(total)
-        if abs(excess) <= _LEVEL_TOLERANCE * size:
+        if abs(excess) <= _BALANCE_TOLERANCE * size:
             return
         for curvature in (point.curvature, None):
             side = risk.side(products, excess, curvature)
             total = risk.total(products, side)
-            if abs(total) >= abs(excess) * (1.0 - _LEVEL_TOLERANCE):
+            if abs(total) >= abs(excess) * (1.0 - _BALANCE_TOLERANCE):
                 left = 1.0 - excess / total
                 # Of all there is on one side, nothing is left, not even its rounding.
-                left = left if left > _LEVEL_TOLERANCE else 0.0
+                left = left if left > _BALANCE_TOLERANCE else 0.0
                 point.dual = risk.shrunk(point.dual, side, left)
                 return
 

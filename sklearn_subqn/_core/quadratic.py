@@ -15,7 +15,7 @@ from scipy import linalg
 from .column_step import SHARES, BlockStep, ByColumns, ColumnStep
 from .columns import Columns
 from .kernels import coordinate_descent
-from .losses._base import Floats, Mask, Rows
+from .losses._base import EPS, TINY, Floats, Mask, Rows
 from .objective import Line, Objective, Point
 
 # H is formed for so many features of sparse data at most.
@@ -136,7 +136,7 @@ class GramStep:
     def _rounding(self, v: Floats) -> float:
         """Return about the rounding errors of slopes, by a bound of the size of H v."""
         roots = np.sqrt(np.maximum(self._gram.diagonal(), 0.0))
-        return float(np.finfo(float).eps * roots.max() * (roots @ np.abs(v)))
+        return float(EPS * roots.max() * (roots @ np.abs(v)))
 
     def _solve_face(self, slopes: Floats, v: Floats) -> bool:
         """Move v towards the minimizer with its zeros and signs; update the slopes.
@@ -253,7 +253,7 @@ class QuadraticModel:
             inside = self._inside()
             if self._n_free:
                 h = self._h if K == 1 else self._h.sum(axis=1)
-                self._center = columns.adjoint(h) / max(h.sum(), np.finfo(float).tiny)
+                self._center = columns.adjoint(h) / max(h.sum(), TINY)
             gram = self._joint_gram(inside) if K > 1 else self._gram()
             penalized = np.ones(inside.shape)
             penalized[len(features) :] = 0.0

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .losses._base import Floats
+from .losses._base import TINY, Floats
 
 
 class Pair(NamedTuple):
@@ -29,7 +29,7 @@ class Pair(NamedTuple):
 
 def tells_curvature(dw: Floats, dg: Floats) -> bool:
     """Whether a pair has positive curvature, which does not underflow."""
-    tiny = float(np.finfo(float).tiny)
+    tiny = TINY
     return float(dw @ dg) > tiny and float(dg @ dg) > tiny
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import linalg
 
-from .losses._base import Floats, PiecewiseQuadratic
+from .losses._base import EPS, TINY, Floats, PiecewiseQuadratic
 
 # Points of the unit simplex sum to one up to this, in float32, too; and a step changes
 # the sum by no more than this.
@@ -217,7 +217,7 @@ class ElasticNet(Regularizer):
         if largest <= self.l1_ratio:
             return 1.0
         # A little smaller, so that no product exceeds rho by rounding.
-        return self.l1_ratio * (1.0 - 4.0 * np.finfo(float).eps) / largest
+        return self.l1_ratio * (1.0 - 4.0 * EPS) / largest
 
     def curvature(self, w: Floats) -> Floats:
         penalized = np.arange(len(w)) < self.n_penalized
@@ -357,7 +357,7 @@ class QuadraticForm(Regularizer):
         """Return that by the triangle inequality, and what solving leaves out."""
         root = np.sqrt(max(2.0 * self.conjugate(v), 0.0))
         root += float(np.linalg.norm(radius)) / np.sqrt(self._least)
-        left_out = 8.0 * len(v) * np.finfo(float).eps * self._condition
+        left_out = 8.0 * len(v) * EPS * self._condition
         return 0.5 * float(root * root) * (1.0 + left_out)
 
     def conjugate_gradient(self, v: Floats) -> Floats:
@@ -460,7 +460,7 @@ class NormalizedEntropy(Entropy):
 
 def _log(w: Floats) -> Floats:
     """Return ln w, finite at zero."""
-    return np.log(np.maximum(w, np.finfo(float).tiny))
+    return np.log(np.maximum(w, TINY))
 
 
 def _times_log(w: Floats) -> Floats:

@@ -16,6 +16,7 @@ import numpy as np
 from .design import Design
 from .lazy import cached_property
 from .losses._base import (
+    TINY,
     Curvature,
     Derivatives,
     Floats,
@@ -550,7 +551,7 @@ class Risk:
         if "weights" not in self._sizes:
             # Rows without weight have no dual, so that any divisor will do.
             weights = self.design.row_weights(self.weights)
-            self._sizes["weights"] = 1.0 / np.maximum(weights, np.finfo(float).tiny)
+            self._sizes["weights"] = 1.0 / np.maximum(weights, TINY)
         inverse: Floats = self._sizes["weights"]
         return inverse
 

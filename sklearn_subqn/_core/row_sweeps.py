@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .design import Design
 from .kernels import ascent, multiclass, multilabel
-from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
+from .losses._base import TINY, Floats, Intervals, LabelSets, Rows, RowwiseDual
 
 # Share of a constant column in the squared norm of rows with one, for sparse and for
 # dense data. A larger one lets the intercept follow each row, a smaller one keeps it
@@ -391,7 +391,7 @@ class LabelSweeps(JointSweeps):
             most = np.ones_like(sums)
             if dual.shape[1] == b.shape[1]:
                 np.minimum(most, sums.min(axis=0), out=most)
-            shares = np.minimum(1.0, most / np.maximum(sums, np.finfo(float).tiny))
+            shares = np.minimum(1.0, most / np.maximum(sums, TINY))
             b *= (kinds * shares[:, :, np.newaxis]).sum(axis=0)
         return b
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import flows
-from ._base import Floats, Rows
+from ._base import EPS, TINY, Floats, Rows
 from ._oracle import Oracle
 
 # Sums that are this share of the absolute values of their terms are rounding.
-_LEVEL = 4.0 * float(np.finfo(float).eps)
+_EXACT = 4.0 * EPS
 
 # The solution of the linear system is one if it leaves this share of the sums.
 _SOLVED = 1e-3
@@ -38,7 +38,7 @@ class FlowOracle(Oracle):
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the rows' sums."""
         sums = dual @ np.ones(dual.shape[1])
-        positive = np.maximum(weights, np.finfo(float).tiny)
+        positive = np.maximum(weights, TINY)
         return float(np.sqrt(np.sum(sums * (sums / positive))))
 
     def imbalance(
@@ -56,7 +56,9 @@ class FlowOracle(Oracle):
         sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
-        if np.any(left > _SOLVED * np.abs(sums).max() + _LEVEL * laplacian.diagonal()):
+        if np.any(
+            left > _SOLVED * np.abs(sums).max() + _EXACT * laplacian.diagonal()
+        ):
             return np.inf
         # Twice the spread, and a little for what is left of the sums.
         return 3.0 * float(x.max() - x.min())
@@ -77,7 +79,7 @@ def balanced(dual: Floats) -> Floats:
     Nothing is left of u where x is too large.
     """
     laplacian, sums, _ = _survey(dual)
-    if np.all(np.abs(sums) <= _LEVEL * laplacian.diagonal()):
+    if np.all(np.abs(sums) <= _EXACT * laplacian.diagonal()):
         return dual
     x = _potentials(laplacian, sums)
     spread = float(x.max() - x.min())

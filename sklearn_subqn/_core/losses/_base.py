@@ -31,7 +31,8 @@ Derivatives = Callable[[float], tuple[float, float]]
 TIE_TOLERANCE = 1e-10
 
 # Each number is rounded by this share of itself.
-_EPS = float(np.finfo(float).eps)
+#: The rounding unit of float64, and its smallest normal number.
+EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 # Threads share sequences by blocks of so many tokens. With 3 labels, which take the
 # least time, a block is 300 microseconds of forward and backward sums, ten times what
@@ -47,7 +48,7 @@ def rounding(n_terms: float) -> float:
     Rounding errors of n terms add up to about the root of n of them (Higham and Mary
     2019), to n at most; up to 16 terms this is the worst case.
     """
-    return 2.0 * _EPS * (1.0 + float(np.sqrt(n_terms)))
+    return 2.0 * EPS * (1.0 + float(np.sqrt(n_terms)))
 
 
 _NO_KINKS = np.empty(0)

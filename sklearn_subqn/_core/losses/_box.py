@@ -15,6 +15,7 @@ import numpy as np
 
 from ..kernels import box as kernels
 from ._base import (
+    EPS,
     TIE_TOLERANCE,
     Curvature,
     Derivatives,
@@ -30,8 +31,6 @@ from ._maps import Counts, Margin, Residual, Thresholds
 from ._metric import centered
 from ._oracle import DualSet, Oracle, Smoothing
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
-
-_EPS = float(np.finfo(float).eps)
 
 # Rows this near to an edge of the box, relative to its size, lie on it.
 _EDGE = 1e-9
@@ -368,7 +367,7 @@ class BoxEntropy(BoxOracle):
         # By rounding v may leave the box a little.
         lowest = (v + self.map.slack(targets)).min(initial=self.set.low)
         if lowest < self.set.low or v.max(initial=0.0) > self.set.high * (
-            1.0 + 4.0 * _EPS
+            1.0 + 4.0 * EPS
         ):
             return np.inf
         return float(weights @ self.entropy.penalty(np.maximum(v, self.set.low, out=v)))

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..kernels import chain
 from ._base import (
+    EPS,
     Chains,
     Curvature,
     Floats,
@@ -36,7 +37,7 @@ from ._oracle import Oracle
 Targets = npt.NDArray[Any]
 
 # Sums over tokens are off by at most this share of their terms, or nearly.
-_ROUNDING = 8.0 * float(np.finfo(float).eps)
+_ROUNDING = 8.0 * EPS
 
 
 class ChainLoss(Oracle):

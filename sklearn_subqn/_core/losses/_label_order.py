@@ -10,14 +10,13 @@ import numpy.typing as npt
 from ..kernels import label_order as kernel
 from ._balance import FlowOracle
 from ._base import (
+    TINY,
     Curvature,
     Derivatives,
     Floats,
     Rows,
     rounding,
 )
-
-_TINY = float(np.finfo(float).tiny)
 
 Ints = npt.NDArray[np.intc]
 
@@ -86,7 +85,7 @@ class LabelOrder(FlowOracle):
         n_labels = float(targets.shape[1])
         pairs = np.maximum(relevant * (n_labels - relevant), n_labels)
         flows = 0.5 * np.abs(dual).sum(axis=1)
-        squares = flows * (flows / np.maximum(weights, _TINY)) * pairs
+        squares = flows * (flows / np.maximum(weights, TINY)) * pairs
         size = abs(conjugate) + self._linear(dual, targets)
         return size + 0.5 * float(squares.sum())
 

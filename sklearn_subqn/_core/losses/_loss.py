@@ -17,6 +17,7 @@ import numpy as np
 
 from ._base import (
     TIE_TOLERANCE,
+    TINY,
     Chains,
     Curvature,
     Derivatives,
@@ -221,7 +222,7 @@ class Loss:
             return 0.0
         used = self._duals(dual, targets, weights)[0]
         left = dual - self.map.adjoint(used, dual)
-        positive = np.maximum(weights, np.finfo(float).tiny)[:, np.newaxis]
+        positive = np.maximum(weights, TINY)[:, np.newaxis]
         return float(np.sqrt(np.sum(left * (left / positive))))
 
     def imbalance(

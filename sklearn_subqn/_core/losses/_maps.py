@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Curvature, DiagonalCurvature, Floats, Rows
+from ._base import EPS, Curvature, DiagonalCurvature, Floats, Rows
 from ._oracle import ScoreMap
 
 # Means of counts below zero by this share of the targets are so by rounding.
-_NEGATIVE = 4.0 * float(np.finfo(float).eps)
+_NEGATIVE = 4.0 * EPS
 
 
 class Margin:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Curvature, Derivatives, Floats, Rows
+from ._base import TINY, Curvature, Derivatives, Floats, Rows
 from ._oracle import Oracle
-
-_TINY = float(np.finfo(float).tiny)
 
 # Eigenvalues, and differences of numbers, below this share of the largest are zero.
 _ROUNDING = 1e-14
@@ -61,13 +59,13 @@ class MultivariateSquared(Oracle):
         """Return the sum over rows of the squares of (u / root of s) in M's axes."""
         parts = dual @ self._vectors
         parts *= parts
-        squares: Floats = (1.0 / np.maximum(weights, _TINY)) @ parts
+        squares: Floats = (1.0 / np.maximum(weights, TINY)) @ parts
         return squares
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of what is beyond the range of M."""
         rest = dual - (dual @ self._vectors) @ self._vectors.T
-        squares = np.square(rest).sum(axis=1) / np.maximum(weights, _TINY)
+        squares = np.square(rest).sum(axis=1) / np.maximum(weights, TINY)
         return float(np.sqrt(squares.sum()))
 
     def imbalance(
@@ -76,7 +74,7 @@ class MultivariateSquared(Oracle):
         """Return what shifting all residuals alike takes, as a share of u and R*."""
         if not sums.any():
             return 0.0
-        squares = np.square(dual).sum(axis=1) / np.maximum(weights, _TINY)
+        squares = np.square(dual).sum(axis=1) / np.maximum(weights, TINY)
         share = float(np.linalg.norm(sums)) / float(np.sqrt(squares.sum()))
         height = float(np.abs(sums) @ np.abs(weights @ targets))
         size = float(np.vdot(np.abs(dual), np.abs(targets)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._base import (
+    EPS,
     Chains,
     Curvature,
     Derivatives,
@@ -25,7 +26,7 @@ _BELOW = 1e-9
 
 # Sums that are zero but for this share of their terms are zero, of subgradients that
 # are known by computing them only.
-_ROUNDING_OF_SUMS = 16.0 * float(np.finfo(float).eps)
+_ROUNDING_OF_SUMS = 16.0 * EPS
 
 _NO_ROWS = np.empty(0, dtype=np.intp)
 

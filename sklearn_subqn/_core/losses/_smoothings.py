@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import Floats, Rows
+from ._base import EPS, TINY, Floats, Rows
 from ._oracle import Smoothing
-
-_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 # The exponential function goes on as its tangent beyond this number: nothing overflows
 # on the way. Being below it, it proves the same bounds. Minimizers that lie there, as
@@ -127,7 +125,7 @@ class BinaryEntropy(Entropy):
         """Return how much h changes with v where that is near one."""
         large = v > 0.5
         sizes = np.zeros_like(v)
-        sizes[large] = -np.log1p(-np.minimum(v[large], 1.0 - _EPS))
+        sizes[large] = -np.log1p(-np.minimum(v[large], 1.0 - EPS))
         return sizes
 
 
@@ -140,7 +138,7 @@ class SimplexEntropy(Smoothing):
 def entropy(p: Floats) -> Floats:
     """Return p ln(p), zero at zero."""
     # The smallest number keeps the product exact, and is faster than a mask.
-    h = np.maximum(p, _TINY)
+    h = np.maximum(p, TINY)
     np.log(h, out=h)
     h *= p
     return h
@@ -149,4 +147,4 @@ def entropy(p: Floats) -> Floats:
 def rest_entropy(p: Floats) -> Floats:
     """Return (1 - p) ln(1 - p), zero from one on."""
     p = np.minimum(p, 1.0)
-    return np.asarray((1.0 - p) * np.log1p(-np.minimum(p, 1.0 - 0.5 * _EPS)))
+    return np.asarray((1.0 - p) * np.log1p(-np.minimum(p, 1.0 - 0.5 * EPS)))

@@ -8,10 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._balance import FlowOracle
-from ._base import Curvature, Derivatives, Floats, Mask, Rows
+from ._base import EPS, TINY, Curvature, Derivatives, Floats, Mask, Rows
 from ._smoothings import entropy, rest_entropy
-
-_EPS, _TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 # Rows of duals that sum to this share of their entries do so by rounding.
 _ROUNDING_OF_SUMS = 1e-12
@@ -55,7 +53,7 @@ class Softmax(FlowOracle):
         The own class has what the others leave.
         """
         q, others = self._probabilities(dual, targets, weights)
-        if others.max(initial=0.0) > 1.0 + _EPS * 4.0 * q.shape[1]:
+        if others.max(initial=0.0) > 1.0 + EPS * 4.0 * q.shape[1]:
             return np.inf
         return float(weights @ (entropy(q).sum(axis=1) + rest_entropy(others)))
 
@@ -65,14 +63,14 @@ class Softmax(FlowOracle):
         """Return |R*(u)|, and how it changes where others have most of a row."""
         _, others = self._probabilities(dual, targets, weights)
         large = others > 0.5
-        slopes = -np.log1p(-np.minimum(others[large], 1.0 - _EPS))
+        slopes = -np.log1p(-np.minimum(others[large], 1.0 - EPS))
         return abs(conjugate) + float(weights[large] @ slopes)
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of the rows' sums, and of negative probabilities."""
         negative = np.minimum(dual, 0.0)
         negative[_own(targets)] = 0.0
-        squares = np.square(negative).sum(axis=1) / np.maximum(weights, _TINY)
+        squares = np.square(negative).sum(axis=1) / np.maximum(weights, TINY)
         sums = super().distance(dual, targets, weights)
         return sums + 2.0 * float(np.sqrt(squares.sum()))
 
@@ -128,7 +126,7 @@ class Softmax(FlowOracle):
         dual: Floats, targets: Floats, weights: Floats
     ) -> tuple[Floats, Floats]:
         """Return those of the other classes, zero for the own one, and their sums."""
-        q = dual / np.maximum(weights, _TINY)[:, np.newaxis]
+        q = dual / np.maximum(weights, TINY)[:, np.newaxis]
         q[_own(targets)] = 0.0
         np.maximum(q, 0.0, out=q)
         return q, q.sum(axis=1)

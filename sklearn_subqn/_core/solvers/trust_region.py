@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..line_search import minimize_intercept
-from ..losses._base import Floats
+from ..losses._base import EPS, Floats
 from ..newton import conjugate_gradients, preconditioner
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
@@ -55,7 +55,7 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
                 radius=radius,
             )
             promised = -float(g @ p) - 0.5 * float(p @ hessian.apply(p))
-            if not promised > np.finfo(float).eps * abs(point.value):
+            if not promised > EPS * abs(point.value):
                 return "no_step"
             new = minimize_intercept(point.along(p).point(1.0))
             ratio = (point.value - new.value) / promised
