@@ -424,11 +424,12 @@ class PathProblem(LinearProblems):
         # Optimal coefficients of nodes are combinations of the features of labels.
         if len(coef) != len(self._features):
             return []
-        return [(np.linalg.pinv(self._features) @ coef).T.ravel()]
+        labels = np.column_stack([coef, intercept]).astype(np.float64)
+        return [(np.linalg.pinv(self._features) @ labels).T.ravel()]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
-        nodes, _ = super()._decoded(parameters)
-        coef = (self._features @ nodes.astype(self._dtype)).astype(self._dtype)
-        if len(coef) == 2:
-            coef = coef[1:] - coef[:1]
-        return coef, np.zeros(len(coef))
+        nodes = np.column_stack(super()._decoded(parameters))
+        labels = self._features @ nodes.astype(self._dtype)
+        if len(labels) == 2:
+            labels = labels[1:] - labels[:1]
+        return labels[:, :-1], labels[:, -1]

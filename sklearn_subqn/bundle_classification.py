@@ -28,6 +28,7 @@ from ._core.losses import (
     SquaredRocArea,
     Thresholds,
 )
+from ._core.solvers import BUNDLE_SOLVERS
 from ._estimator import forget, loss_name
 from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
 from ._problems import (
@@ -170,8 +171,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           ever closer to the hinge.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized. The ordinal losses need True,
-        for their thresholds, which are not penalized either, and so does "f_beta"; an
-        ``Ontology`` needs False.
+        for their thresholds, which are not penalized either, and so does "f_beta". With
+        an ``Ontology`` intercepts belong to the classes, and need penalty="l2".
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
         of the optimum.
@@ -448,8 +449,22 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 f"The graph of the loss has {n_labels} leaves, but y has "
                 f"{len(classes)} classes with positive weight."
             )
-        if self.fit_intercept:
-            raise ValueError("A loss of class Ontology needs fit_intercept=False.")
+        if self.fit_intercept and not (
+            loss.loss.tells_conjugate and self.penalty == "l2"
+        ):
+            raise ValueError(
+                "An Ontology with fit_intercept=True needs penalty='l2', and linearly "
+                "independent features of labels; else take fit_intercept=False."
+            )
+        if (
+            self.fit_intercept
+            and self.solver in BUNDLE_SOLVERS
+            and not loss.loss.smooth
+        ):
+            raise ValueError(
+                f"solver={self.solver!r} does not support an Ontology's hinge with "
+                "intercepts: take 'auto', or fit_intercept=False."
+            )
         data = self, X, [codes(y, classes)], loss.loss, weights
         return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})
 

@@ -88,8 +88,8 @@ def newton_direction(
 ) -> Floats:
     """Return an approximate solution p of H p = -g at a point of a smooth objective.
 
-    Its intercepts sum to zero where adding a constant to all of them changes nothing:
-    what rounding makes of that may be large.
+    Its intercepts lack what changes nothing, such as a constant added to all of them:
+    rounding may make that large.
 
     Parameters
     ----------
@@ -101,8 +101,9 @@ def newton_direction(
     """
     p = _newton_direction(point, rtol, max_iter)
     objective = point.objective
-    if objective.n_free and objective.loss.invariant:
-        p[-objective.n_free :] -= p[-objective.n_free :].mean()
+    if objective.n_free:
+        first = len(p) - objective.n_free
+        p[first:] = objective.loss.determined(p[first:])
     return p
 
 

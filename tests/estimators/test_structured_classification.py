@@ -219,41 +219,103 @@ def test_ontology_objective_and_bound(solver):
     np.testing.assert_allclose(predicted, scores.max(axis=1), rtol=0.0, atol=1e-10)
 
 
-def test_log_loss_without_hierarchy_is_the_multinomial_one():
+@pytest.mark.parametrize("intercept", [False, True])
+def test_log_loss_without_hierarchy_is_the_multinomial_one(intercept):
     X, y = leaves()
     loss = Ontology.from_parents([[-1]] * 4, loss="log_loss")
-    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, tol=1e-9).fit(X, y)
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=intercept, tol=1e-9)
+    model.fit(X, y)
     flat = LogisticRegression(
-        C=1.0 / (0.01 * len(y)), fit_intercept=False, tol=1e-9, max_iter=1000
+        C=1.0 / (0.01 * len(y)), fit_intercept=intercept, tol=1e-9, max_iter=1000
     ).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), flat.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("solver", ["auto", "newton-cg", "lbfgs", "ls-bmrm"])
-def test_log_loss_of_paths(solver):
+def test_log_loss_of_paths(solver, intercept):
     X, y = leaves()
+    X = X + 2.0
     loss = Ontology.from_parents(GRAPH, loss="log_loss")
-    model = BMRMClassifier(0.01, loss=loss, fit_intercept=False, tol=1e-4)
+    model = BMRMClassifier(0.01, loss=loss, fit_intercept=intercept, tol=1e-4)
     model.set_params(solver=solver).fit(X, y)
     phi, own = loss.features, np.arange(len(y))
 
+    def scores(w):
+        return X @ (phi @ w[:35].reshape(7, 5)).T + w[35:]
+
     def objective(w):
-        nodes = w.reshape(7, 5)
-        p = special.softmax(X @ (phi @ nodes).T, axis=1)
-        gradient = p.copy()
-        gradient[own, y] -= 1.0
-        gradient = phi.T @ gradient.T @ X / len(y) + 0.01 * nodes
+        p, nodes = special.softmax(scores(w), axis=1), w[:35].reshape(7, 5)
+        u = p.copy()
+        u[own, y] -= 1.0
+        gradient = phi.T @ u.T @ X / len(y) + 0.01 * nodes
         value = 0.005 * np.sum(nodes**2) - np.log(p[own, y]).mean()
-        return value, gradient.ravel()
+        free = u.mean(axis=0) if intercept else np.zeros(4)
+        return value, np.append(gradient.ravel(), free)
 
     best = optimize.minimize(
-        objective, np.zeros(35), jac=True, method="BFGS", options={"gtol": 1e-10}
+        objective, np.zeros(39), jac=True, method="BFGS", options={"gtol": 1e-10}
     )
     assert model.objective_ == pytest.approx(best.fun, rel=1e-4)
     assert model.objective_ - model.dual_gap_ <= best.fun * (1.0 + 1e-12)
     assert model.dual_gap_ <= 1e-4 * model.objective_
-    expected = special.softmax(X @ (phi @ best.x.reshape(7, 5)).T, axis=1)
+    expected = special.softmax(scores(best.x), axis=1)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=2e-2)
+
+
+@pytest.mark.parametrize("solver", ["auto", "alm"])
+@pytest.mark.parametrize("seed", range(3))
+def test_hinge_of_paths_with_intercepts(solver, seed):
+    """Against a quadratic program, also where a class has most of the rows."""
+    rng = np.random.default_rng(seed)
+    y = np.append([0, 1, 2, 3], rng.choice(4, 12, p=[0.7, 0.1, 0.1, 0.1]))
+    X, weights = rng.normal(3.0, 1.0, size=(16, 2)), rng.random(16) + 0.1
+    loss, alpha = Ontology.from_parents(GRAPH), 0.05
+    model = BMRMClassifier(alpha, loss=loss, solver=solver, tol=1e-6)
+    model.fit(X, y, sample_weight=weights)
+    phi, s = loss.features, weights / weights.sum()
+    costs = 0.5 * np.abs(phi[:, np.newaxis] - phi).sum(axis=2)
+    rows = []  # slack_i >= cost + score of a label less that of the own one
+    for i in range(16):
+        for label in range(4):
+            change = np.outer(phi[label] - phi[y[i]], X[i]).ravel()
+            free = np.eye(4)[label] - np.eye(4)[y[i]]
+            rows.append(np.concatenate([-change, -free, np.eye(16)[i]]))
+    A, b = np.array(rows), np.concatenate([costs[y[i]] for i in range(16)])
+    quadratic = np.append(np.full(14, alpha), np.zeros(20))
+    linear = np.append(np.zeros(18), s)
+    best = optimize.minimize(
+        lambda v: 0.5 * v @ (quadratic * v) + linear @ v,
+        np.append(np.zeros(18), np.full(16, costs.max())),
+        jac=lambda v: quadratic * v + linear,
+        constraints={"type": "ineq", "fun": lambda v: A @ v - b, "jac": lambda v: A},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-13},
+    )
+    assert model.objective_ == pytest.approx(best.fun, rel=1e-5)
+    assert model.objective_ - model.dual_gap_ <= best.fun * (1.0 + 1e-7)
+    scores = X @ model.coef_.T + model.intercept_
+    nodes = np.linalg.pinv(phi) @ model.coef_
+    worst = (scores + costs[y]).max(axis=1) - scores[np.arange(16), y]
+    value = 0.5 * alpha * np.sum(nodes**2) + s @ worst
+    assert model.objective_ == pytest.approx(value, rel=1e-10)
+
+
+def test_intercepts_of_paths_and_what_is_refused():
+    X, y = leaves()
+    loss = Ontology.from_parents(GRAPH)
+    model = BMRMClassifier(0.01, loss=loss, warm_start=True).fit(X, y)
+    best = model.objective_
+    assert model.fit(X, y).history_[0].objective[0] == pytest.approx(best)
+    two = BMRMClassifier(0.01, loss=Ontology.from_parents([[-1], [-1]])).fit(X, y % 2)
+    assert two.intercept_.shape == (1,)
+    dependent = Ontology(np.array([[1.0, 0], [0, 1.0], [0.5, 0.5]]), 1.0 - np.eye(3))
+    with pytest.raises(ValueError, match="linearly independent features"):
+        BMRMClassifier(loss=dependent).fit(X[y < 3], y[y < 3])
+    with pytest.raises(ValueError, match="needs penalty='l2'"):
+        BMRMClassifier(loss=loss, penalty="l1").fit(X, y)
+    with pytest.raises(ValueError, match="hinge with intercepts: take 'auto'"):
+        BMRMClassifier(loss=loss, solver="bmrm").fit(X, y)
 
 
 def test_probabilities_of_two_leaves():
@@ -355,7 +417,6 @@ def test_rows_of_weight_zero_are_not_counted(loss):
         ({"loss": "roc_area", "solver": "sublbfgs"}, "does not support"),
         ({"loss": "ordinal", "fit_intercept": False}, "needs fit_intercept=True"),
         ({"loss": Ontology.from_parents(GRAPH)}, "4 leaves, but y has 2 classes"),
-        ({"loss": Ontology.from_parents([[-1], [-1]])}, "fit_intercept=False"),
     ],
 )
 def test_errors(params, message):

@@ -370,6 +370,35 @@ def test_log_loss_of_paths():
         assert np.vdot(u, other) - loss.value(other, y, s) <= height + 1e-13
 
 
+@pytest.mark.parametrize("name", ["hinge", "log_loss"])
+@pytest.mark.parametrize("near_optimum", [False, True])
+def test_duals_of_paths_balance(name, near_optimum):
+    """Sums of columns over nodes vanish, within the domain."""
+    rng = np.random.default_rng(0)
+    loss = Ontology.from_parents(GRAPH, loss=name).loss
+    y, s = rng.integers(0, 4, 40), rng.dirichlet(np.ones(40))
+    z = rng.normal(size=(40, 7))
+    if name == "log_loss":
+        # Near a minimum over the intercepts.
+        z = 0.1 * z
+        z += np.linalg.pinv(Ontology.from_parents(GRAPH).features) @ np.log(
+            np.bincount(y, s)
+        )
+    duals = [loss.subgradient(z + rng.normal(size=(40, 7)), y, s) for _ in range(20)]
+    u = np.mean(duals, axis=0) if name == "hinge" else loss.subgradient(z, y, s)
+    balance = loss.balance_near_optimum if near_optimum else loss.balance
+    v = balance(u, y, s)
+    assert v.any()
+    assert_allclose(v.sum(axis=0), 0.0, atol=1e-15)
+    assert loss.distance(v, y, s) <= 1e-13
+    if name == "log_loss":
+        assert loss.feasible(v, y, s).all()
+    share = loss.imbalance(v, v.sum(axis=0), y, s)
+    assert share <= 1e-12
+    cut = np.vdot(v, z) - loss.conjugate(v, y, s)
+    assert cut <= loss.value(z, y, s) + 1e-14
+
+
 def test_paths_of_dependent_features_tell_no_conjugate():
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     loss = Ontology(features, 1.0 - np.eye(3)).loss

@@ -56,9 +56,7 @@ class FlowOracle(Oracle):
         sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
-        if np.any(
-            left > _SOLVED * np.abs(sums).max() + _EXACT * laplacian.diagonal()
-        ):
+        if np.any(left > _SOLVED * np.abs(sums).max() + _EXACT * laplacian.diagonal()):
             return np.inf
         # Twice the spread, and a little for what is left of the sums.
         return 3.0 * float(x.max() - x.min())

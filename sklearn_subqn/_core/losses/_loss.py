@@ -230,17 +230,26 @@ class Loss:
     ) -> float:
         """Return a share of u, changed by which it makes up for column sums."""
         if not self.map.joint:
-            return self.oracle.imbalance(dual, sums, targets, weights)
+            used = self._duals(dual, targets, weights)
+            return self.oracle.imbalance(used[0], self.map.lifted(sums), *used[1:])
         columns = zip(dual.T, sums, strict=True)
         args = targets, weights
         return max(
             self.oracle.imbalance(u, np.atleast_1d(s), *args) for u, s in columns
         )
 
+    def determined(self, free: Floats) -> Floats:
+        """Return intercepts of all scores without the part that changes nothing."""
+        if not self.oracle.invariant:
+            return free
+        outputs = self.map.forward(free)
+        return self.map.least(outputs - outputs.mean())
+
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u changed, in the domain of R*, so that its columns sum to zero."""
         if not self.map.joint:
-            return self.oracle.balance(dual, targets, weights)
+            balanced = self.oracle.balance(*self._duals(dual, targets, weights))
+            return self.map.adjoint(balanced, dual)
         columns = [self.oracle.balance(u, targets, weights) for u in dual.T]
         return np.stack(columns, axis=1)
 
@@ -248,7 +257,8 @@ class Loss:
         self, dual: Floats, targets: Any, weights: Floats
     ) -> Floats:
         """Return the same at the least cost where u is nearly optimal."""
-        return self.oracle.balance_near_optimum(dual, targets, weights)
+        used = self._duals(dual, targets, weights)
+        return self.map.adjoint(self.oracle.balance_near_optimum(*used), dual)
 
     def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite."""

@@ -146,6 +146,12 @@ class Features(ScoreMap):
     def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
         return dual @ self._lift, targets, weights
 
+    def lifted(self, sums: Floats) -> Floats:
+        return sums @ self._lift
+
+    def least(self, outputs: Floats) -> Floats:
+        return self._lift @ outputs
+
     def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
         return CurvatureOfFeatures(curvature, self.features)
 

@@ -393,6 +393,14 @@ class ScoreMap:
         """Return dual, targets and weights of the set for a dual of scores."""
         return dual, targets, weights
 
+    def lifted(self, sums: Floats) -> Floats:
+        """Return the column sums of the set's dual for those of a dual of scores."""
+        return sums
+
+    def least(self, outputs: Floats) -> Floats:
+        """Return the smallest scores of one row that ``forward`` maps to these."""
+        return outputs
+
     def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
         """Return second derivatives by scores for those of the set."""
         return curvature
