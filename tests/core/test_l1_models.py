@@ -17,7 +17,11 @@ from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.line_search import lengthen
 from sklearn_subqn._core.objective import Dual
 from sklearn_subqn._core.solvers import (
+    L1_SOLVERS,
+    Options,
+    Start,
     minimize_intercept,
+    run,
 )
 from sklearn_subqn._core.solvers.cd import predicted_dual, thinned
 
@@ -367,6 +371,24 @@ def test_proportional_columns_do_not_stop_the_method(n_classes, monkeypatch):
     w = result.point.w.reshape(65, -1)
     assert np.any(w[:30] != 0.0)
     assert not np.any(w[30:60])
+
+
+@pytest.mark.parametrize("alpha", [5e-4, 3e-4])
+def test_the_last_model_is_known_before(alpha, monkeypatch):
+    """Its dual point is proof enough, without one more iteration to find it."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((600, 1100), density=0.03, random_state=rng, format="csr")
+    y = X[:, :40] @ (4.0 * rng.normal(size=40)) + 0.3 * rng.normal(size=600) > 0.0
+    objective = problem(X, y, alpha=alpha, fit_intercept=False)
+    start = Start(np.zeros(objective.n_params))
+    n_iter = []
+    for move in (cd_module._LAST_MOVE, 0.0):
+        monkeypatch.setattr(cd_module, "_LAST_MOVE", move)
+        solver = L1_SOLVERS["cd"].start(objective, start, Options(tol=1e-3))
+        result = run(solver, tol=1e-3, max_iter=100)
+        assert result.status == "converged"
+        n_iter.append(result.n_iter)
+    assert n_iter[0] < n_iter[1]
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])

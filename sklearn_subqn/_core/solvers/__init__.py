@@ -184,7 +184,7 @@ SOLVERS: dict[str, SolverSpec] = {
 
 
 def _cd(objective: Objective, start: Start, options: Options) -> Solver:
-    return cd(objective, start)
+    return cd(objective, start, options.tol)
 
 
 def _owlqn(objective: Objective, start: Start, options: Options) -> Solver:

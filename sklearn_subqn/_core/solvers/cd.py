@@ -18,11 +18,22 @@ from .related.sample import fractions
 from .run import Iterate, Solver, Start
 
 # The model is minimized until its violations are this share of those before: roughly
-# at first, and down to the last one for a dual point, once predictions are good. That
-# may cost this share of the gap, with several scores per row.
-_ROUGH, _FINE = 0.1, 1e-3
+# at first; a little better with a matrix from a sample, on which sweeps are cheap; and
+# down to the last one for a dual point, once predictions are good. That may cost these
+# shares of the gap, with several scores per row, and of the gap at which the run ends.
+_ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
+_SHARE_OF_TOL = 0.8
 _MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
+
+# A model is the last one if its prediction should be off by at most this share of the
+# gap at which the run ends, and no score moved by more units in the step before:
+# models that reach farther predict probabilities beyond 0 and 1, and dual points
+# without these violate constraints.
+_LAST_ERROR, _LAST_MOVE = 0.3, 3.0
+
+# So many sweeps over columns do for the last model, as a rule.
+_LAST = 120
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
@@ -39,8 +50,9 @@ _NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
 # next by at most this factor of those that are used: by less with several scores per
-# row, where matrices of them are dear.
-_SMALL_SET = 200
+# row, where matrices of them are dear. Of so few it holds those whose gradient is
+# within ``_FAR`` times the largest violation of the threshold.
+_SMALL_SET, _FAR = 200, 2.0
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
@@ -60,7 +72,7 @@ _LEAST_SHARE = 0.2
 _MAX_STUCK = 5
 
 
-def cd(objective: Objective, start: Start) -> Solver:
+def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     """Yield the iterates of the proximal Newton method.
 
     Parameters
@@ -70,6 +82,9 @@ def cd(objective: Objective, start: Start) -> Solver:
         ``ElasticNet``.
     start : Start
         Starting point.
+    tol : float
+        Relative gap at which the run is to end; dual points more accurate than that are
+        in vain.
 
     Returns
     -------
@@ -98,7 +113,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         point.scores, objective.targets, objective.weights
     )
     trust, models = _Trust(unit), _Models(objective)
-    predictions = _Predictions(objective)
+    predictions = _Predictions(objective, tol, unit)
     bound, stated, step = -np.inf, False, 1.0
     while True:
         bound = max(bound, point.lower_bound)
@@ -111,8 +126,9 @@ def cd(objective: Objective, start: Start) -> Solver:
             return "stationary"
         if not trust.adapts(point.value, worst, step):
             return "no_progress"
+        predictions.look_ahead(point.value)
         model = models.at(point, residual, worst, trust, predictions)
-        accuracy = predictions.accuracy(point, bound, worst, model)
+        accuracy = predictions.accuracy(point, bound, worst, models.sampled, model)
         p = model.minimize(w, gradient, accuracy, models.max_sweeps)
         line = model.along(point, p)
         penalties = regularizer.value(w + p) - regularizer.value(w)
@@ -135,8 +151,7 @@ def cd(objective: Objective, start: Start) -> Solver:
         if whole and not models.sampled:
             predicted = predictions.lower_bound(line, new, model, bound)
         else:
-            # A model that reaches too far is not worth accuracy.
-            predictions.good = predictions.good and whole
+            predictions.forget(good=predictions.good and whole)
         stated = predicted > bound
         bound = max(bound, predicted)
         trust.follow(line)
@@ -242,7 +257,7 @@ class _Models:
             thinned(point, self._stride) if self.sampled else point,
             active,
             needed,
-            self.max_sweeps,
+            min(_LAST, self.max_sweeps) if predictions.last else self.max_sweeps,
             trust.longest,
             trust.negligible,
         )
@@ -268,28 +283,47 @@ class _Predictions:
     ----------
     good : bool
         Whether predictions are good, so that models are worth accuracy.
+    last : bool
+        Whether the next one should be good enough to end the run.
     """
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: Objective, tol: float, unit: float) -> None:
         self._objective = objective
         self._several = (objective.design.n_outputs or 1) > 1
-        self.good, self._error = False, 0.0
+        self._tol, self._unit = tol, unit
+        self.good = self.last = False
+        self._error, self._ahead = 0.0, np.inf
+
+    def look_ahead(self, value: float) -> None:
+        """Estimate whether the next model is the last one, where J is ``value``."""
+        self.last = self._ahead <= _LAST_ERROR * self._tol * value
+        self.good = self.good or self.last
 
     def accuracy(
-        self, point: Point, bound: float, worst: float, model: QuadraticModel
+        self,
+        point: Point,
+        bound: float,
+        worst: float,
+        sampled: bool,
+        model: QuadraticModel,
     ) -> float:
         """Return the largest violation that will do as the model is minimized."""
-        accuracy = (_FINE if self.good else _ROUGH) * worst
+        cheap = sampled and not (self._several and model.by_columns)
+        share = _FINE if self.good else _SAMPLED if cheap else _ROUGH
+        accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
         # A dual point off the constraints by so much costs as much as the last
         # prediction was off, which is more than the next one will be. With several
-        # scores per row, where sweeps are dear, a share of the gap will do.
+        # scores per row, where sweeps are dear, a share of the gap will do; and so will
+        # most of what the tolerance leaves.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
+        left = _SHARE_OF_TOL * self._tol * point.value
         cost = self._error
         if self._several:
             cost = _SHARE_OF_GAP * (point.value - bound)
+        cost = left if self.last else max(cost, left)
         return min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
 
     def lower_bound(
@@ -299,11 +333,21 @@ class _Predictions:
 
         That is -inf if it is not worth the product with X.
         """
+        o, before = self._objective, self._error
         dual, self._error = predicted_dual(line, new, model)
+        self._ahead = np.inf
+        if before and np.abs(line.dscores).max() <= _LAST_MOVE * self._unit:
+            # Factors from one to the next are squared where convergence is quadratic.
+            self._ahead = self._error * min(1.0, self._error / before) ** 2
         if self._error > min(_GOOD * (new.value - bound), _SMALL * new.value):
             return -np.inf
         self.good = True
-        return self._objective.dual_bound(Dual(dual))
+        return o.dual_bound(Dual(dual))
+
+    def forget(self, *, good: bool) -> None:
+        """Expect no last model; none is worth accuracy either unless ``good``."""
+        # A model that reaches too far is not worth accuracy, whatever it predicted.
+        self.good, self._ahead = good, np.inf
 
 
 def predicted_dual(
@@ -384,13 +428,15 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     """Return the coordinates that the next model may change, in ascending order.
 
     Those in use, and others whose gradient is within ``worst`` of the threshold, or
-    beyond it; of these the nearest where they are many.
+    beyond it, or a little farther off where there are few; of these the nearest where
+    they are many.
     """
     n = objective.regularizer.n_penalized
     l1, _ = objective.penalties
     used = point.w[:n] != 0.0
     size = np.abs(point.risk_gradient[:n])
-    candidates = np.flatnonzero(~used & (size > l1 - worst))
+    distance = worst if n > _SMALL_SET else _FAR * worst
+    candidates = np.flatnonzero(~used & (size > l1 - distance))
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
     # A model needs hardly more nonzero coordinates than there are scores.

@@ -200,7 +200,7 @@ def _newton(f: Facts) -> Solver:
 
 
 def _cd(f: Facts) -> Solver:
-    return cd(f.objective, f.start)
+    return cd(f.objective, f.start, f.options.tol)
 
 
 def _sparse_alm(f: Facts) -> Solver:

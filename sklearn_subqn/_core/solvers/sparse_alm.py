@@ -62,7 +62,8 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
         before = own_gap
         smooth = objective.with_envelope(center, width)
         w, n_inner = point.w, 0
-        for inner in cd(smooth, Start(w, None, point.scores, point.drift)):
+        aim = _INNER_SHARE * (best - bound) / abs(best) if best else 0.0
+        for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
             point = inner.point
             primal = minimize_intercept(point.under(objective))
             lower = objective.dual_bound(point.dual_point)
