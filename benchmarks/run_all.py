@@ -18,6 +18,7 @@ SCRIPTS = [
     ["svm_wide.py", "--fresh"],
     ["svm_memory.py", "--fresh"],
     ["ranking.py"],
+    ["quality.py"],
     ["bundle.py", "--fresh"],
     ["l1_logistic.py", "--fresh"],
     ["random_subgradients.py"],
@@ -34,7 +35,14 @@ WITHOUT_DATA = [
     ["online_res.py"],
 ]
 # These have data sets of their own.
-OWN_DATA = ("crf.py", "leukemia.py", "multiclass.py", "multilabel.py", "ranking.py")
+OWN_DATA = (
+    "crf.py",
+    "leukemia.py",
+    "multiclass.py",
+    "multilabel.py",
+    "quality.py",
+    "ranking.py",
+)
 
 
 def main() -> None:
