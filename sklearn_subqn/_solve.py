@@ -352,7 +352,7 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
             f"{np.dtype(problem.dtype).name}. Scale the features or increase alpha."
         )
     objective = problem.objective
-    if objective.loss.overflows(end.scores, objective.targets, objective.weights):
+    if objective.risk.overflows(end.scores):
         raise ValueError(
             f"Fitting {problem.label} ended where exponentials of scores overflow. "
             "Scale the features or the targets, or choose another alpha."

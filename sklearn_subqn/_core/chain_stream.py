@@ -91,7 +91,7 @@ def learn(
     sums : ndarray of shape (q,)
         Those before.
     """
-    chains = loss.chains(targets)
+    chains = loss.oracle.chains(targets)
     assert chains is not None, "a loss of chains"
     l1, l2 = strengths
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)

@@ -303,7 +303,7 @@ def _settle_by_cuts(point: Point) -> Point:
     """
     o = point.objective
     args = o.targets, o.weights
-    shifted = o.loss.shifted(point.scores, *args)
+    shifted = o.risk.oracle.shifted(point.scores, *args)
     penalty = o.alpha * o.regularizer.value(point.w)
     start = shifted(0.0)
     sign = -1.0 if start[1].sum() > 0.0 else 1.0

@@ -103,7 +103,7 @@ def newton_direction(
     objective = point.objective
     if objective.n_free:
         first = len(p) - objective.n_free
-        p[first:] = objective.loss.determined(p[first:])
+        p[first:] = objective.risk.oracle.determined(p[first:])
     return p
 
 

@@ -182,7 +182,9 @@ def damping(point: Point, longest: float) -> Floats:
     over what the loss says is within reach.
     """
     o = point.objective
-    limits = np.maximum(o.loss.curvature_radius(point.scores, o.targets), longest)
+    limits = np.maximum(
+        o.risk.oracle.curvature_radius(point.scores, o.targets), longest
+    )
     slopes = np.abs(point.dual).T / limits
     slopes = np.ascontiguousarray(slopes.T)
     return np.maximum(slopes - point.curvature.diagonal(), 0.0)

@@ -71,6 +71,7 @@ class Risk:
     ) -> None:
         self.design = design
         self.loss = Loss.of(loss)
+        self.oracle = self.loss.oracle
         self.targets = targets
         self.weights = weights
         # Shared by the risks of other losses on the same data, once they are known.
@@ -199,23 +200,23 @@ class Risk:
     @rowwise
     def subgradient(self, scores: Floats) -> Floats:
         """Return the loss' own choice of a dual u in the subdifferential."""
-        return self.loss.subgradient(scores, self.targets, self.weights)
+        return self.oracle.subgradient(scores, self.targets, self.weights)
 
     @rowwise
     def kinks(self, scores: Floats) -> Rows:
         """Return the rows in which the loss is not differentiable."""
-        return self.loss.kink_rows(scores, self.targets)
+        return self.oracle.kink_rows(scores, self.targets)
 
     @rowwise
     def argsup(self, scores: Floats, dscores: Floats, rows: Rows) -> Floats:
         """Return the steepest dual along changes of the scores of some of the rows."""
         args = self.targets[rows], self.weights[rows]
-        return self.loss.argsup(scores, dscores, *args)
+        return self.oracle.argsup(scores, dscores, *args)
 
     @rowwise
     def curvature(self, scores: Floats) -> Curvature:
         """Return the second derivatives of the loss."""
-        return self.loss.curvature(scores, self.targets, self.weights)
+        return self.oracle.curvature(scores, self.targets, self.weights)
 
     @rowwise
     def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:
@@ -233,7 +234,7 @@ class Risk:
     @rowwise
     def center(self, dual: Floats) -> Floats:
         """Return the variables that stand for a dual, for ``envelope``."""
-        return self.loss.dual_variables(dual, self.targets, self.weights)
+        return self.oracle.dual_variables(dual, self.targets, self.weights)
 
     @rowwise
     def mean(self, *xs: Floats) -> Floats:
@@ -265,11 +266,11 @@ class Risk:
     @summed
     def value(self, scores: Floats) -> float:
         """Return R."""
-        return self.loss.value(scores, self.targets, self.weights)
+        return self.oracle.value(scores, self.targets, self.weights)
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats]:
         """Return R and a dual, of losses that compute them together."""
-        return self.loss.evaluate(scores, self.targets, self.weights)
+        return self.oracle.evaluate(scores, self.targets, self.weights)
 
     @summed
     def adjoint(self, dual: Floats) -> Floats:
@@ -316,32 +317,32 @@ class Risk:
     def conjugate_and_size(self, dual: Floats) -> Floats:
         """Return R*(u), and about what the sizes of its terms sum to, in an array."""
         args = dual, self.targets, self.weights
-        conjugate = self.loss.conjugate(*args)
-        return np.array([conjugate, self.loss.conjugate_size(*args, conjugate)])
+        conjugate = self.oracle.conjugate(*args)
+        return np.array([conjugate, self.oracle.conjugate_size(*args, conjugate)])
 
     @summed
     def conjugate_rest(self, dual: Floats) -> float:
         """Return what these sizes sum to where the terms' sum is known to be R*(u)."""
-        return self.loss.conjugate_size(dual, self.targets, self.weights, 0.0)
+        return self.oracle.conjugate_size(dual, self.targets, self.weights, 0.0)
 
     @summed
     def conjugate_at(self, dual: Floats, scores: Floats) -> float:
         """Return R*(u) of a subgradient u at known scores."""
         args = self.targets, self.weights
-        return self.loss.conjugate_at(dual, scores, *args)
+        return self.oracle.conjugate_at(dual, scores, *args)
 
     @summed
     def slack(self, dual: Floats, scores: Floats, rows: Rows) -> float:
         """Return R(z) + R*(u) - <u, z> for some rows, zero for a subgradient u."""
         args = self.targets[rows], self.weights[rows]
-        height = self.loss.value(scores, *args)
-        height += self.loss.conjugate_at(dual, scores, *args)
+        height = self.oracle.value(scores, *args)
+        height += self.oracle.conjugate_at(dual, scores, *args)
         return height - float(np.vdot(dual, scores))
 
     @summed
     def rounding(self, scores: Floats) -> float:
         """Return by how much values may be off, of losses without a conjugate."""
-        return self.loss.rounding(scores, self.weights)
+        return self.oracle.rounding(scores, self.weights)
 
     @summed
     def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
@@ -349,13 +350,13 @@ class Risk:
         if not len(scores):
             return PiecewiseQuadratic.smooth(0.0, 0.0)
         args = scores, dscores, self.targets, self.weights
-        return self.loss.restrict(*args)
+        return self.oracle.restrict(*args)
 
     @summed_function
     def derivatives(self, scores: Floats, dscores: Floats) -> Derivatives:
         """Return slope and curvature of R on a line, of smooth losses."""
         args = scores, dscores, self.targets, self.weights
-        return self.loss.derivatives(*args)
+        return self.oracle.derivatives(*args)
 
     @summed
     def total_curvature(self, curvature: Curvature) -> Floats:
@@ -388,7 +389,7 @@ class Risk:
     @root_of_squares
     def distance(self, dual: Floats) -> float:
         """Return the like of what u lacks of the point at which R* is evaluated."""
-        return self.loss.distance(dual, self.targets, self.weights)
+        return self.oracle.distance(dual, self.targets, self.weights)
 
     @maximal
     def largest(self, x: Floats) -> float:
@@ -396,9 +397,16 @@ class Risk:
         return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
 
     @maximal
+    def overflows(self, scores: Floats) -> bool:
+        """Whether scores are beyond those up to which R is that of the loss."""
+        return self.oracle.overflows(scores, self.targets, self.weights)
+
+    @maximal
     def curvature_radius(self, scores: Floats) -> float:
         """Return how far second derivatives tell the loss of some row at least."""
-        return float(self.loss.curvature_radius(scores, self.targets).max(initial=0.0))
+        return float(
+            self.oracle.curvature_radius(scores, self.targets).max(initial=0.0)
+        )
 
     # What is no sum over parts.
 
@@ -409,12 +417,12 @@ class Risk:
             if self.parts is None
             else _joined(self.parts.results("condensed", dual))
         )
-        return self.loss.imbalance(dual, sums, targets, weights)
+        return self.oracle.imbalance(dual, sums, targets, weights)
 
     def balance(self, dual: Floats) -> Floats:
         """Return a dual near by, of the domain, whose columns sum to zero."""
         if self.parts is None:
-            return self.loss.balance(dual, self.targets, self.weights)
+            return self.oracle.balance(dual, self.targets, self.weights)
         few = self.parts.results("condensed", dual)
         others = OfParts(_joined(few[:i] + few[i + 1 :]) for i in range(len(few)))
         balanced: Any = self.parts.each("balance_with", dual, others)
@@ -451,18 +459,18 @@ class Risk:
     def balance_with(self, dual: Floats, others: OfRows) -> Floats:
         """Return the dual of these rows, balanced with others."""
         both = _joined([(dual, self.targets, self.weights), others])
-        return self.loss.balance(*both)[: len(dual)]
+        return self.oracle.balance(*both)[: len(dual)]
 
     def score_scale(self, scores: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
         args = map(self._collected, (scores, self.targets, self.weights))
-        return self.loss.score_scale(*args)
+        return self.oracle.score_scale(*args)
 
     @cached_property
     def dual_scale(self) -> float:
         """About what the absolute dual variables sum to at most."""
         args = map(self._collected, (self.targets, self.weights))
-        return self.loss.dual_scale(*args) or 1.0
+        return self.oracle.dual_scale(*args) or 1.0
 
     def _collected(self, x: Any) -> Any:
         """Return numbers of all rows in one array."""
@@ -483,7 +491,7 @@ class Risk:
     @rowwise
     def neutral_center(self) -> Floats:
         """Return the center in the middle of the sets of dual variables."""
-        return self.loss.neutral_variables(self.targets)
+        return self.oracle.neutral_variables(self.targets)
 
     def hessian(self, curvature: Curvature) -> RiskHessian:
         """Return the second derivatives of w -> R(Xw)."""

@@ -190,7 +190,9 @@ def test_predicted_dual_points_prove_no_more_than_is_true(n_classes):
             line.start, coordinates, coordinates, 10, longest, 0.01
         )
         dual, error = predicted_dual(line, line.point(1.0), model)
-        assert objective.loss.feasible(dual, objective.targets, objective.weights).all()
+        assert objective.loss.oracle.feasible(
+            dual, objective.targets, objective.weights
+        ).all()
         assert error >= -ROUNDING
         if n_classes > 2:
             assert_allclose(dual.sum(axis=1), 0.0, atol=1e-14)

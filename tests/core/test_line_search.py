@@ -133,7 +133,9 @@ def test_rounding_does_not_hide_a_flat_end():
         rng = np.random.default_rng(seed)
         n = rng.integers(1, 40)
         scores, weights = rng.normal(size=n), rng.dirichlet(np.ones(n))
-        f = BINARY_LOSSES["hinge"].restrict(scores, np.ones(n), np.ones(n), weights)
+        f = BINARY_LOSSES["hinge"].oracle.restrict(
+            scores, np.ones(n), np.ones(n), weights
+        )
         assert minimize_piecewise(f) == max(1.0 - scores.min(), 0.0)
 
 

@@ -79,9 +79,9 @@ def table_value(name, v, scores, targets, weights):
 def test_no_other_dual_variables_are_better(name):
     loss, (scores, targets, weights) = LOSSES[name], rows(name)
     assert (loss.set.low, loss.set.high) == TABLE[name][1:3]
-    value = loss.value(scores, targets, weights)
-    best = loss.dual_variables(
-        loss.subgradient(scores, targets, weights), targets, weights
+    value = loss.oracle.value(scores, targets, weights)
+    best = loss.oracle.dual_variables(
+        loss.oracle.subgradient(scores, targets, weights), targets, weights
     )
     inner = np.clip(best, 1e-300, None) if loss.set.low == 0.0 else best
     attained = table_value(name, inner, scores, targets, weights)
@@ -117,11 +117,15 @@ def test_conjugates_are_suprema_over_scores(name):
         else:
             losses = piecewise(name, t)
         supremum = np.max(u * z - losses)
-        assert loss.conjugate(u, y, one) == pytest.approx(supremum, abs=1e-6)
+        assert loss.oracle.conjugate(u, y, one) == pytest.approx(supremum, abs=1e-6)
     if high < np.inf:
-        assert not loss.feasible(dual_of(name, one * (high + 0.1), y, one), y, one)
+        assert not loss.oracle.feasible(
+            dual_of(name, one * (high + 0.1), y, one), y, one
+        )
     if low > -np.inf:
-        assert not loss.feasible(dual_of(name, one * (low - 0.1), y, one), y, one)
+        assert not loss.oracle.feasible(
+            dual_of(name, one * (low - 0.1), y, one), y, one
+        )
 
 
 def piecewise(name, t):
@@ -144,17 +148,17 @@ def piecewise(name, t):
 def test_gradients_and_curvatures_are_differences(name):
     loss, (scores, targets, weights) = LOSSES[name], rows(name)
     h = 1e-6
-    u = loss.subgradient(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
     for i in range(20):
         e = h * (np.arange(N) == i)
-        change = loss.value(scores + e, targets, weights)
-        change -= loss.value(scores - e, targets, weights)
+        change = loss.oracle.value(scores + e, targets, weights)
+        change -= loss.oracle.value(scores - e, targets, weights)
         assert u[i] == pytest.approx(change / (2 * h), rel=1e-5, abs=1e-8)
     if not loss.smooth:
         return
-    change = loss.subgradient(scores + h, targets, weights)
-    change -= loss.subgradient(scores - h, targets, weights)
-    curvature = loss.curvature(scores, targets, weights).diagonal()
+    change = loss.oracle.subgradient(scores + h, targets, weights)
+    change -= loss.oracle.subgradient(scores - h, targets, weights)
+    curvature = loss.oracle.curvature(scores, targets, weights).diagonal()
     assert_allclose(curvature, change / (2 * h), atol=1e-8)
 
 
@@ -171,14 +175,18 @@ def test_envelopes_by_enumeration(name, width):
     candidates = np.clip([*flat, *ends], loss.set.low, loss.set.high)
     values = candidates * t - loss.set.tube * np.abs(candidates)
     values -= 0.5 * width * (candidates - center) ** 2
-    value = envelope.value(scores, targets, weights)
+    value = envelope.oracle.value(scores, targets, weights)
     expected = weights @ values.max(axis=0)
     assert value == pytest.approx(expected, rel=4e-15, abs=4e-15)
     v = candidates[values.argmax(axis=0), np.arange(N)]
     u = dual_of(name, v, targets, weights)
-    assert_allclose(envelope.subgradient(scores, targets, weights), u, atol=4e-15)
+    assert_allclose(
+        envelope.oracle.subgradient(scores, targets, weights), u, atol=4e-15
+    )
     few = envelope.of_rows(np.arange(0, N, 2))
-    part = few.value(scores[::2].copy(), targets[::2].copy(), weights[::2].copy())
+    part = few.oracle.value(
+        scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
+    )
     assert part == pytest.approx(weights[::2] @ values.max(axis=0)[::2], rel=1e-13)
 
 
@@ -203,12 +211,12 @@ def test_a_new_loss_is_a_row():
     loss = Loss(box, Quadratic(1.0))
     scores, targets, weights = rows("huber")
     beyond = np.maximum(np.abs(targets - scores) - 0.4, 0.0)
-    value = loss.value(scores, targets, weights)
+    value = loss.oracle.value(scores, targets, weights)
     assert value == pytest.approx(0.5 * weights @ beyond**2, rel=1e-14)
-    u = loss.subgradient(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
     assert_allclose(u, weights * np.sign(scores - targets) * beyond, atol=1e-15)
-    both = value + loss.conjugate(u, targets, weights)
+    both = value + loss.oracle.conjugate(u, targets, weights)
     assert both == pytest.approx(u @ scores, abs=1e-14)
-    inside = loss.curvature(scores, targets, weights).diagonal() == 0.0
+    inside = loss.oracle.curvature(scores, targets, weights).diagonal() == 0.0
     assert_array_equal(inside, beyond == 0.0)
     assert (loss.smooth, loss.analytic, loss.has_envelope) == (True, False, False)

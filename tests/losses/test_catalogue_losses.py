@@ -81,7 +81,7 @@ def test_value_is_that_of_the_definition(name, data):
     values, weights, scores = data
     targets = targets_for(name, values)
     each_row = [DEFINITIONS[name](*pair) for pair in zip(scores, targets, strict=True)]
-    value = LOSSES[name].value(scores, targets, weights)
+    value = LOSSES[name].oracle.value(scores, targets, weights)
     assert value == pytest.approx(weights @ each_row, rel=1e-13, abs=1e-14)
 
 
@@ -90,13 +90,13 @@ def test_gradient_is_that_of_central_differences_away_from_kinks(name):
     loss, h = LOSSES[name], 1e-6
     scores, targets, weights = random_rows(name)
     if not loss.smooth:
-        assert not loss.kink_rows(scores, targets).size
+        assert not loss.oracle.kink_rows(scores, targets).size
     differences = [
-        loss.value(scores + e, targets, weights)
-        - loss.value(scores - e, targets, weights)
+        loss.oracle.value(scores + e, targets, weights)
+        - loss.oracle.value(scores - e, targets, weights)
         for e in h * np.eye(len(scores))
     ]
-    u = loss.subgradient(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
     assert_allclose(u, np.array(differences) / (2.0 * h), atol=1e-8)
 
 
@@ -106,14 +106,14 @@ def test_gradient_is_that_of_central_differences_away_from_kinks(name):
 def test_subgradient_inequality_and_the_equation_of_fenchel_and_young(name, data):
     values, weights, scores, others = data
     loss, targets = LOSSES[name], targets_for(name, values)
-    u = loss.subgradient(scores, targets, weights)
-    value = loss.value(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    value = loss.oracle.value(scores, targets, weights)
     bound = value + u @ (others - scores)
-    assert loss.value(others, targets, weights) >= bound - 1e-12
-    conjugate = loss.conjugate(u, targets, weights)
+    assert loss.oracle.value(others, targets, weights) >= bound - 1e-12
+    conjugate = loss.oracle.conjugate(u, targets, weights)
     assert value + conjugate == pytest.approx(u @ scores, abs=1e-12)
-    assert conjugate == loss.conjugate_at(u, scores, targets, weights)
-    assert loss.feasible(u, targets, weights).all()
+    assert conjugate == loss.oracle.conjugate_at(u, scores, targets, weights)
+    assert loss.oracle.feasible(u, targets, weights).all()
 
 
 @each
@@ -122,10 +122,10 @@ def test_subgradient_inequality_and_the_equation_of_fenchel_and_young(name, data
 def test_mixed_duals_give_cuts(name, data, share):
     values, weights, scores, others, third = data
     loss, targets = LOSSES[name], targets_for(name, values)
-    u = share * loss.subgradient(scores, targets, weights)
-    u += (1.0 - share) * loss.subgradient(others, targets, weights)
-    bound = u @ third - loss.conjugate(u, targets, weights)
-    assert loss.value(third, targets, weights) >= bound - 1e-12
+    u = share * loss.oracle.subgradient(scores, targets, weights)
+    u += (1.0 - share) * loss.oracle.subgradient(others, targets, weights)
+    bound = u @ third - loss.oracle.conjugate(u, targets, weights)
+    assert loss.oracle.value(third, targets, weights) >= bound - 1e-12
 
 
 @each_piecewise
@@ -134,20 +134,20 @@ def test_mixed_duals_give_cuts(name, data, share):
 def test_argsup_is_the_directional_derivative(name, data):
     targets, weights, scores, dscores = data
     loss = PIECEWISE[name]
-    rows_on_kinks = loss.kink_rows(scores, targets)
+    rows_on_kinks = loss.oracle.kink_rows(scores, targets)
     distances = np.abs(np.abs(targets - scores) - loss.set.tube)
     assert_array_equal(rows_on_kinks, np.flatnonzero(distances == 0.0))
-    u = loss.subgradient(scores, targets, weights)
-    u[rows_on_kinks] = loss.argsup(
+    u = loss.oracle.subgradient(scores, targets, weights)
+    u[rows_on_kinks] = loss.oracle.argsup(
         scores[rows_on_kinks],
         dscores[rows_on_kinks],
         targets[rows_on_kinks],
         weights[rows_on_kinks],
     )
-    assert loss.feasible(u, targets, weights).all()
+    assert loss.oracle.feasible(u, targets, weights).all()
     step = 2.0**-5
-    ahead = loss.value(scores + step * dscores, targets, weights)
-    rate = (ahead - loss.value(scores, targets, weights)) / step
+    ahead = loss.oracle.value(scores + step * dscores, targets, weights)
+    rate = (ahead - loss.oracle.value(scores, targets, weights)) / step
     assert u @ dscores == pytest.approx(rate, abs=1e-12)
 
 
@@ -157,13 +157,13 @@ def test_argsup_is_the_directional_derivative(name, data):
 def test_restriction_is_the_loss_on_the_line(name, data, step):
     targets, weights, scores, dscores = data
     loss = PIECEWISE[name]
-    f = loss.restrict(scores, dscores, targets, weights)
+    f = loss.oracle.restrict(scores, dscores, targets, weights)
     assert np.all(f.kinks > 0.0)
     assert np.all(f.slope_jumps >= 0.0)
     ends = np.unique(np.concatenate([[0.0], f.kinks[f.kinks < step], [step]]))
     rise = sum((b - a) * f.slope_at(0.5 * (a + b)) for a, b in pairwise(ends))
-    expected = loss.value(scores + step * dscores, targets, weights)
-    expected -= loss.value(scores, targets, weights)
+    expected = loss.oracle.value(scores + step * dscores, targets, weights)
+    expected -= loss.oracle.value(scores, targets, weights)
     assert rise == pytest.approx(expected, abs=1e-12)
 
 
@@ -172,17 +172,17 @@ def test_curvature_and_derivatives_are_those_of_the_gradient(name):
     loss, h = SMOOTH[name], 1e-6
     scores, targets, weights = random_rows(name, seed=1)
     dscores = np.random.default_rng(2).normal(size=len(scores))
-    change = loss.subgradient(scores + h, targets, weights)
-    change -= loss.subgradient(scores - h, targets, weights)
-    h_rows = loss.curvature(scores, targets, weights).diagonal()
+    change = loss.oracle.subgradient(scores + h, targets, weights)
+    change -= loss.oracle.subgradient(scores - h, targets, weights)
+    h_rows = loss.oracle.curvature(scores, targets, weights).diagonal()
     assert_allclose(h_rows, change / (2.0 * h), atol=1e-8)
-    at = loss.derivatives(scores, dscores, targets, weights)
+    at = loss.oracle.derivatives(scores, dscores, targets, weights)
     for step in (0.0, 0.3, 2.0):
         there = scores + step * dscores
         slope, curvature = at(step)
-        gradient = loss.subgradient(there, targets, weights)
+        gradient = loss.oracle.subgradient(there, targets, weights)
         assert slope == pytest.approx(gradient @ dscores, abs=1e-12)
-        h_rows = loss.curvature(there, targets, weights).diagonal()
+        h_rows = loss.oracle.curvature(there, targets, weights).diagonal()
         assert curvature == pytest.approx(h_rows @ dscores**2, abs=1e-12)
 
 
@@ -190,26 +190,26 @@ def test_curvature_and_derivatives_are_those_of_the_gradient(name):
 def test_leveled_duals_sum_to_zero_and_give_cuts(name):
     loss = SMOOTH[name]
     scores, targets, weights = random_rows(name, seed=3)
-    u = loss.subgradient(scores, targets, weights)
-    level = loss.balance(u, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    level = loss.oracle.balance(u, targets, weights)
     assert abs(level.sum()) < 1e-14
     for others in (scores, -scores, 2.0 * targets):
-        cut = level @ others - loss.conjugate(level, targets, weights)
-        assert loss.value(others, targets, weights) >= cut - 1e-13
-    assert_allclose(loss.balance(level, targets, weights), level, atol=1e-15)
+        cut = level @ others - loss.oracle.conjugate(level, targets, weights)
+        assert loss.oracle.value(others, targets, weights) >= cut - 1e-13
+    assert_allclose(loss.oracle.balance(level, targets, weights), level, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ["poisson", "exponential"])
 def test_steep_losses_go_on_as_their_tangents_where_they_would_overflow(name):
     loss, one = SMOOTH[name], np.ones(1)
     scores = np.array([1e6]) if name == "poisson" else np.array([-1e6])
-    assert np.isfinite(loss.value(scores, one, one))
-    u = loss.subgradient(scores, one, one)
+    assert np.isfinite(loss.oracle.value(scores, one, one))
+    u = loss.oracle.subgradient(scores, one, one)
     for others in (0.5 * scores, 0.0 * scores, 2.0 * scores):
-        bound = loss.value(scores, one, one) + u @ (others - scores)
-        assert loss.value(others, one, one) >= bound - 1e-10 * abs(bound)
-        cut = u @ others - loss.conjugate(u, one, one)
-        value = loss.value(others, one, one)
+        bound = loss.oracle.value(scores, one, one) + u @ (others - scores)
+        assert loss.oracle.value(others, one, one) >= bound - 1e-10 * abs(bound)
+        cut = u @ others - loss.oracle.conjugate(u, one, one)
+        value = loss.oracle.value(others, one, one)
         assert value >= cut - 1e-10 * abs(cut)
 
 
@@ -227,18 +227,20 @@ def test_rowwise_dual_is_the_loss(name, data):
         v = np.linspace(low, high, 20001)
         r = intervals.targets[i] - scores[i]
         best = np.max(v * r - 0.5 * intervals.ridge * v * v)
-        assert loss.value(scores, targets, weight) == pytest.approx(best, abs=1e-5)
+        assert loss.oracle.value(scores, targets, weight) == pytest.approx(
+            best, abs=1e-5
+        )
 
 
 @pytest.mark.parametrize("name", ["poisson", "exponential"])
 def test_conjugates_are_infinite_beyond_their_domain(name):
     loss, weights = SMOOTH[name], np.array([0.5, 0.5])
     targets = np.array([1.0, 2.0]) if name == "poisson" else np.array([1.0, -1.0])
-    u = loss.subgradient(np.array([-40.0, 40.0]), targets, weights)
-    assert loss.feasible(u, targets, weights).all()
+    u = loss.oracle.subgradient(np.array([-40.0, 40.0]), targets, weights)
+    assert loss.oracle.feasible(u, targets, weights).all()
     outside = np.array([-0.6, 0.1]) if name == "poisson" else np.array([0.1, 0.1])
-    assert loss.conjugate(outside, targets, weights) == np.inf
-    assert not loss.feasible(outside, targets, weights).all()
+    assert loss.oracle.conjugate(outside, targets, weights) == np.inf
+    assert not loss.oracle.feasible(outside, targets, weights).all()
 
 
 def test_a_tube_has_no_rowwise_dual():
@@ -262,20 +264,20 @@ def test_envelope_is_the_maximum_over_dual_variables(name, width, data, seed):
     v = np.linspace(loss.set.low, loss.set.high, 4097)
     penalty = 0.5 * width * (v - center[:, None]) ** 2
     best = (v * r - loss.set.tube * np.abs(v) - penalty).max(axis=1)
-    value = envelope.value(scores, targets, weights)
+    value = envelope.oracle.value(scores, targets, weights)
     assert value == pytest.approx(weights @ best, abs=1e-5)
-    u = envelope.subgradient(scores, targets, weights)
-    assert loss.feasible(u, targets, weights + 1e-15).all()
-    both = value + envelope.conjugate(u, targets, weights)
+    u = envelope.oracle.subgradient(scores, targets, weights)
+    assert loss.oracle.feasible(u, targets, weights + 1e-15).all()
+    both = value + envelope.oracle.conjugate(u, targets, weights)
     assert both == pytest.approx(u @ scores, abs=1e-12)
     others = scores + dscores
     bound = value + u @ dscores
-    assert envelope.value(others, targets, weights) >= bound - 1e-12
-    at = envelope.derivatives(scores, dscores, targets, weights)
+    assert envelope.oracle.value(others, targets, weights) >= bound - 1e-12
+    at = envelope.oracle.derivatives(scores, dscores, targets, weights)
     slope, _ = at(0.75)
-    there = envelope.subgradient(scores + 0.75 * dscores, targets, weights)
+    there = envelope.oracle.subgradient(scores + 0.75 * dscores, targets, weights)
     assert slope == pytest.approx(there @ dscores, abs=1e-12)
-    variables = loss.dual_variables(u, targets, weights)
+    variables = loss.oracle.dual_variables(u, targets, weights)
     assert_allclose(-variables * weights, u, atol=1e-15)
 
 
@@ -285,11 +287,11 @@ def test_curvature_of_the_envelope(name):
     scores, targets, weights = random_rows(name, seed=4)
     center = np.full(len(scores), 0.5 * (loss.set.low + loss.set.high))
     envelope = loss.envelope(center, 0.7)
-    change = envelope.subgradient(scores + h, targets, weights)
-    change -= envelope.subgradient(scores - h, targets, weights)
-    curvature = envelope.curvature(scores, targets, weights).diagonal()
+    change = envelope.oracle.subgradient(scores + h, targets, weights)
+    change -= envelope.oracle.subgradient(scores - h, targets, weights)
+    curvature = envelope.oracle.curvature(scores, targets, weights).diagonal()
     assert_allclose(curvature, change / (2.0 * h), atol=1e-7)
-    at = envelope.derivatives(scores, np.ones_like(scores), targets, weights)
+    at = envelope.oracle.derivatives(scores, np.ones_like(scores), targets, weights)
     assert at(0.0)[1] == pytest.approx(curvature.sum())
     assert np.count_nonzero(curvature) > 2
 

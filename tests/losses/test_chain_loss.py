@@ -85,7 +85,7 @@ def test_second_derivatives_are_differences_of_gradients(seed):
     o = random_problem(rng, forbidden=0.3, ends=0.3)
     point, p, step = at_random(o, rng), rng.normal(size=o.n_params), 1e-5
     dscores = o.design.forward(p)
-    curvature = o.loss.curvature(point.scores, o.targets, o.weights)
+    curvature = o.loss.oracle.curvature(point.scores, o.targets, o.weights)
     product = o.design.adjoint(curvature.apply(dscores)) + o.alpha * p
     up, down = (o.at(point.w + eta * p).gradient for eta in (step, -step))
     np.testing.assert_allclose(product, (up - down) / (2 * step), atol=1e-7)
@@ -109,9 +109,12 @@ def test_weights_are_repetitions(kind, seed):
     np.testing.assert_allclose(value, point.risk, rtol=1e-2, atol=1e-13)
     exact = times / times.sum()
     np.testing.assert_allclose(
-        value, o.loss.value(point.scores, o.targets, exact), rtol=1e-12, atol=1e-13
+        value,
+        o.loss.oracle.value(point.scores, o.targets, exact),
+        rtol=1e-12,
+        atol=1e-13,
     )
-    expected = o.loss.subgradient(point.scores, o.targets, exact)
+    expected = o.loss.oracle.subgradient(point.scores, o.targets, exact)
     np.testing.assert_allclose(
         design.adjoint(dual), o.design.adjoint(expected), atol=1e-13
     )
@@ -125,8 +128,8 @@ def test_chains_of_one_token_are_softmax_regression():
     chains, softmax = ChainLogLoss(np.arange(n + 1)), MULTINOMIAL_LOSS
     own = scores[:n], labels.astype(float), weights
     value, dual = chains.evaluate(scores, labels, weights)
-    np.testing.assert_allclose(value, softmax.value(*own), rtol=1e-14)
-    np.testing.assert_allclose(dual[:n], softmax.subgradient(*own), atol=1e-15)
+    np.testing.assert_allclose(value, softmax.oracle.value(*own), rtol=1e-14)
+    np.testing.assert_allclose(dual[:n], softmax.oracle.subgradient(*own), atol=1e-15)
     assert not dual[n:].any()
 
 

@@ -61,7 +61,7 @@ def test_value_is_the_maximum_over_dual_variables(data):
     values = brute_force(envelope, m)
     # A grid misses the maximum by width / 2 times a squared half of its spacing.
     error = 0.5 * envelope.smoothing.ridge * (0.5 / 4096) ** 2
-    value = envelope.value(scores, targets, weights)
+    value = envelope.oracle.value(scores, targets, weights)
     assert weights @ values - 1e-13 <= value
     assert value <= weights @ values + weights.sum() * error + 1e-13
 
@@ -70,8 +70,8 @@ def test_value_is_the_maximum_over_dual_variables(data):
 @given(data=envelopes())
 def test_below_the_hinge_by_no_more_than_the_penalty_of_the_worst_dual(data):
     envelope, targets, weights, scores = data
-    hinge = BINARY_LOSSES["hinge"].value(scores, targets, weights)
-    value = envelope.value(scores, targets, weights)
+    hinge = BINARY_LOSSES["hinge"].oracle.value(scores, targets, weights)
+    value = envelope.oracle.value(scores, targets, weights)
     worst = np.maximum(envelope.smoothing.center, 1.0 - envelope.smoothing.center) ** 2
     assert value <= hinge + 1e-14
     assert hinge - value <= 0.5 * envelope.smoothing.ridge * (weights @ worst) + 1e-13
@@ -83,11 +83,11 @@ def test_gradient_is_that_of_central_differences(seed, width):
     envelope, scores, targets, weights = random_case(seed, width=width)
     h = 1e-6
     differences = [
-        envelope.value(scores + e, targets, weights)
-        - envelope.value(scores - e, targets, weights)
+        envelope.oracle.value(scores + e, targets, weights)
+        - envelope.oracle.value(scores - e, targets, weights)
         for e in h * np.eye(len(scores))
     ]
-    gradient = envelope.subgradient(scores, targets, weights)
+    gradient = envelope.oracle.subgradient(scores, targets, weights)
     assert_allclose(gradient, np.array(differences) / (2.0 * h), atol=1e-9)
 
 
@@ -95,18 +95,20 @@ def test_gradient_is_that_of_central_differences(seed, width):
 @given(data=envelopes(n_scores=2))
 def test_gradient_inequality(data):
     envelope, targets, weights, scores, others = data
-    u = envelope.subgradient(scores, targets, weights)
-    bound = envelope.value(scores, targets, weights) + u @ (others - scores)
-    assert envelope.value(others, targets, weights) >= bound - 1e-13
+    u = envelope.oracle.subgradient(scores, targets, weights)
+    bound = envelope.oracle.value(scores, targets, weights) + u @ (others - scores)
+    assert envelope.oracle.value(others, targets, weights) >= bound - 1e-13
 
 
 @EXPLORE
 @given(data=envelopes(n_scores=2), share=st.integers(0, 8).map(lambda i: i / 8.0))
 def test_convex(data, share):
     envelope, targets, weights, scores, others = data
-    between = envelope.value(share * scores + (1.0 - share) * others, targets, weights)
-    chord = share * envelope.value(scores, targets, weights)
-    chord += (1.0 - share) * envelope.value(others, targets, weights)
+    between = envelope.oracle.value(
+        share * scores + (1.0 - share) * others, targets, weights
+    )
+    chord = share * envelope.oracle.value(scores, targets, weights)
+    chord += (1.0 - share) * envelope.oracle.value(others, targets, weights)
     assert between <= chord + 1e-13
 
 
@@ -114,8 +116,8 @@ def test_convex(data, share):
 @given(data=envelopes(n_scores=2))
 def test_gradient_is_as_steep_as_the_width_allows(data):
     envelope, targets, weights, scores, others = data
-    change = envelope.subgradient(others, targets, weights)
-    change -= envelope.subgradient(scores, targets, weights)
+    change = envelope.oracle.subgradient(others, targets, weights)
+    change -= envelope.oracle.subgradient(scores, targets, weights)
     allowed = weights * np.abs(others - scores) / envelope.smoothing.ridge
     assert np.all(np.abs(change) <= allowed + 1e-14)
 
@@ -124,23 +126,25 @@ def test_gradient_is_as_steep_as_the_width_allows(data):
 @given(data=envelopes())
 def test_gradients_are_duals_of_the_hinge(data):
     envelope, targets, weights, scores = data
-    u = envelope.subgradient(scores, targets, weights)
+    u = envelope.oracle.subgradient(scores, targets, weights)
     assert np.all(-targets * u >= 0.0)
     assert np.all(-targets * u <= weights)
     # A cut of the hinge: below it everywhere, here at scores of all kinds.
-    offset = BINARY_LOSSES["hinge"].conjugate(u, targets, weights)
+    offset = BINARY_LOSSES["hinge"].oracle.conjugate(u, targets, weights)
     for others in (scores, targets, -targets, 3.0 * targets):
         cut = u @ others - offset
-        assert BINARY_LOSSES["hinge"].value(others, targets, weights) >= cut - 1e-13
+        assert (
+            BINARY_LOSSES["hinge"].oracle.value(others, targets, weights) >= cut - 1e-13
+        )
 
 
 @EXPLORE
 @given(data=envelopes())
 def test_fenchel_young_is_an_equation_at_gradients(data):
     envelope, targets, weights, scores = data
-    u = envelope.subgradient(scores, targets, weights)
-    both = envelope.value(scores, targets, weights)
-    both += envelope.conjugate(u, targets, weights)
+    u = envelope.oracle.subgradient(scores, targets, weights)
+    both = envelope.oracle.value(scores, targets, weights)
+    both += envelope.oracle.conjugate(u, targets, weights)
     assert both == pytest.approx(u @ scores, abs=1e-12)
 
 
@@ -150,15 +154,17 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(data, seed):
     envelope, targets, weights, scores = data
     beta = np.random.default_rng(seed).random(len(targets))
     u = -beta * weights * targets
-    conjugate = envelope.conjugate(u, targets, weights)
-    value = envelope.value(scores, targets, weights)
+    conjugate = envelope.oracle.conjugate(u, targets, weights)
+    value = envelope.oracle.value(scores, targets, weights)
     assert value + conjugate >= u @ scores - 1e-12
     # u is the gradient where center + m / width = beta.
     attained = targets * (
         1.0 - envelope.smoothing.ridge * (beta - envelope.smoothing.center)
     )
-    assert_allclose(envelope.subgradient(attained, targets, weights), u, atol=1e-13)
-    value = envelope.value(attained, targets, weights)
+    assert_allclose(
+        envelope.oracle.subgradient(attained, targets, weights), u, atol=1e-13
+    )
+    value = envelope.oracle.value(attained, targets, weights)
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-11)
 
 
@@ -166,9 +172,9 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(data, seed):
 def test_curvature_is_the_derivative_of_the_gradient(seed):
     envelope, scores, targets, weights = random_case(seed)
     h = 1e-6
-    change = envelope.subgradient(scores + h, targets, weights)
-    change -= envelope.subgradient(scores - h, targets, weights)
-    curvature = envelope.curvature(scores, targets, weights).diagonal()
+    change = envelope.oracle.subgradient(scores + h, targets, weights)
+    change -= envelope.oracle.subgradient(scores - h, targets, weights)
+    curvature = envelope.oracle.curvature(scores, targets, weights).diagonal()
     assert_allclose(curvature, change / (2.0 * h), atol=1e-8)
 
 
@@ -177,25 +183,27 @@ def test_curvature_at_the_edges_is_that_inside(center):
     width, targets, weights = 0.5, np.ones(2), np.full(2, 0.5)
     envelope = BINARY_LOSSES["hinge"].envelope(np.full(2, center), width)
     edges = 1.0 - width * (np.array([0.0, 1.0]) - center)
-    curvature = envelope.curvature(edges, targets, weights).diagonal()
+    curvature = envelope.oracle.curvature(edges, targets, weights).diagonal()
     assert_array_equal(curvature, weights / width)
     beyond = edges + np.array([1e-6, -1e-6])
-    assert envelope.curvature(beyond, targets, weights).rows().size == 0
+    assert envelope.oracle.curvature(beyond, targets, weights).rows().size == 0
 
 
 @EXPLORE
 @given(data=envelopes(n_scores=2), step=st.integers(0, 64).map(lambda i: i / 8.0))
 def test_derivatives_are_those_on_the_line(data, step):
     envelope, targets, weights, scores, dscores = data
-    at = envelope.derivatives(scores, dscores, targets, weights)
+    at = envelope.oracle.derivatives(scores, dscores, targets, weights)
     slope, curvature = at(step)
     there = scores + step * dscores
-    gradient = envelope.subgradient(there, targets, weights)
+    gradient = envelope.oracle.subgradient(there, targets, weights)
     assert slope == pytest.approx(gradient @ dscores, abs=1e-11)
     h = 2.0**-16
 
     def rate(side):
-        moved = envelope.subgradient(there + side * h * dscores, targets, weights)
+        moved = envelope.oracle.subgradient(
+            there + side * h * dscores, targets, weights
+        )
         return side * (moved - gradient) @ dscores / h
 
     # At the edge of the band, where the slope has a kink, that of either side: row by
@@ -218,16 +226,18 @@ def test_derivatives_are_those_on_the_line(data, step):
 def test_the_limit_of_no_width_is_the_hinge(seed):
     _, scores, targets, weights = random_case(seed)
     center = np.random.default_rng(seed).random(len(scores))
-    hinge = BINARY_LOSSES["hinge"].value(scores, targets, weights)
+    hinge = BINARY_LOSSES["hinge"].oracle.value(scores, targets, weights)
     previous = -np.inf
     for width in 10.0 ** -np.arange(0, 13):
         envelope = BINARY_LOSSES["hinge"].envelope(center, width)
-        value = envelope.value(scores, targets, weights)
+        value = envelope.oracle.value(scores, targets, weights)
         assert previous - 1e-15 <= value <= hinge + 1e-15
         assert hinge - value <= 0.5 * width + 1e-15
         previous = value
-    u = envelope.subgradient(scores, targets, weights)
-    assert_array_equal(u, BINARY_LOSSES["hinge"].subgradient(scores, targets, weights))
+    u = envelope.oracle.subgradient(scores, targets, weights)
+    assert_array_equal(
+        u, BINARY_LOSSES["hinge"].oracle.subgradient(scores, targets, weights)
+    )
 
 
 @EXPLORE
@@ -236,22 +246,24 @@ def test_a_center_at_a_subgradient_touches_the_hinge(data):
     # The reason why the method of multipliers is exact for any width.
     envelope, targets, weights, scores = data
     hinge = BINARY_LOSSES["hinge"]
-    u = hinge.subgradient(scores, targets, weights)
-    beta = hinge.dual_variables(u, targets, weights)
+    u = hinge.oracle.subgradient(scores, targets, weights)
+    beta = hinge.oracle.dual_variables(u, targets, weights)
     touching = hinge.envelope(
         np.where(weights > 0.0, beta, 0.5), envelope.smoothing.ridge
     )
-    value = touching.value(scores, targets, weights)
-    assert value == pytest.approx(hinge.value(scores, targets, weights), abs=1e-14)
-    assert_array_equal(touching.subgradient(scores, targets, weights), u)
+    value = touching.oracle.value(scores, targets, weights)
+    assert value == pytest.approx(
+        hinge.oracle.value(scores, targets, weights), abs=1e-14
+    )
+    assert_array_equal(touching.oracle.subgradient(scores, targets, weights), u)
 
 
 @EXPLORE
 @given(data=envelopes())
 def test_dual_variables_invert_the_dual(data):
     envelope, targets, weights, scores = data
-    u = envelope.subgradient(scores, targets, weights)
-    beta = BINARY_LOSSES["hinge"].dual_variables(u, targets, weights)
+    u = envelope.oracle.subgradient(scores, targets, weights)
+    beta = BINARY_LOSSES["hinge"].oracle.dual_variables(u, targets, weights)
     assert np.all((beta >= 0.0) & (beta <= 1.0))
     assert_allclose(-beta * weights * targets, u, rtol=1e-15)
     assert not beta[weights == 0.0].any()
@@ -263,7 +275,7 @@ def test_dual_variables_invert_the_dual(data):
 def test_dual_variables_of_a_dual_outside_the_box_are_clipped():
     targets, weights = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.5, 0.5, 0.0, 0.5])
     u = np.array([-7.0, -7.0, 1.0, 0.25])
-    beta = BINARY_LOSSES["hinge"].dual_variables(u, targets, weights)
+    beta = BINARY_LOSSES["hinge"].oracle.dual_variables(u, targets, weights)
     assert_array_equal(beta, [1.0, 0.0, 0.0, 0.5])
 
 
@@ -274,14 +286,16 @@ def test_rows_of_no_weight_do_not_count():
         envelope.smoothing.center[::2].copy(), envelope.smoothing.ridge
     )
     args = scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
-    value = envelope.value(scores, targets, weights)
-    assert value == pytest.approx(few.value(*args), rel=1e-14)
-    u = envelope.subgradient(scores, targets, weights)
-    assert_array_equal(u[::2], few.subgradient(*args))
+    value = envelope.oracle.value(scores, targets, weights)
+    assert value == pytest.approx(few.oracle.value(*args), rel=1e-14)
+    u = envelope.oracle.subgradient(scores, targets, weights)
+    assert_array_equal(u[::2], few.oracle.subgradient(*args))
     assert not u[1::2].any()
-    expected = few.conjugate(u[::2], *args[1:])
-    assert envelope.conjugate(u, targets, weights) == pytest.approx(expected)
-    assert not envelope.curvature(scores, targets, weights).diagonal()[1::2].any()
+    expected = few.oracle.conjugate(u[::2], *args[1:])
+    assert envelope.oracle.conjugate(u, targets, weights) == pytest.approx(expected)
+    assert (
+        not envelope.oracle.curvature(scores, targets, weights).diagonal()[1::2].any()
+    )
 
 
 def test_arguments_are_only_read():
@@ -289,10 +303,10 @@ def test_arguments_are_only_read():
     dscores = np.ones_like(scores)
     for array in (envelope.smoothing.center, scores, dscores, targets, weights):
         array.flags.writeable = False
-    u = envelope.subgradient(scores, targets, weights)
+    u = envelope.oracle.subgradient(scores, targets, weights)
     u.flags.writeable = False
-    envelope.value(scores, targets, weights)
-    envelope.conjugate(u, targets, weights)
-    envelope.curvature(scores, targets, weights)
-    envelope.derivatives(scores, dscores, targets, weights)(0.5)
-    BINARY_LOSSES["hinge"].dual_variables(u, targets, weights)
+    envelope.oracle.value(scores, targets, weights)
+    envelope.oracle.conjugate(u, targets, weights)
+    envelope.oracle.curvature(scores, targets, weights)
+    envelope.oracle.derivatives(scores, dscores, targets, weights)(0.5)
+    BINARY_LOSSES["hinge"].oracle.dual_variables(u, targets, weights)

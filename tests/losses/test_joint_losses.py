@@ -98,7 +98,9 @@ def expected_value(kind, loss, scores, targets, weights):
 def test_value_is_the_largest_line(kind, seed):
     loss, targets, weights, scores, _ = problem(kind, seed)
     value = expected_value(kind, loss, scores, targets, weights)
-    assert loss.value(scores, targets, weights) == pytest.approx(value, abs=1e-14)
+    assert loss.oracle.value(scores, targets, weights) == pytest.approx(
+        value, abs=1e-14
+    )
 
 
 @each_kind
@@ -106,10 +108,12 @@ def test_value_is_the_largest_line(kind, seed):
 @seeds
 def test_subgradient_and_oracle(kind, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed)
-    u = loss.subgradient(scores, targets, weights)
-    rows = loss.kink_rows(scores, targets)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    rows = loss.oracle.kink_rows(scores, targets)
     steep = u.copy()
-    steep[rows] = loss.argsup(scores[rows], dscores[rows], targets[rows], weights[rows])
+    steep[rows] = loss.oracle.argsup(
+        scores[rows], dscores[rows], targets[rows], weights[rows]
+    )
     for i, (z, t) in enumerate(zip(scores, targets, strict=True)):
         lines = brute_force(kind, loss, z, t)
         heights = np.array([a + g @ z for a, g in lines])
@@ -128,12 +132,12 @@ def test_subgradient_and_oracle(kind, seed):
 @seeds
 def test_fenchel_young(kind, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed)
-    u = loss.subgradient(scores, targets, weights)
-    conjugate = loss.conjugate(u, targets, weights)
-    value = loss.value(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    conjugate = loss.oracle.conjugate(u, targets, weights)
+    value = loss.oracle.value(scores, targets, weights)
     assert value + conjugate == pytest.approx(np.vdot(u, scores), abs=1e-13)
     bound = np.vdot(u, dscores) - conjugate
-    assert loss.value(dscores, targets, weights) >= bound - 1e-13
+    assert loss.oracle.value(dscores, targets, weights) >= bound - 1e-13
 
 
 def slope_integral(f, step):
@@ -146,12 +150,12 @@ def slope_integral(f, step):
 @seeds
 def test_restriction_is_the_loss_on_the_line(kind, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed)
-    f = loss.restrict(scores, dscores, targets, weights)
+    f = loss.oracle.restrict(scores, dscores, targets, weights)
     assert np.all(f.kinks > 0.0)
     assert np.all(f.slope_jumps >= 0.0)
-    start = loss.value(scores, targets, weights)
+    start = loss.oracle.value(scores, targets, weights)
     for step in (0.1, 0.5, 1.0, 3.0, 20.0):
-        rise = loss.value(scores + step * dscores, targets, weights) - start
+        rise = loss.oracle.value(scores + step * dscores, targets, weights) - start
         assert slope_integral(f, step) == pytest.approx(rise, abs=1e-11)
 
 
@@ -176,7 +180,7 @@ def test_segmenting_degenerate_lines(n_lines, shape):
     scores = np.zeros((1, n_lines + 1))
     dscores = np.append(0.0, slopes)[np.newaxis]
     target, weight = np.zeros(1, dtype=np.intp), np.ones(1)
-    f = loss.restrict(scores, dscores, target, weight)
+    f = loss.oracle.restrict(scores, dscores, target, weight)
     for step in (0.0, 0.01, 0.7, 1.4, 1.6, 50.0):
         heights = np.append(0.0, offsets + step * slopes)
         top = heights >= heights.max() - 1e-12
@@ -190,10 +194,10 @@ def envelope_of(kind, seed, width):
     rng = np.random.default_rng(seed)
     weights = weights + 1.0 / 16.0
     duals = [
-        loss.subgradient(3.0 * rng.normal(size=scores.shape), targets, weights)
+        loss.oracle.subgradient(3.0 * rng.normal(size=scores.shape), targets, weights)
         for _ in range(3)
     ]
-    center = loss.dual_variables(np.mean(duals, axis=0), targets, weights)
+    center = loss.oracle.dual_variables(np.mean(duals, axis=0), targets, weights)
     scores = scores + 0.1 * rng.normal(size=scores.shape)
     return loss, loss.envelope(center, width), targets, weights, scores, dscores
 
@@ -204,31 +208,35 @@ def envelope_of(kind, seed, width):
 def test_envelope(kind, width, seed):
     loss, smooth, targets, weights, scores, dscores = envelope_of(kind, seed, width)
     args = targets, weights
-    assert smooth.value(scores, *args) <= loss.value(scores, *args) + 1e-13
-    u = smooth.subgradient(scores, *args)
+    assert (
+        smooth.oracle.value(scores, *args) <= loss.oracle.value(scores, *args) + 1e-13
+    )
+    u = smooth.oracle.subgradient(scores, *args)
     assert_allclose(u.sum(axis=1), 0.0, atol=1e-15)
     # The gradient is a feasible dual point: its cut lies below the hinge everywhere.
-    conjugate = loss.conjugate(u, *args)
+    conjugate = loss.oracle.conjugate(u, *args)
     for other in (scores, dscores, -dscores, 0.0 * scores):
         bound = np.vdot(u, other) - conjugate
-        assert loss.value(other, *args) >= bound - 1e-13
+        assert loss.oracle.value(other, *args) >= bound - 1e-13
     # Fenchel-Young for the envelope itself, and its gradient by differences.
     if kind != "pairs":
-        both = smooth.value(scores, *args) + smooth.conjugate(u, *args)
+        both = smooth.oracle.value(scores, *args) + smooth.oracle.conjugate(u, *args)
         assert both == pytest.approx(np.vdot(u, scores), abs=1e-12)
     h = 1e-6
     for _ in range(5):
         direction = np.random.default_rng(seed).normal(size=scores.shape)
-        ahead = smooth.value(scores + h * direction, *args)
-        behind = smooth.value(scores - h * direction, *args)
+        ahead = smooth.oracle.value(scores + h * direction, *args)
+        behind = smooth.oracle.value(scores - h * direction, *args)
         slope = np.vdot(u, direction)
         assert (ahead - behind) / (2 * h) == pytest.approx(slope, abs=1e-7)
-    at = smooth.derivatives(scores, dscores, *args)
+    at = smooth.oracle.derivatives(scores, dscores, *args)
     for step in (0.0, 0.3):
-        expected = np.vdot(smooth.subgradient(scores + step * dscores, *args), dscores)
+        expected = np.vdot(
+            smooth.oracle.subgradient(scores + step * dscores, *args), dscores
+        )
         assert at(step)[0] == pytest.approx(expected, abs=1e-13)
-    change = smooth.subgradient(scores + h * dscores, *args) - u
-    product = smooth.curvature(scores, *args).apply(dscores.copy())
+    change = smooth.oracle.subgradient(scores + h * dscores, *args) - u
+    product = smooth.oracle.curvature(scores, *args).apply(dscores.copy())
     assert_allclose(product, change / h, atol=1e-6 / width)
     assert at(0.0)[1] == pytest.approx(np.vdot(product, dscores), abs=1e-12)
 
@@ -246,7 +254,7 @@ def test_gradients_of_envelopes_at_large_scores_are_feasible(kind, apart, seed):
     elif apart:
         relevant[:, : targets.shape[1]] = targets > 0
     scores[~relevant] += 1e9 / 3.0
-    u = smooth.subgradient(scores, targets, weights)
+    u = smooth.oracle.subgradient(scores, targets, weights)
     assert u.any()
     assert_allclose(u.sum(axis=1), 0.0, atol=1e-15)
     parts = [np.maximum(u, 0.0), np.maximum(-u, 0.0)]
@@ -263,8 +271,8 @@ def test_gradients_of_envelopes_at_large_scores_are_feasible(kind, apart, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_feasible_dual_is_better_than_the_gradient(kind, width, seed):
     loss, smooth, targets, weights, scores, _ = envelope_of(kind, seed, width)
-    best = smooth.value(scores, targets, weights)
-    u = smooth.subgradient(scores, targets, weights)
+    best = smooth.oracle.value(scores, targets, weights)
+    u = smooth.oracle.subgradient(scores, targets, weights)
     rng = np.random.default_rng(seed)
     for _ in range(20):
         if kind == "pairs":
@@ -272,10 +280,12 @@ def test_no_feasible_dual_is_better_than_the_gradient(kind, width, seed):
                 smooth, loss, scores, targets, weights, rng
             ) <= (best + 1e-12)
             continue
-        other = loss.subgradient(9.0 * rng.normal(size=scores.shape), targets, weights)
+        other = loss.oracle.subgradient(
+            9.0 * rng.normal(size=scores.shape), targets, weights
+        )
         for share in (1e-3, 0.1, 1.0):
             v = u + share * (other - u)
-            value = np.vdot(v, scores) - smooth.conjugate(v, targets, weights)
+            value = np.vdot(v, scores) - smooth.oracle.conjugate(v, targets, weights)
             assert value <= best + 1e-12
 
 
@@ -298,14 +308,14 @@ def test_no_probabilities_are_better_than_the_softmax(seed):
     rng = np.random.default_rng(seed)
     loss, y, s = MULTINOMIAL_LOSS, rng.integers(0, 4, 6), rng.dirichlet(np.ones(6))
     z = 3.0 * rng.normal(size=(6, 4))
-    best, u = loss.value(z, y, s), loss.subgradient(z, y, s)
-    own = np.vdot(u, z) - loss.conjugate(u, y, s)
+    best, u = loss.oracle.value(z, y, s), loss.oracle.subgradient(z, y, s)
+    own = np.vdot(u, z) - loss.oracle.conjugate(u, y, s)
     assert own == pytest.approx(best, rel=1e-13)
     for _ in range(50):
         other = s[:, np.newaxis] * (rng.dirichlet(np.full(4, 0.5), 6) - np.eye(4)[y])
         for share in (1e-3, 0.1, 1.0):
             v = u + share * (other - u)
-            assert np.vdot(v, z) - loss.conjugate(v, y, s) <= best + 1e-13
+            assert np.vdot(v, z) - loss.oracle.conjugate(v, y, s) <= best + 1e-13
 
 
 GRAPH = [[-1], [-1], [0], [0, 1], [1], [3], [3]]
@@ -318,23 +328,25 @@ def test_envelope_of_paths(width):
     loss = Ontology.from_parents(GRAPH).loss
     y, s = rng.integers(0, 4, 20), rng.dirichlet(np.ones(20))
     z, dz, other = rng.normal(size=(3, 20, 7))
-    u = loss.subgradient(other, y, s)
-    gap = loss.value(other, y, s) + loss.conjugate(u, y, s)
+    u = loss.oracle.subgradient(other, y, s)
+    gap = loss.oracle.value(other, y, s) + loss.oracle.conjugate(u, y, s)
     assert gap == pytest.approx(np.vdot(u, other), rel=1e-12)
-    assert loss.distance(u, y, s) <= 1e-14
-    smooth = loss.envelope(loss.dual_variables(u, y, s), width)
-    u, value, h = smooth.subgradient(z, y, s), smooth.value(z, y, s), 1e-6
-    assert value + smooth.conjugate(u, y, s) == pytest.approx(np.vdot(u, z), rel=1e-12)
-    assert value <= loss.value(z, y, s)
-    bound = np.vdot(u, other) - loss.conjugate(u, y, s)
-    assert loss.value(other, y, s) >= bound - 1e-14
-    ahead, behind = (smooth.value(z + c * dz, y, s) for c in (h, -h))
+    assert loss.oracle.distance(u, y, s) <= 1e-14
+    smooth = loss.envelope(loss.oracle.dual_variables(u, y, s), width)
+    u, value, h = smooth.oracle.subgradient(z, y, s), smooth.oracle.value(z, y, s), 1e-6
+    assert value + smooth.oracle.conjugate(u, y, s) == pytest.approx(
+        np.vdot(u, z), rel=1e-12
+    )
+    assert value <= loss.oracle.value(z, y, s)
+    bound = np.vdot(u, other) - loss.oracle.conjugate(u, y, s)
+    assert loss.oracle.value(other, y, s) >= bound - 1e-14
+    ahead, behind = (smooth.oracle.value(z + c * dz, y, s) for c in (h, -h))
     assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(u, dz), abs=1e-8)
-    curvature = smooth.curvature(z, y, s)
-    ahead, behind = (smooth.subgradient(z + c * dz, y, s) for c in (h, -h))
+    curvature = smooth.oracle.curvature(z, y, s)
+    ahead, behind = (smooth.oracle.subgradient(z + c * dz, y, s) for c in (h, -h))
     product = curvature.apply(dz.copy())
     assert_allclose(product, (ahead - behind) / (2 * h), atol=1e-7)
-    slope, bend = smooth.derivatives(z, dz, y, s)(0.0)
+    slope, bend = smooth.oracle.derivatives(z, dz, y, s)(0.0)
     assert slope == pytest.approx(np.vdot(u, dz), rel=1e-12)
     assert bend == pytest.approx(np.vdot(product, dz), rel=1e-12)
     X, blocks = rng.normal(size=(20, 2)), np.zeros((7, 7, 2, 2))
@@ -355,19 +367,23 @@ def test_log_loss_of_paths():
     y, s = rng.integers(0, 4, 20), rng.dirichlet(np.ones(20))
     z, dz, other = rng.normal(size=(3, 20, 7))
     terms = (z[:, np.newaxis] * (phi[np.newaxis] - phi[y][:, np.newaxis])).sum(axis=2)
-    assert loss.value(z, y, s) == pytest.approx(s @ np.log(np.exp(terms).sum(axis=1)))
-    u, h = loss.subgradient(z, y, s), 1e-6
-    ahead, behind = (loss.value(z + c * dz, y, s) for c in (h, -h))
+    assert loss.oracle.value(z, y, s) == pytest.approx(
+        s @ np.log(np.exp(terms).sum(axis=1))
+    )
+    u, h = loss.oracle.subgradient(z, y, s), 1e-6
+    ahead, behind = (loss.oracle.value(z + c * dz, y, s) for c in (h, -h))
     assert (ahead - behind) / (2 * h) == pytest.approx(np.vdot(u, dz), abs=1e-8)
-    ahead, behind = (loss.subgradient(z + c * dz, y, s) for c in (h, -h))
-    product = loss.curvature(z, y, s).apply(dz.copy())
+    ahead, behind = (loss.oracle.subgradient(z + c * dz, y, s) for c in (h, -h))
+    product = loss.oracle.curvature(z, y, s).apply(dz.copy())
     assert_allclose(product, (ahead - behind) / (2 * h), atol=1e-7)
-    height = loss.conjugate(u, y, s)
-    assert loss.value(z, y, s) + height == pytest.approx(np.vdot(u, z), rel=1e-11)
-    assert loss.distance(u, y, s) <= 1e-14
+    height = loss.oracle.conjugate(u, y, s)
+    assert loss.oracle.value(z, y, s) + height == pytest.approx(
+        np.vdot(u, z), rel=1e-11
+    )
+    assert loss.oracle.distance(u, y, s) <= 1e-14
     for _ in range(20):
         other = rng.normal(size=(20, 7)) * 10.0 ** rng.integers(-1, 2)
-        assert np.vdot(u, other) - loss.value(other, y, s) <= height + 1e-13
+        assert np.vdot(u, other) - loss.oracle.value(other, y, s) <= height + 1e-13
 
 
 @pytest.mark.parametrize("name", ["hinge", "log_loss"])
@@ -384,19 +400,21 @@ def test_duals_of_paths_balance(name, near_optimum):
         z += np.linalg.pinv(Ontology.from_parents(GRAPH).features) @ np.log(
             np.bincount(y, s)
         )
-    duals = [loss.subgradient(z + rng.normal(size=(40, 7)), y, s) for _ in range(20)]
-    u = np.mean(duals, axis=0) if name == "hinge" else loss.subgradient(z, y, s)
-    balance = loss.balance_near_optimum if near_optimum else loss.balance
+    duals = [
+        loss.oracle.subgradient(z + rng.normal(size=(40, 7)), y, s) for _ in range(20)
+    ]
+    u = np.mean(duals, axis=0) if name == "hinge" else loss.oracle.subgradient(z, y, s)
+    balance = loss.oracle.balance_near_optimum if near_optimum else loss.oracle.balance
     v = balance(u, y, s)
     assert v.any()
     assert_allclose(v.sum(axis=0), 0.0, atol=1e-15)
-    assert loss.distance(v, y, s) <= 1e-13
+    assert loss.oracle.distance(v, y, s) <= 1e-13
     if name == "log_loss":
-        assert loss.feasible(v, y, s).all()
-    share = loss.imbalance(v, v.sum(axis=0), y, s)
+        assert loss.oracle.feasible(v, y, s).all()
+    share = loss.oracle.imbalance(v, v.sum(axis=0), y, s)
     assert share <= 1e-12
-    cut = np.vdot(v, z) - loss.conjugate(v, y, s)
-    assert cut <= loss.value(z, y, s) + 1e-14
+    cut = np.vdot(v, z) - loss.oracle.conjugate(v, y, s)
+    assert cut <= loss.oracle.value(z, y, s) + 1e-14
 
 
 def test_paths_of_dependent_features_tell_no_conjugate():
@@ -405,8 +423,8 @@ def test_paths_of_dependent_features_tell_no_conjugate():
     assert not loss.has_envelope
     assert not loss.tells_conjugate
     z, y, s = np.zeros((3, 2)), np.arange(3), np.full(3, 1 / 3)
-    assert loss.value(z, y, s) == pytest.approx(1.0)
-    assert 0.0 < loss.rounding(z, s) < 1e-8
+    assert loss.oracle.value(z, y, s) == pytest.approx(1.0)
+    assert 0.0 < loss.oracle.rounding(z, s) < 1e-8
 
 
 @each_kind
@@ -414,7 +432,7 @@ def test_curvature_as_matrix(kind):
     _, smooth, targets, weights, scores, _ = envelope_of(kind, 3, 1.0)
     n, k = scores.shape
     X = np.random.default_rng(0).normal(size=(n, 3))
-    curvature = smooth.curvature(scores, targets, weights)
+    curvature = smooth.oracle.curvature(scores, targets, weights)
     blocks = np.zeros((k, k, 3, 3))
     curvature.add_gram(X, slice(None), blocks)
     full, totals = np.zeros((k, k, 3, 3)), np.zeros((k, k))
@@ -439,12 +457,14 @@ def test_curvature_as_matrix(kind):
 @pytest.mark.parametrize("near_optimum", [False, True])
 def test_leveled_duals_are_feasible_and_level(kind, near_optimum, seed):
     loss, targets, weights, scores, dscores = problem(kind, seed, n=30)
-    duals = [loss.subgradient(s, targets, weights) for s in (scores, dscores, -scores)]
-    level = loss.balance_near_optimum if near_optimum else loss.balance
+    duals = [
+        loss.oracle.subgradient(s, targets, weights) for s in (scores, dscores, -scores)
+    ]
+    level = loss.oracle.balance_near_optimum if near_optimum else loss.oracle.balance
     u = level(np.mean(duals, axis=0), targets, weights)
     assert_allclose(u.sum(axis=0), 0.0, atol=1e-13)
     assert_allclose(u.sum(axis=1), 0.0, atol=1e-13)
-    conjugate = loss.conjugate(u, targets, weights)
+    conjugate = loss.oracle.conjugate(u, targets, weights)
     for other in (scores, dscores, -scores, -dscores, 3.0 * dscores):
         bound = np.vdot(u, other) - conjugate
-        assert loss.value(other, targets, weights) >= bound - 1e-12
+        assert loss.oracle.value(other, targets, weights) >= bound - 1e-12

@@ -69,15 +69,15 @@ def problem(seed, threshold, n=7, n_labels=4):
 def test_value_gradient_and_curvature(threshold, seed):
     loss, z, dz, y, s = problem(seed, threshold)
     value, gradient, second = enumerated(z, y, s, loss.set.costs)
-    assert loss.value(z, y, s) == pytest.approx(value, abs=1e-14)
-    assert_allclose(loss.subgradient(z, y, s), gradient, atol=1e-14)
-    curvature = loss.curvature(z, y, s)
+    assert loss.oracle.value(z, y, s) == pytest.approx(value, abs=1e-14)
+    assert_allclose(loss.oracle.subgradient(z, y, s), gradient, atol=1e-14)
+    curvature = loss.oracle.curvature(z, y, s)
     products = np.einsum("ijk,ik->ij", second, dz)
     assert_allclose(curvature.apply(dz), products, atol=1e-14)
     assert_allclose(curvature.diagonal(), np.einsum("ijj->ij", second), atol=1e-14)
     assert_allclose(curvature.total(), second.sum(axis=0), atol=1e-14)
     moved = enumerated(z + 0.25 * dz, y, s, loss.set.costs)
-    slope, bend = loss.derivatives(z, dz, y, s)(0.25)
+    slope, bend = loss.oracle.derivatives(z, dz, y, s)(0.25)
     assert slope == pytest.approx(np.vdot(moved[1], dz), abs=1e-13)
     square = np.einsum("ij,ijk,ik", dz, moved[2], dz)
     assert bend == pytest.approx(square, abs=1e-13)
@@ -89,10 +89,12 @@ def test_value_gradient_and_curvature(threshold, seed):
 def test_gradients_prove_lower_bounds(threshold, seed):
     """R(z') >= <u, z'> - R*(u), with equality at the scores of u."""
     loss, z, dz, y, s = problem(seed, threshold)
-    u = loss.subgradient(z, y, s)
-    conjugate = loss.conjugate_at(u, z, y, s)
-    assert np.vdot(u, z) - conjugate == pytest.approx(loss.value(z, y, s), abs=1e-13)
-    assert loss.value(dz, y, s) >= np.vdot(u, dz) - conjugate - 1e-13
+    u = loss.oracle.subgradient(z, y, s)
+    conjugate = loss.oracle.conjugate_at(u, z, y, s)
+    assert np.vdot(u, z) - conjugate == pytest.approx(
+        loss.oracle.value(z, y, s), abs=1e-13
+    )
+    assert loss.oracle.value(dz, y, s) >= np.vdot(u, dz) - conjugate - 1e-13
 
 
 @each_form

@@ -35,8 +35,8 @@ def all_subgradients(scores, targets, weights):
 
 def slope_on_line(loss, scores, dscores, targets, weights, *, step):
     if loss.smooth:
-        return loss.derivatives(scores, dscores, targets, weights)(step)[0]
-    return loss.restrict(scores, dscores, targets, weights).slope_at(step)
+        return loss.oracle.derivatives(scores, dscores, targets, weights)(step)[0]
+    return loss.oracle.restrict(scores, dscores, targets, weights).slope_at(step)
 
 
 def area_under_slope(f, step):
@@ -58,11 +58,11 @@ def test_gradient_is_that_of_central_differences_away_from_kinks(loss):
     h = 1e-6
     assert np.min(np.abs(1.0 - targets * scores)) > h
     differences = [
-        (loss.value(scores + e, targets, weights))
-        - (loss.value(scores - e, targets, weights))
+        (loss.oracle.value(scores + e, targets, weights))
+        - (loss.oracle.value(scores - e, targets, weights))
         for e in h * np.eye(30)
     ]
-    u = loss.subgradient(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
     assert_allclose(u, np.array(differences) / (2.0 * h), atol=1e-8)
 
 
@@ -71,16 +71,18 @@ def test_gradient_is_that_of_central_differences_away_from_kinks(loss):
 @given(data=rows(n_scores=2))
 def test_subgradient_inequality(loss, data):
     targets, weights, scores, others = data
-    u = loss.subgradient(scores, targets, weights)
-    bound = loss.value(scores, targets, weights) + u @ (others - scores)
-    assert loss.value(others, targets, weights) >= bound - 1e-14
+    u = loss.oracle.subgradient(scores, targets, weights)
+    bound = loss.oracle.value(scores, targets, weights) + u @ (others - scores)
+    assert loss.oracle.value(others, targets, weights) >= bound - 1e-14
 
 
 def test_convention_on_the_margin_is_the_zero_subgradient():
     one = np.ones(1)
-    assert_array_equal(BINARY_LOSSES["hinge"].subgradient(one, one, one), [0.0])
+    assert_array_equal(BINARY_LOSSES["hinge"].oracle.subgradient(one, one, one), [0.0])
     # So does the oracle where the direction leaves the margin as it is (3.28).
-    assert_array_equal(BINARY_LOSSES["hinge"].argsup(one, np.zeros(1), one, one), [0.0])
+    assert_array_equal(
+        BINARY_LOSSES["hinge"].oracle.argsup(one, np.zeros(1), one, one), [0.0]
+    )
 
 
 @EXPLORE
@@ -88,10 +90,10 @@ def test_convention_on_the_margin_is_the_zero_subgradient():
 def test_argsup_is_the_steepest_vertex(data):
     targets, weights, scores, dscores = data
     hinge = BINARY_LOSSES["hinge"]
-    margin = hinge.kink_rows(scores, targets)
+    margin = hinge.oracle.kink_rows(scores, targets)
     assert_array_equal(margin, np.flatnonzero(targets * scores == 1.0))
-    u = hinge.subgradient(scores, targets, weights)
-    u[margin] = hinge.argsup(
+    u = hinge.oracle.subgradient(scores, targets, weights)
+    u[margin] = hinge.oracle.argsup(
         scores[margin], dscores[margin], targets[margin], weights[margin]
     )
     vertices = all_subgradients(scores, targets, weights)
@@ -104,16 +106,16 @@ def test_argsup_is_the_steepest_vertex(data):
 def test_argsup_is_the_directional_derivative(data):
     targets, weights, scores, dscores = data
     hinge = BINARY_LOSSES["hinge"]
-    margin = hinge.kink_rows(scores, targets)
-    u = hinge.subgradient(scores, targets, weights)
-    u[margin] = hinge.argsup(
+    margin = hinge.oracle.kink_rows(scores, targets)
+    u = hinge.oracle.subgradient(scores, targets, weights)
+    u[margin] = hinge.oracle.argsup(
         scores[margin], dscores[margin], targets[margin], weights[margin]
     )
     # The nearest other kink is further off than 1 / 32 of any of these directions, and
     # all numbers are dyadic: the difference quotient is exact.
     step = 2.0**-5
-    ahead = hinge.value(scores + step * dscores, targets, weights)
-    assert u @ dscores == (ahead - hinge.value(scores, targets, weights)) / step
+    ahead = hinge.oracle.value(scores + step * dscores, targets, weights)
+    assert u @ dscores == (ahead - hinge.oracle.value(scores, targets, weights)) / step
 
 
 @pytest.mark.parametrize("target", [-1.0, 1.0])
@@ -126,15 +128,15 @@ def test_one_tolerance_decides_what_lies_on_the_margin(target, side):
     )
     scores = target * (1.0 + side * TIE_TOLERANCE * np.array([0.5, 2.0]))
     dscores = np.full(2, -side * target)
-    assert_array_equal(hinge.kink_rows(scores, targets), [0])
+    assert_array_equal(hinge.oracle.kink_rows(scores, targets), [0])
     # The row off the margin has a kink ahead, the row on it none, on neither side.
-    assert hinge.restrict(scores, dscores, targets, weights).kinks.size == 1
-    assert hinge.subgradient(scores, targets, weights)[0] == 0.0
+    assert hinge.oracle.restrict(scores, dscores, targets, weights).kinks.size == 1
+    assert hinge.oracle.subgradient(scores, targets, weights)[0] == 0.0
 
 
 @each_loss
 def test_smooth_losses_have_no_kink_rows(loss):
-    on_margin = loss.kink_rows(np.ones(3), np.ones(3))
+    on_margin = loss.oracle.kink_rows(np.ones(3), np.ones(3))
     assert_array_equal(on_margin, [] if loss.smooth else [0, 1, 2])
 
 
@@ -143,8 +145,10 @@ def test_smooth_losses_have_no_kink_rows(loss):
 @given(data=rows())
 def test_fenchel_young_is_an_equation_at_subgradients(loss, data):
     targets, weights, scores = data
-    u = loss.subgradient(scores, targets, weights)
-    both = loss.value(scores, targets, weights) + loss.conjugate(u, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    both = loss.oracle.value(scores, targets, weights) + loss.oracle.conjugate(
+        u, targets, weights
+    )
     assert both == pytest.approx(u @ scores, abs=1e-13)
 
 
@@ -152,10 +156,11 @@ def test_fenchel_young_is_an_equation_at_subgradients(loss, data):
 @given(data=rows())
 def test_fenchel_young_holds_at_all_subgradients_on_the_margin(data):
     targets, weights, scores = data
-    value = BINARY_LOSSES["hinge"].value(scores, targets, weights)
+    value = BINARY_LOSSES["hinge"].oracle.value(scores, targets, weights)
     for u in all_subgradients(scores, targets, weights):
         assert (
-            value + BINARY_LOSSES["hinge"].conjugate(u, targets, weights) == u @ scores
+            value + BINARY_LOSSES["hinge"].oracle.conjugate(u, targets, weights)
+            == u @ scores
         )
 
 
@@ -166,12 +171,12 @@ def test_conjugate_is_the_smallest_that_fenchel_young_allows(loss, data, seed):
     targets, weights, scores, _ = data
     beta = np.random.default_rng(seed).random(len(targets))
     u = -beta * weights * targets
-    conjugate = loss.conjugate(u, targets, weights)
-    assert loss.value(scores, targets, weights) + conjugate >= u @ scores - 1e-14
+    conjugate = loss.oracle.conjugate(u, targets, weights)
+    assert loss.oracle.value(scores, targets, weights) + conjugate >= u @ scores - 1e-14
     # u is the subgradient at these scores: beta is any on the margin, or twice m.
     violations = 0.0 if loss is BINARY_LOSSES["hinge"] else 0.5 * beta
     attained = targets * (1.0 - violations)
-    value = loss.value(attained, targets, weights)
+    value = loss.oracle.value(attained, targets, weights)
     assert value + conjugate == pytest.approx(u @ attained, abs=1e-13)
 
 
@@ -183,18 +188,18 @@ STEPS = st.integers(0, 64).map(lambda i: i / 8.0)
 def test_restriction_is_the_loss_on_the_line(data, step):
     targets, weights, scores, dscores = data
     hinge = BINARY_LOSSES["hinge"]
-    f = hinge.restrict(scores, dscores, targets, weights)
+    f = hinge.oracle.restrict(scores, dscores, targets, weights)
     assert np.all(f.kinks > 0.0)
     assert np.all(f.slope_jumps >= 0.0)
     assert f.curvature == 0.0
     assert not f.curvature_jumps.any()
-    rise = hinge.value(scores + step * dscores, targets, weights)
-    rise -= hinge.value(scores, targets, weights)
+    rise = hinge.oracle.value(scores + step * dscores, targets, weights)
+    rise -= hinge.oracle.value(scores, targets, weights)
     assert area_under_slope(f, step) == pytest.approx(rise, abs=1e-12)
     # Kinks are fractions with denominators up to 12: none lies in this short stretch.
     h = 2.0**-20
-    ahead = hinge.value(scores + (step + h) * dscores, targets, weights)
-    ahead -= hinge.value(scores + step * dscores, targets, weights)
+    ahead = hinge.oracle.value(scores + (step + h) * dscores, targets, weights)
+    ahead -= hinge.oracle.value(scores + step * dscores, targets, weights)
     assert f.slope_at(step) == pytest.approx(ahead / h, abs=1e-9)
 
 
@@ -203,13 +208,13 @@ def test_restriction_is_the_loss_on_the_line(data, step):
 def test_derivatives_are_those_of_the_loss_on_the_line(data, step):
     targets, weights, scores, dscores = data
     squared = BINARY_LOSSES["squared_hinge"]
-    derivatives = squared.derivatives(scores, dscores, targets, weights)
+    derivatives = squared.oracle.derivatives(scores, dscores, targets, weights)
 
     def value(step):
-        return squared.value(scores + step * dscores, targets, weights)
+        return squared.oracle.value(scores + step * dscores, targets, weights)
 
     slope, curvature = derivatives(step)
-    gradient = squared.subgradient(scores + step * dscores, targets, weights)
+    gradient = squared.oracle.subgradient(scores + step * dscores, targets, weights)
     assert slope == pytest.approx(gradient @ dscores, abs=1e-13)
     # The value is quadratic up to the next kink on each side, a sixtieth or more away.
     h = 2.0**-8
@@ -230,9 +235,9 @@ def test_curvature_is_the_derivative_of_the_gradient():
     weights, h = rng.dirichlet(np.ones(30)), 1e-6
     assert np.min(np.abs(1.0 - targets * scores)) > h
     squared = BINARY_LOSSES["squared_hinge"]
-    change = squared.subgradient(scores + h, targets, weights)
-    change -= squared.subgradient(scores - h, targets, weights)
-    curvature = squared.curvature(scores, targets, weights).diagonal()
+    change = squared.oracle.subgradient(scores + h, targets, weights)
+    change -= squared.oracle.subgradient(scores - h, targets, weights)
+    curvature = squared.oracle.curvature(scores, targets, weights).diagonal()
     assert_allclose(curvature, change / (2.0 * h), atol=1e-8)
 
 
@@ -243,12 +248,12 @@ def test_rows_of_no_weight_do_not_count(loss):
     targets = rng.choice([-1.0, 1.0], 6)
     weights = np.array([0.5, 0.0, 0.25, 0.0, 0.25, 0.0])
     few = scores[::2].copy(), targets[::2].copy(), weights[::2].copy()
-    assert loss.value(scores, targets, weights) == loss.value(*few)
-    u = loss.subgradient(scores, targets, weights)
-    assert_array_equal(u[::2], loss.subgradient(*few))
+    assert loss.oracle.value(scores, targets, weights) == loss.oracle.value(*few)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    assert_array_equal(u[::2], loss.oracle.subgradient(*few))
     assert not u[1::2].any()
-    expected = loss.conjugate(u[::2], targets[::2], weights[::2])
-    assert loss.conjugate(u, targets, weights) == pytest.approx(expected)
+    expected = loss.oracle.conjugate(u[::2], targets[::2], weights[::2])
+    assert loss.oracle.conjugate(u, targets, weights) == pytest.approx(expected)
     slope = slope_on_line(loss, scores, dscores, targets, weights, step=3.0)
     expected = slope_on_line(loss, few[0], dscores[::2].copy(), *few[1:], step=3.0)
     assert slope == pytest.approx(expected)
@@ -261,21 +266,23 @@ def test_arguments_are_only_read(loss):
     for array in arrays:
         array.flags.writeable = False
     scores, dscores, targets, weights = arrays
-    loss.value(scores, targets, weights)
-    loss.conjugate(loss.subgradient(scores, targets, weights), targets, weights)
-    loss.kink_rows(scores, targets)
-    loss.argsup(scores, dscores, targets, weights)
+    loss.oracle.value(scores, targets, weights)
+    loss.oracle.conjugate(
+        loss.oracle.subgradient(scores, targets, weights), targets, weights
+    )
+    loss.oracle.kink_rows(scores, targets)
+    loss.oracle.argsup(scores, dscores, targets, weights)
     slope_on_line(loss, scores, dscores, targets, weights, step=1.0)
 
 
 def test_losses_say_what_they_do_not_offer():
     args = np.ones(1), np.ones(1), np.ones(1), np.ones(1)
     with pytest.raises(TypeError, match="BoxQuadratic tells no restriction"):
-        BINARY_LOSSES["squared_hinge"].restrict(*args)
+        BINARY_LOSSES["squared_hinge"].oracle.restrict(*args)
     with pytest.raises(TypeError, match="BoxHinge tells no derivatives"):
-        BINARY_LOSSES["hinge"].derivatives(*args)
+        BINARY_LOSSES["hinge"].oracle.derivatives(*args)
     with pytest.raises(TypeError, match="BoxHinge tells no second derivatives"):
-        BINARY_LOSSES["hinge"].curvature(*args[:3])
+        BINARY_LOSSES["hinge"].oracle.curvature(*args[:3])
 
 
 def quadratic(seed):

@@ -331,8 +331,8 @@ def test_duals_outside_the_box_are_clipped():
     dual = np.where(np.arange(60) % 2, 1e9, -1e9)
     clipped = np.where(dual * o.targets < 0.0, -o.weights * o.targets, 0.0)
     assert_array_equal(
-        BINARY_LOSSES["hinge"].dual_variables(dual, o.targets, o.weights),
-        BINARY_LOSSES["hinge"].dual_variables(clipped, o.targets, o.weights),
+        BINARY_LOSSES["hinge"].oracle.dual_variables(dual, o.targets, o.weights),
+        BINARY_LOSSES["hinge"].oracle.dual_variables(clipped, o.targets, o.weights),
     )
     one, _ = solve(o, "alm", dual=dual)
     two, _ = solve(o, "alm", dual=clipped)

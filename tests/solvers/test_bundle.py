@@ -62,10 +62,10 @@ class SlowHinge(Oracle):
     """The hinge by value and subgradient alone."""
 
     def value(self, scores, targets, weights):
-        return BINARY_LOSSES["hinge"].value(scores, targets, weights)
+        return BINARY_LOSSES["hinge"].oracle.value(scores, targets, weights)
 
     def subgradient(self, scores, targets, weights):
-        return BINARY_LOSSES["hinge"].subgradient(scores, targets, weights)
+        return BINARY_LOSSES["hinge"].oracle.subgradient(scores, targets, weights)
 
 
 def solve(solver, objective, *, tol=1e-6, max_iter=3000, **options):
@@ -419,9 +419,9 @@ def test_each_regularizer_against_scipy(name, solver):
     assert result.lower_bound <= result.point.value
 
     def J(w):
-        return alpha * omega.value(w) + regression_losses()["squared_error"].value(
-            X @ w, y, weights
-        )
+        return alpha * omega.value(w) + regression_losses()[
+            "squared_error"
+        ].oracle.value(X @ w, y, weights)
 
     constraints, bounds = (), None
     if "entropy" in name:

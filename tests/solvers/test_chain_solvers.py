@@ -108,7 +108,7 @@ def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
         o.design.stride, o.design._places = 0, None
     design = o.design
     sweeps = chain_sweeps.chain_sweeps(
-        design, o.loss.chains(o.targets), o.weights, o.alpha
+        design, o.loss.oracle.chains(o.targets), o.weights, o.alpha
     )
     order, last = np.flatnonzero(o.weights), -np.inf
     for _ in range(4):
@@ -130,7 +130,7 @@ def test_dual_begins_at_zero_and_stays_within_the_ends(kind):
     o = random_problem(rng, loss=kind, alpha=0.01, n=9, k=4, ends=0.6)
     assert not o.loss.set.ends.all()
     sweeps = chain_sweeps.chain_sweeps(
-        o.design, o.loss.chains(o.targets), o.weights, o.alpha
+        o.design, o.loss.oracle.chains(o.targets), o.weights, o.alpha
     )
     dual, costs = sweeps.dual()
     assert not dual.any()
@@ -185,7 +185,7 @@ def test_steps_with_l1_ascend_the_dual(kind, packed, l1_ratio):
         o.design.stride, o.design._places = 0, None
     l1, l2 = o.penalties
     sweeps = chain_sweeps.chain_sweeps(
-        o.design, o.loss.chains(o.targets), o.weights, l2, l1 / l2
+        o.design, o.loss.oracle.chains(o.targets), o.weights, l2, l1 / l2
     )
     order, last = np.flatnonzero(o.weights), -np.inf
     for _ in range(10):

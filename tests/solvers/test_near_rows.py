@@ -68,16 +68,16 @@ def test_duals_of_few_rows_are_duals_of_all(loss, seed, csr):
     # Shares of a subgradient are feasible, since every interval holds zero.
     part = few.objective
     args = part.targets, part.weights
-    dual = loss.subgradient(rng.normal(size=len(part.weights)), *args)
+    dual = loss.oracle.subgradient(rng.normal(size=len(part.weights)), *args)
     dual *= rng.random(len(dual))
     whole = few.share_out(dual)
-    variables = loss.dual_variables(whole, o.targets, o.weights)
+    variables = loss.oracle.dual_variables(whole, o.targets, o.weights)
     u = -o.weights * variables * (o.targets if loss is HINGE else 1.0)
     assert_allclose(u, whole, atol=1e-15)
     assert_allclose(o.design.adjoint(whole), part.design.adjoint(dual), atol=1e-12)
     conjugates = (
-        loss.conjugate(whole, o.targets, o.weights),
-        loss.conjugate(dual, *args),
+        loss.oracle.conjugate(whole, o.targets, o.weights),
+        loss.oracle.conjugate(dual, *args),
     )
     assert conjugates[0] == pytest.approx(conjugates[1], rel=1e-12, abs=1e-14)
     assert_allclose(few.collect(whole), dual, atol=1e-15)

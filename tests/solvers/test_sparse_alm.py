@@ -185,12 +185,12 @@ def test_level_duals_are_dual_points(loss):
     rng = np.random.default_rng(0)
     targets = rng.choice([-1.0, 1.0], size=50)
     weights = rng.dirichlet(np.ones(50))
-    dual = loss.subgradient(rng.normal(size=50), targets, weights)
-    assert loss.feasible(dual, targets, weights).all()
-    level = loss.balance(dual, targets, weights)
+    dual = loss.oracle.subgradient(rng.normal(size=50), targets, weights)
+    assert loss.oracle.feasible(dual, targets, weights).all()
+    level = loss.oracle.balance(dual, targets, weights)
     assert level.sum() == pytest.approx(0.0, abs=1e-15)
-    assert loss.feasible(level, targets, weights).all()
-    assert not loss.feasible(-2.0 * dual - weights, targets, weights).all()
+    assert loss.oracle.feasible(level, targets, weights).all()
+    assert not loss.oracle.feasible(-2.0 * dual - weights, targets, weights).all()
 
 
 def test_cuts_of_features_in_large_units():

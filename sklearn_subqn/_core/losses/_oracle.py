@@ -116,9 +116,11 @@ class Oracle(ABC):
     ) -> float:
         """Return R*(u) for a subgradient u = ``dual`` at ``scores``.
 
-        By default <u, z> - R(z), and what rounding may have left out. Both may be much
-        larger than the bounds that are made of it.
+        Without ``conjugate``, <u, z> - R(z) and what rounding may have left out. Both
+        may be much larger than the bounds that are made of it.
         """
+        if offers(self, "conjugate"):
+            return self.conjugate(dual, targets, weights)
         value = self.value(scores, targets, weights)
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
         scale = float(np.abs(scores).max(initial=0.0)) + abs(self.infimum)
@@ -173,6 +175,10 @@ class Oracle(ABC):
             return np.inf
         lighter = 0.5 * (total - abs(float(dual.sum())))
         return abs(float(sums[0])) / lighter if lighter > 0.0 else np.inf
+
+    def determined(self, free: Floats) -> Floats:
+        """Return intercepts of all scores without the part that changes nothing."""
+        return free - free.mean() if self.invariant else free
 
     def balance(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u changed, within the domain of R*, so that its columns sum to zero.

@@ -75,10 +75,10 @@ class OfScores:
         self.loss, self.box = loss, loss.set
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.loss.value(scores, targets, weights)
+        return self.loss.oracle.value(scores, targets, weights)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.loss.subgradient(scores, targets, weights)
+        return self.loss.oracle.subgradient(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -118,7 +118,7 @@ class OfScores:
         At least |u_i| / max(6, 2 t_i), and s_i / 10000, of labels; of counts at least
         |u_i| / max(1, ln y_i - z_i).
         """
-        h = self.loss.curvature(scores, targets, weights).diagonal()
+        h = self.loss.oracle.curvature(scores, targets, weights).diagonal()
         u = np.abs(self.subgradient(scores, targets, weights))
         if self.box.map.labels:
             u /= np.maximum(2.0 * self.box.map.argument(scores, targets), _REACH)
@@ -134,10 +134,10 @@ class DampedSoftmax:
     loss = MULTINOMIAL_LOSS
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.loss.value(scores, targets, weights)
+        return self.loss.oracle.value(scores, targets, weights)
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.loss.subgradient(scores, targets, weights)
+        return self.loss.oracle.subgradient(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

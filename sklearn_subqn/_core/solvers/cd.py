@@ -109,9 +109,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         # Such as the solution of other data, or of other units.
         origin = minimize_intercept(objective.origin())
         point = origin if origin.value < point.value else point
-    unit = objective.loss.score_scale(
-        point.scores, objective.targets, objective.weights
-    )
+    unit = objective.risk.score_scale(point.scores)
     trust, models = _Trust(unit), _Models(objective)
     predictions = _Predictions(objective, tol, unit)
     bound, stated, step = -np.inf, False, 1.0
@@ -366,12 +364,12 @@ def predicted_dual(
     """
     o, point = line.start.objective, line.start
     dual = point.dual + model.change_of_dual(line.dscores)
-    beyond = ~o.loss.feasible(dual, o.targets, o.weights)
+    beyond = ~o.risk.oracle.feasible(dual, o.targets, o.weights)
     if beyond.any():
         dual[beyond] = new.dual[beyond]
     if o.n_free:
-        dual = o.loss.balance(dual, o.targets, o.weights)
-    error = new.risk + o.loss.conjugate(dual, o.targets, o.weights)
+        dual = o.risk.balance(dual)
+    error = new.risk + o.risk.oracle.conjugate(dual, o.targets, o.weights)
     return dual, error - float(np.vdot(dual, new.scores))
 
 

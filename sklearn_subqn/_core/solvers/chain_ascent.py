@@ -161,15 +161,15 @@ def _cut(sweeps: ChainSweeps, point: Point) -> Cut:
     """Return what the dual says, less what rounding at the scores of a point makes."""
     o = point.objective
     dual, costs = sweeps.dual()
-    charge = 4.0 * o.loss.rounding(point.scores, o.weights)
+    charge = 4.0 * o.risk.rounding(point.scores)
     return o.cut(Dual(dual, offset=-float(o.weights @ costs) - charge))
 
 
 def _chains(objective: Objective) -> Chains:
     o = objective
-    chains = o.loss.chains(o.targets)
+    chains = o.risk.oracle.chains(o.targets)
     if chains is None:
-        raise TypeError(f"{o.loss.name} is no loss of chains.")
+        raise TypeError(f"{type(o.loss.set).__name__} is no loss of chains.")
     return chains
 
 

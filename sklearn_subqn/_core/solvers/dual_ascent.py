@@ -32,11 +32,13 @@ _SHRINKING = 0.7
 
 # The mean curvature of the dual along one variable, in units of the objective's strong
 # convexity, becomes so many times its root by the proximal term, so that rounds and
-# sweeps have their parts of the work; with several scores a row at most the limit.
-_ROOT_CURVATURE, _MOST_CURVATURE_SEVERAL = 1.3, 10.0
+# sweeps have their parts of the work.
+_ROOT_CURVATURE = 1.3
 
 
-def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Solver:
+def dual_ascent(
+    objective: Objective, start: Start, *, patience: int = 1, weaker: float = 1.0
+) -> Solver:
     """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
 
     With the proximal term, and for losses with kinks, they are minimizers on lines
@@ -56,6 +58,9 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         Starting point.
     patience : int
         Number of rounds, each of some sweeps, in which the gap must shrink.
+    weaker : float
+        What the proximal term is divided by, in place of what suits rows of about the
+        same norm: few long rows are no reason to hold all others.
     """
     weights = objective.weights
     loss = objective.loss.rowwise_dual(objective.targets)
@@ -63,15 +68,12 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
         name = type(objective.loss).__name__
         raise TypeError(f"The dual of {name} is not separable by rows.")
     design = objective.design
-    several = design.several_scores
     point = minimize_intercept(
         objective.origin() if start.dual is None else start.at(objective)
     )
     yield Iterate(point, phase="dual ascent")
     curvature = design.mean_square / max(design.n_rows, 1)
-    wanted = _ROOT_CURVATURE * np.sqrt(curvature / objective.alpha)
-    if several:
-        wanted = min(wanted, _MOST_CURVATURE_SEVERAL)
+    wanted = weaker * _ROOT_CURVATURE * np.sqrt(curvature / objective.alpha)
     strength = curvature / wanted if wanted else 0.0
     proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
@@ -94,7 +96,9 @@ def dual_ascent(objective: Objective, start: Start, *, patience: int = 1) -> Sol
             error = rounding(16.0 * n_visits) / share * objective.risk.dual_norm(dual)
             lower = objective.dual_value(objective.cut(Dual(dual, normal, error=error)))
         else:
-            dual = objective.loss.balance_near_optimum(dual, objective.targets, weights)
+            dual = objective.loss.oracle.balance_near_optimum(
+                dual, objective.targets, weights
+            )
             lower = objective.dual_value(objective.cut(Dual(dual)))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:

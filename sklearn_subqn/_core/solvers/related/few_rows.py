@@ -45,7 +45,7 @@ class FewRows:
         o = objective
         self._all, self._whole, self._point = o, o.design, point
         self._rows = np.flatnonzero(near)
-        self.far = o.loss.subgradient(point.scores, o.targets, o.weights)
+        self.far = o.risk.subgradient(point.scores)
         self.far[near] = 0.0
         self._sides = []
         features, targets, weights, sizes = [], [], [], []
