@@ -97,7 +97,7 @@ def assert_balancing_loses_little(objective):
         - objective.dual_value(
             objective.cut(Dual(level(sweeps.dual, targets, weights)))
         )
-        for level in (loss.balance, loss.balance_near_optimum)
+        for level in (loss.oracle.balance, loss.oracle.balance_near_optimum)
     ]
     assert 0.0 < lost[1] < 0.5 * lost[0]
 
@@ -133,7 +133,7 @@ def test_parameters_belong_to_the_dual(form, proximity):
 def test_values_never_rise_with_a_proximal_term(form):
     """Each iterate is a minimizer on a line through the one before."""
     objective = problem(form, False)
-    objective.alpha = 1e-6
+    objective.alpha = 1e-5
     iterates = list(dual_ascent(objective, origin(objective), patience=5))
     values = np.array([iterate.point.value for iterate in iterates])
     bounds = np.array([iterate.lower_bound for iterate in iterates[1:]])
