@@ -133,7 +133,7 @@ def test_parameters_belong_to_the_dual(form, proximity):
 def test_values_never_rise_with_a_proximal_term(form):
     """Each iterate is a minimizer on a line through the one before."""
     objective = problem(form, False)
-    objective.alpha = 1e-5
+    objective.alpha = 1e-6
     iterates = list(dual_ascent(objective, origin(objective), patience=5))
     values = np.array([iterate.point.value for iterate in iterates])
     bounds = np.array([iterate.lower_bound for iterate in iterates[1:]])

@@ -99,7 +99,7 @@ _FEW_CURVED = 4.0
 # its proximal term is divided by these numbers in turn before that: counts of words
 # (4000 rows of news20, alpha 3e-4) take 3 seconds in place of 172.
 _PATIENCE, _LONG_PATIENCE = 2, 20
-_WEAKER = 1.0, 3.0, 9.0
+_WEAKER = 1.0, 5.0, 25.0
 
 # SubLBFGS hands over when the objective fell by less than this share of itself over so
 # many iterations.
