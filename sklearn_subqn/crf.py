@@ -945,7 +945,7 @@ class LinearChainCRF(LinearEstimator):
         seen = self._seen.and_of(weights)
         strengths = seen.strengths(*penalty)
         loss = self._loss_of(data.starts)
-        own_sums = learn(design, loss, targets, weights, strengths, sums[places])
+        own_sums = learn(design, loss.oracle, targets, weights, strengths, sums[places])
         if not np.all(np.isfinite(own_sums)):
             raise ValueError(
                 f"{type(self).__name__} became infinite or not a number. Scale the "

@@ -26,7 +26,7 @@ import numpy as np
 from .chain_design import ChainDesign, Pairs
 from .chain_sweeps import chain_sweeps, soft_threshold
 from .losses._base import Floats, Rows
-from .losses._loss import Loss
+from .losses._oracle import Oracle
 
 # One pass over base NP in batches of 500, alpha = 1 / n, ends at 2.7, 2.2 and 2.2 times
 # the optimum with 1, 3 and 6 sweeps of a batch.
@@ -70,7 +70,7 @@ class Strengths(NamedTuple):
 
 def learn(
     design: ChainDesign,
-    loss: Loss,
+    loss: Oracle,
     targets: Any,
     weights: Floats,
     strengths: Strengths,
@@ -82,7 +82,7 @@ def learn(
     ----------
     design : ChainDesign
         Of the batch, with q parameters.
-    loss : Loss
+    loss : Oracle
         Of chains.
     targets : ndarray of shape (T,)
     weights : ndarray of shape (n,)
@@ -91,7 +91,7 @@ def learn(
     sums : ndarray of shape (q,)
         Those before.
     """
-    chains = loss.oracle.chains(targets)
+    chains = loss.chains(targets)
     assert chains is not None, "a loss of chains"
     l1, l2 = strengths
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)

@@ -132,7 +132,7 @@ def test_multiclass_optimum(rescaling, fit_intercept, alpha, seed):
     assert model.objective_ == pytest.approx(best, rel=1e-6)
     assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-7)
     scores = X @ model.coef_.T + model.intercept_
-    value = loss.value(scores, y.astype(np.intp), weights / weights.sum())
+    value = loss.oracle.value(scores, y.astype(np.intp), weights / weights.sum())
     value += 0.5 * alpha * (model.coef_**2).sum()
     assert model.objective_ == pytest.approx(value, rel=1e-10)
 

@@ -61,26 +61,26 @@ def evaluate(model, X, y, weights=None):
 @pytest.mark.parametrize("loss", [BINARY_LOSSES["log_loss"], MULTINOMIAL_LOSS])
 def test_gradients_are_those_of_the_value(loss):
     scores, targets, weights = scores_and_targets(loss)
-    u = loss.subgradient(scores, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
     rng = np.random.default_rng(1)
     for _ in range(5):
         p, h = rng.normal(size=scores.shape), 1e-6
-        change = loss.value(scores + h * p, targets, weights)
-        change -= loss.value(scores - h * p, targets, weights)
+        change = loss.oracle.value(scores + h * p, targets, weights)
+        change -= loss.oracle.value(scores - h * p, targets, weights)
         assert np.vdot(u, p) == pytest.approx(change / (2 * h), abs=1e-8)
-        slope, curvature = loss.derivatives(scores, p, targets, weights)(0.0)
+        slope, curvature = loss.oracle.derivatives(scores, p, targets, weights)(0.0)
         assert slope == pytest.approx(np.vdot(u, p))
-        product = loss.curvature(scores, targets, weights).apply(p)
+        product = loss.oracle.curvature(scores, targets, weights).apply(p)
         assert curvature == pytest.approx(np.vdot(p, product))
-        bend = loss.subgradient(scores + h * p, targets, weights)
-        bend -= loss.subgradient(scores - h * p, targets, weights)
+        bend = loss.oracle.subgradient(scores + h * p, targets, weights)
+        bend -= loss.oracle.subgradient(scores - h * p, targets, weights)
         assert_allclose(product, bend / (2 * h), atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", [BINARY_LOSSES["log_loss"], MULTINOMIAL_LOSS])
 def test_parts_of_the_curvature_agree(loss):
     scores, targets, weights = scores_and_targets(loss)
-    curvature = loss.curvature(scores, targets, weights)
+    curvature = loss.oracle.curvature(scores, targets, weights)
     p = np.random.default_rng(2).normal(size=scores.shape)
     product = curvature.apply(p.copy())
     k = p.size // len(p)
@@ -115,25 +115,25 @@ def test_parts_of_the_curvature_agree(loss):
 def test_fenchel_young(loss, scale):
     scores, targets, weights = scores_and_targets(loss)
     scores = scale * scores
-    value = loss.value(scores, targets, weights)
+    value = loss.oracle.value(scores, targets, weights)
     assert np.isfinite(value)
-    u = loss.subgradient(scores, targets, weights)
-    assert loss.feasible(u, targets, weights).all()
-    both = value + loss.conjugate(u, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    assert loss.oracle.feasible(u, targets, weights).all()
+    both = value + loss.oracle.conjugate(u, targets, weights)
     assert both == pytest.approx(np.vdot(u, scores), abs=1e-12 * scale)
     for c in (0.0, 0.3, 0.9):
-        lower = value + loss.conjugate(c * u, targets, weights)
+        lower = value + loss.oracle.conjugate(c * u, targets, weights)
         assert lower >= c * np.vdot(u, scores) - 1e-12
 
 
 @pytest.mark.parametrize("loss", [BINARY_LOSSES["log_loss"], MULTINOMIAL_LOSS])
 def test_leveled_duals_are_feasible_and_sum_to_zero(loss):
     scores, targets, weights = scores_and_targets(loss)
-    u = loss.subgradient(scores, targets, weights)
-    level = loss.balance(u, targets, weights)
+    u = loss.oracle.subgradient(scores, targets, weights)
+    level = loss.oracle.balance(u, targets, weights)
     assert_allclose(level.sum(axis=0), 0.0, atol=1e-15)
     shifted = level * (1.0 - 1e-12)
-    assert loss.feasible(shifted, targets, weights).all()
+    assert loss.oracle.feasible(shifted, targets, weights).all()
     if scores.ndim == 2:
         assert_allclose(level.sum(axis=1), 0.0, atol=1e-15)
 
@@ -141,11 +141,11 @@ def test_leveled_duals_are_feasible_and_sum_to_zero(loss):
 def test_feasibility_refuses_what_is_not():
     for loss in (BINARY_LOSSES["log_loss"], MULTINOMIAL_LOSS):
         scores, targets, weights = scores_and_targets(loss)
-        u = loss.subgradient(scores, targets, weights)
-        assert not loss.feasible(-u, targets, weights).any()
+        u = loss.oracle.subgradient(scores, targets, weights)
+        assert not loss.oracle.feasible(-u, targets, weights).any()
         far = u.copy()
         far[::2] *= 20.0
-        mixed = loss.feasible(far, targets, weights)
+        mixed = loss.oracle.feasible(far, targets, weights)
         assert mixed[1::2].all()
         assert not mixed[::2].all()
 

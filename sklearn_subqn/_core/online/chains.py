@@ -21,7 +21,7 @@ import numpy as np
 
 from ..chain_design import ChainDesign, Pairs
 from ..losses._base import Floats, Rows
-from ..losses._loss import Loss
+from ..losses._oracle import Oracle
 from ..quasi_newton import Pair, two_loop
 from ._base import State, step_size
 from ._pairs import consistent_pair
@@ -42,7 +42,7 @@ class ChainBatch:
         Of the sequences of the batch, with all q parameters.
     targets : ndarray of shape (T,)
         Labels.
-    loss : Loss
+    loss : Oracle
         Of these sequences, smooth.
     alpha : float
         Strength of the L2 penalty.
@@ -59,7 +59,7 @@ class ChainBatch:
         self,
         design: ChainDesign,
         targets: Rows,
-        loss: Loss,
+        loss: Oracle,
         alpha: float,
         weights: Floats,
     ) -> None:
@@ -70,7 +70,7 @@ class ChainBatch:
 
     def value_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return J(w, X_t) and its gradient of shape (r,)."""
-        risk, dual = self._loss.oracle.evaluate(self.design.forward(w), *self._args)
+        risk, dual = self._loss.evaluate(self.design.forward(w), *self._args)
         value = risk + 0.5 * self.alpha * float(w @ w)
         return value, self.design.adjoint(dual) + self.alpha * w
 
@@ -80,7 +80,7 @@ class ChainBatch:
 
     def hessian_product(self, w: Floats, v: Floats) -> Floats:
         """Return the Hessian at w times v, of shape (r,)."""
-        curvature = self._loss.oracle.curvature(self.design.forward(w), *self._args)
+        curvature = self._loss.curvature(self.design.forward(w), *self._args)
         product = self.design.adjoint(curvature.apply(self.design.forward(v)))
         return product + self.alpha * v
 
