@@ -124,3 +124,10 @@ def test_proximal_newton_ends_at_zero_where_the_penalty_is_large():
     assert result.status == "converged"
     assert not result.point.w[:D].any()
     assert list(proximal_newton(three, Start(result.point.w)))[-1].gap < 1e-12
+
+
+@pytest.mark.parametrize("name", ["log_loss", "squared_hinge", "softmax"])
+def test_coordinate_descent_refuses_parts(name):
+    _, three = pair(name, l1_ratio=1.0, alpha=0.02)
+    with pytest.raises(TypeError, match="needs all rows in one place"):
+        solved(three, L1_SOLVERS["cd"])

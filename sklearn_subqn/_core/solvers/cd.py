@@ -24,16 +24,13 @@ from .run import Iterate, Solver, Start
 _ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
 _SHARE_OF_GAP = 0.05
 _SHARE_OF_TOL = 0.8
-_MAX_ROUGH, _MAX_ROUGH_SEVERAL, _MAX_FINE = 20, 10, 2000
+_MAX_ROUGH, _MAX_FINE = 20, 2000
 
 # A model is the last one if its prediction should be off by at most this share of the
 # gap at which the run ends, and no score moved by more units in the step before:
 # models that reach farther predict probabilities beyond 0 and 1, and dual points
 # without these violate constraints.
 _LAST_ERROR, _LAST_MOVE = 0.3, 3.0
-
-# So many sweeps over columns do for the last model, as a rule.
-_LAST = 120
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
@@ -50,9 +47,8 @@ _NEGLIGIBLE = 0.01
 
 # A working set holds at least so many coordinates, and grows from one iteration to the
 # next by at most this factor of those that are used: by less with several scores per
-# row, where matrices of them are dear. Of so few it holds those whose gradient is
-# within ``_FAR`` times the largest violation of the threshold.
-_SMALL_SET, _FAR = 200, 2.0
+# row, where matrices of them are dear.
+_SMALL_SET = 200
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
 # Hessians that cost less than so many products with X are not estimated from a sample,
@@ -103,6 +99,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     A matrix from a sample of the rows serves several iterations, as long as violations
     fall by half in each and the coordinates with the larger ones take part.
     """
+    if not objective.risk.in_one_place:
+        raise TypeError("Coordinate descent needs all rows in one place.")
     regularizer, alpha = objective.elastic_net, objective.alpha
     point = minimize_intercept(start.at(objective))
     if start.w.any():
@@ -217,8 +215,6 @@ class _Models:
 
     def __init__(self, objective: Objective) -> None:
         self._objective = objective
-        k = objective.design.n_outputs or 1
-        self._max_rough = _MAX_ROUGH if k == 1 else _MAX_ROUGH_SEVERAL
         self._model: QuadraticModel | None = None
         self._stride, self._largest = 1, objective.design.n_rows
         self._worst = np.inf
@@ -246,7 +242,7 @@ class _Models:
         needed = np.flatnonzero(large[: self._objective.regularizer.n_penalized])
         self._choose_stride(w, active, worst)
         fine = predictions.good or self.sampled
-        self.max_sweeps = _MAX_FINE if fine else self._max_rough
+        self.max_sweeps = _MAX_FINE if fine else _MAX_ROUGH
         if self.sampled and self._model is not None and self._model.covers(needed):
             return self._model
         # The new one may have the room of the old one.
@@ -255,7 +251,7 @@ class _Models:
             thinned(point, self._stride) if self.sampled else point,
             active,
             needed,
-            min(_LAST, self.max_sweeps) if predictions.last else self.max_sweeps,
+            self.max_sweeps,
             trust.longest,
             trust.negligible,
         )
@@ -426,15 +422,13 @@ def working_set(objective: Objective, point: Point, worst: float) -> Rows:
     """Return the coordinates that the next model may change, in ascending order.
 
     Those in use, and others whose gradient is within ``worst`` of the threshold, or
-    beyond it, or a little farther off where there are few; of these the nearest where
-    they are many.
+    beyond it; of these the nearest where they are many.
     """
     n = objective.regularizer.n_penalized
     l1, _ = objective.penalties
     used = point.w[:n] != 0.0
     size = np.abs(point.risk_gradient[:n])
-    distance = worst if n > _SMALL_SET else _FAR * worst
-    candidates = np.flatnonzero(~used & (size > l1 - distance))
+    candidates = np.flatnonzero(~used & (size > l1 - worst))
     dense = objective.design.n_outputs and not objective.design.is_text_like
     growth = _GROWTH_SEVERAL if dense else _GROWTH
     # A model needs hardly more nonzero coordinates than there are scores.
