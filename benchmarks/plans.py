@@ -88,6 +88,13 @@ def targets(n: int, d: int) -> tuple[Any, Any]:
     return X, X @ rng.normal(size=d) + rng.standard_t(3, size=n)
 
 
+def cauchy(n: int, d: int) -> tuple[Any, Any]:
+    """Return Gaussian features and targets with Cauchy noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) / np.sqrt(d) + rng.standard_t(1, size=n)
+
+
 def outliers(n: int, d: int) -> tuple[Any, Any]:
     """Return Gaussian features and targets in large units with Cauchy noise."""
     rng = np.random.default_rng(0)
@@ -156,9 +163,9 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     yield Case(
         "larger alphas",
-        "text, 1000 x 2000, squared hinge",
-        lambda: words(1000, 2000, 2),
-        SubLBFGSLinearSVC(1e-6, loss="squared_hinge", max_iter=300),
+        "text, 8000 x 12000, squared hinge",
+        lambda: words(8000, 12_000, 2),
+        SubLBFGSLinearSVC(1e-7, loss="squared_hinge", max_iter=300),
     )
     for alpha in (1e-4, 1e-5):
         yield Case(
@@ -196,7 +203,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         "proximal method of multipliers with soft envelopes",
         "300 x 8000",
         lambda: normal(300, 8000, 2),
-        SubLBFGSLinearSVC(1e-3),
+        SubLBFGSLinearSVC(2e-3),
     )
     yield Case(
         "proximal method of multipliers with soft envelopes",
@@ -212,15 +219,15 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     yield Case(
         "subLBFGS, proximal method of multipliers",
-        "3000 x 60, quantile regression",
-        lambda: targets(3000, 60),
+        "20000 x 500, quantile regression",
+        lambda: targets(20_000, 500),
         BMRMRegressor(1e-4, loss="quantile"),
     )
     yield Case(
         "loss that is asymptotically linear, Newton's method",
-        "50000 x 60, Huber",
-        lambda: targets(50_000, 60),
-        BMRMRegressor(1e-5, loss="huber", epsilon=0.01),
+        "50000 x 60, Huber, Cauchy noise",
+        lambda: cauchy(50_000, 60),
+        BMRMRegressor(1e-5, loss="huber", epsilon=1e-3),
     )
     yield Case(
         "larger alphas, Newton's method",
