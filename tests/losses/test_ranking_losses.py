@@ -527,6 +527,25 @@ def test_ontology_is_a_maximum_over_paths():
     )
 
 
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_conjugates_of_dependent_features_are_known_at_subgradients(loss):
+    """A dual of scores does not tell which labels it stands for, the scores do."""
+    rng = np.random.default_rng(2)
+    features = rng.random((6, 3))
+    costs = 1.0 - np.eye(6) if loss == "hinge" else None
+    composed = Ontology(features, costs, loss=loss).loss
+    assert not composed.tells_conjugate
+    y, s = rng.integers(0, 6, 20), rng.dirichlet(np.ones(20))
+    z, others = rng.normal(size=(2, 20, 3))
+    u = composed.oracle.subgradient(z, y, s)
+    conjugate = composed.oracle.conjugate_at(u, z, y, s)
+    value = composed.oracle.value(z, y, s)
+    assert conjugate == pytest.approx(np.vdot(u, z) - value)
+    assert composed.oracle.value(others, y, s) >= np.vdot(u, others) - conjugate - 1e-12
+    with pytest.raises(TypeError, match="no conjugate but at zero"):
+        composed.oracle.conjugate(u, y, s)
+
+
 def test_ontology_without_hierarchy_is_the_multiclass_hinge():
     rng = np.random.default_rng(1)
     costs = 1.0 - np.eye(3)

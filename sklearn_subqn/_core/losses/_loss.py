@@ -87,7 +87,6 @@ class Loss:
         if score_map.joint and not self.smooth:
             raise TypeError(f"{type(score_map).__name__} are of smooth losses.")
         self.has_lines = offers(oracle, "restrict") or offers(oracle, "derivatives")
-        self.tells_conjugate = known and offers(oracle, "conjugate")
         self.tells_rounding = not known or offers(oracle, "rounding")
         has_variables = offers(oracle, "dual_variables", "neutral_variables")
         self.has_envelope = known and has_variables and not self.smooth
@@ -95,6 +94,7 @@ class Loss:
         if not score_map.is_identity:
             oracle = Mapped(oracle, score_map)
         self.oracle: Oracle = oracle
+        self.tells_conjugate = oracle.tells_conjugate
         self.analytic, self.invariant = oracle.analytic, oracle.invariant
         self.ranks, self.counts_rows = oracle.ranks, oracle.counts_rows
         self.steep, self.joint = oracle.steep, oracle.joint

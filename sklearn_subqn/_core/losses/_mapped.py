@@ -38,6 +38,10 @@ class Mapped(Oracle):
         self.joint = oracle.joint or score_map.joint
         self.has_margin = oracle.has_margin and score_map.is_injective
 
+    @property
+    def tells_conjugate(self) -> bool:
+        return self._A.is_injective and self._R.tells_conjugate
+
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         return self._R.value(*self._A.inputs(scores, targets, weights))
 
@@ -76,16 +80,9 @@ class Mapped(Oracle):
         return self._A.curvature(curvature, scores)
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        if not self._A.is_injective:
+        if not self.tells_conjugate:
             return super().conjugate(dual, targets, weights)
         return self._R.conjugate(*self._duals(dual, targets, weights))
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
-    ) -> float:
-        if not self._A.is_injective:
-            return super().conjugate_at(dual, scores, targets, weights)
-        return self.conjugate(dual, targets, weights)
 
     def conjugate_size(
         self, dual: Floats, targets: Any, weights: Floats, conjugate: float

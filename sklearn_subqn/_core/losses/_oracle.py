@@ -77,6 +77,11 @@ class Oracle(ABC):
     joint: bool = False
     has_margin: bool = False
 
+    @property
+    def tells_conjugate(self) -> bool:
+        """Whether ``conjugate`` knows more duals than zero."""
+        return offers(self, "conjugate")
+
     @abstractmethod
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         """Return R(scores)."""
@@ -119,7 +124,7 @@ class Oracle(ABC):
         Without ``conjugate``, <u, z> - R(z) and what rounding may have left out. Both
         may be much larger than the bounds that are made of it.
         """
-        if offers(self, "conjugate"):
+        if self.tells_conjugate:
             return self.conjugate(dual, targets, weights)
         value = self.value(scores, targets, weights)
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
@@ -168,7 +173,7 @@ class Oracle(ABC):
         total = float(np.abs(dual).sum())
         if not sums.any() or self.ranks:
             return 0.0
-        if not offers(self, "conjugate"):
+        if not self.tells_conjugate:
             share = float(np.abs(sums).sum()) / (total or 1.0)
             return share if share <= _ROUNDING_OF_SUMS else np.inf
         if dual.ndim > 1:

@@ -66,7 +66,7 @@ def dual_ascent(
     weights = objective.weights
     loss = objective.loss.rowwise_dual(objective.targets)
     if loss is None:
-        name = type(objective.loss).__name__
+        name = type(objective.loss.set).__name__
         raise TypeError(f"The dual of {name} is not separable by rows.")
     design = objective.design
     point = minimize_intercept(
@@ -100,7 +100,7 @@ def dual_ascent(
             error = rounding(16.0 * n_visits) / share * objective.risk.dual_norm(dual)
             lower = objective.dual_value(objective.cut(Dual(dual, normal, error=error)))
         else:
-            dual = objective.loss.oracle.balance_near_optimum(
+            dual = objective.risk.oracle.balance_near_optimum(
                 dual, objective.targets, weights
             )
             lower = objective.dual_value(objective.cut(Dual(dual)))
