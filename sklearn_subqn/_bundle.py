@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ._core.losses import Loss
+from ._core.names import Axis, by_name, features_axis
 from ._core.regularizers import (
     L2,
     ElasticNet,
@@ -76,7 +77,11 @@ class BundleEstimator(LinearEstimator):
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of so many coefficients."""
         if self.penalty == "quadratic":
-            return QuadraticForm(_checked_matrix(self.penalty_matrix, n_coef))
+            axis = features_axis(self)
+            if n_coef != self.n_features_in_:
+                # Of several scores there are more coefficients than names.
+                axis = axis._replace(what="coefficients of several scores", labels=None)
+            return QuadraticForm(_checked_matrix(self.penalty_matrix, n_coef, axis))
         if self.penalty == "lp":
             return SquaredNorm(n_coef, float(self.p))
         if self.penalty == "elasticnet":
@@ -101,22 +106,25 @@ class BundleEstimator(LinearEstimator):
         return f"{super()._combination()} with penalty={self.penalty!r}"
 
 
-def _checked_matrix(matrix: Any, n: int) -> Floats:
+def _checked_matrix(matrix: Any, n: int, axis: Axis) -> Floats:
     """Return ``penalty_matrix``, symmetric and positive definite, of shape (n, n)."""
     if matrix is None:
         raise ValueError("penalty='quadratic' needs a penalty_matrix; got None.")
-    return checked_metric("penalty_matrix", matrix, n, definite=True)
+    return checked_metric("penalty_matrix", matrix, n, axis, definite=True)
 
 
-def checked_metric(name: str, matrix: Any, n: int, *, definite: bool) -> Floats:
-    """Return a symmetric matrix of shape (n, n).
+def checked_metric(
+    name: str, matrix: Any, n: int, axis: Axis, *, definite: bool
+) -> Floats:
+    """Return a symmetric matrix of shape (n, n), both axes of which are the same.
 
     Raises
     ------
     ValueError
-        If it is of another shape, not symmetric, or not positive (semi)definite.
+        If it is of another shape, not symmetric, or not positive (semi)definite, or has
+        other names than the axis.
     """
-    M = check_matrix(name, matrix, (n, n))
+    M = check_matrix(name, by_name(name, matrix, axis, axis), (n, n))
     if not np.allclose(M, M.T, rtol=1e-10, atol=0.0):
         raise ValueError(f"{name} must be symmetric.")
     values = np.linalg.eigvalsh(M)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ._core.names import by_name, classes_axis
+
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]
 
@@ -55,6 +57,8 @@ class TransitionRules(NamedTuple):
                     f"{constraints!r}."
                 )
             return cls(*_scheme(constraints, classes), name)
+        labels = classes_axis(classes)
+        constraints = by_name("transition_constraints", constraints, labels, labels)
         array = np.asarray(constraints, dtype=object)
         if array.ndim == 2 and all(isinstance(x, (bool, np.bool_)) for x in array.flat):
             array = array.astype(bool)

@@ -18,6 +18,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from ._core.names import Axis, by_name
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # Squared sums over a row of this size still are finite.
@@ -692,8 +694,8 @@ def unchanged_on_failure(method: _Method) -> _Method:
     return guarded  # type: ignore[return-value]
 
 
-def check_label_cost(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
-    """Return the cost of the second label in place of the first, (n_labels, n_labels).
+def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
+    """Return the cost of the second label in place of the first, for all pairs.
 
     ``None`` means one off the diagonal.
 
@@ -701,29 +703,30 @@ def check_label_cost(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
     ------
     ValueError
         If costs are of the wrong shape, not finite, negative, or not zero on the
-        diagonal.
+        diagonal, or have names of other labels.
     """
     if label_cost is None:
-        return 1.0 - np.eye(n_labels)
-    costs = _checked_costs("label_cost", label_cost, (n_labels, n_labels))
+        return 1.0 - np.eye(len(labels.labels))
+    costs = _checked_costs("label_cost", label_cost, labels, labels)
     if np.any(costs.diagonal()):
         raise ValueError("label_cost must be zero on the diagonal.")
     return costs
 
 
 def check_rescaling(
-    rescaling: Any, costs: npt.NDArray[np.float64]
+    rescaling: Any, costs: npt.NDArray[np.float64], labels: Axis
 ) -> str | npt.NDArray[np.float64]:
     """Return the way to scale margins of labels that have such costs.
 
     Raises
     ------
     ValueError
-        If rates are of the wrong shape, not finite, negative, or zero beside a cost.
+        If rates are of the wrong shape, not finite, negative, or zero beside a cost, or
+        have names of other labels.
     """
     if isinstance(rescaling, str):
         return rescaling
-    rates = _checked_costs("rescaling", rescaling, (len(costs), len(costs)))
+    rates = _checked_costs("rescaling", rescaling, labels, labels)
     lost = np.argwhere((rates == 0.0) & (costs > 0.0))
     if lost.size:
         y, j = lost[0]
@@ -735,9 +738,10 @@ def check_rescaling(
 
 
 def _checked_costs(
-    name: str, values: Any, shape: tuple[int, int]
+    name: str, values: Any, rows: Axis, columns: Axis
 ) -> npt.NDArray[np.float64]:
-    costs = check_matrix(name, values, shape)
+    shape = len(rows.labels), len(columns.labels)
+    costs = check_matrix(name, by_name(name, values, rows, columns), shape)
     if np.any(costs < 0.0):
         raise ValueError(f"{name} must be non-negative, got {costs.min():g}.")
     if costs.max(initial=0.0) > _LARGEST_VALUE:
@@ -766,7 +770,7 @@ def check_matrix(
     return np.array(matrix, order="C")
 
 
-def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float64]:
+def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
     """Return margins of irrelevant and of relevant labels, or costs of their pairs.
 
     Of shape (2, n_labels), or (n_labels, n_labels) where that is another one. ``None``
@@ -775,16 +779,21 @@ def check_label_margins(label_cost: Any, n_labels: int) -> npt.NDArray[np.float6
     Raises
     ------
     ValueError
-        If they are of the wrong shape, not finite, negative or too large.
+        If they are of the wrong shape, not finite, negative or too large, or have names
+        of other labels.
     """
+    n_labels = len(labels.labels)
     if label_cost is None:
         return np.full((2, n_labels), 0.5)
+    kinds = Axis("kinds of labels, irrelevant and relevant,", [0, 1])
+    rows = kinds if np.shape(label_cost)[:1] == (2,) else labels
+    label_cost = by_name("label_cost", label_cost, rows, labels)
     shape = np.shape(label_cost)
     if shape == (n_labels, n_labels) != (2, n_labels):
-        return check_label_cost(label_cost, n_labels)
+        return check_label_cost(label_cost, labels)
     if len(shape) == 2 and shape != (2, n_labels):
         raise ValueError(
             f"label_cost must have shape {(2, n_labels)} or {(n_labels, n_labels)}, "
             f"got {shape}."
         )
-    return _checked_costs("label_cost", label_cost, (2, n_labels))
+    return _checked_costs("label_cost", label_cost, kinds, labels)

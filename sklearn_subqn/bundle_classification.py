@@ -127,7 +127,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
           the ``k`` samples of largest scores are from the best possible;
         - or a loss of one's own, see the user guide; with ``joint = True`` of the
           scores of all classes at once. With an ``Ontology`` classes are the leaves of
-          a graph of categories, in sorted order.
+          a graph of categories, by their names or in sorted order.
 
         Losses of rankings ("roc_area", "ordinal" and the like, "precision_at_k",
         "recall_at_k") do not depend on intercepts. They are such that ``k`` training
@@ -151,7 +151,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
         B for "quadratic", symmetric and positive definite; with an ``Ontology`` for the
-        coefficients of all nodes, feature by feature.
+        coefficients of all nodes, feature by feature. A data frame whose rows and
+        columns are named by features is matched by names.
     solver : str, default="auto"
         Optimization method.
 
@@ -449,6 +450,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 f"The graph of the loss has {n_labels} leaves, but y has "
                 f"{len(classes)} classes with positive weight."
             )
+        loss = loss.for_classes(classes)
         if self.fit_intercept and not (
             loss.loss.tells_conjugate and self.penalty == "l2"
         ):

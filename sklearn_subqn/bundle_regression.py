@@ -19,6 +19,7 @@ from ._core.losses import (
     MultivariateSquared,
     regression_losses,
 )
+from ._core.names import Axis, column_names
 from ._estimator import ScoringRegressor
 from ._problems import LinearProblems
 from ._solve import Progress
@@ -78,7 +79,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         For "lp", in (1, 2].
     penalty_matrix : array-like of shape (n_features, n_features), default=None
         B for "quadratic", symmetric and positive definite; with ``metric`` for the
-        coefficients of all columns of y, feature by feature.
+        coefficients of all columns of y, feature by feature. A data frame whose rows
+        and columns are named by features is matched by names.
     quantile : float, default=0.5
         For "quantile", in (0, 1).
     epsilon : float or None, default=None
@@ -86,7 +88,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         or the residual from which on "huber" is linear, positive, by default 1.35. Both
         are in units of the target.
     metric : array-like of shape (n_targets, n_targets), default=None
-        M of squared errors, symmetric and positive semidefinite.
+        M of squared errors, symmetric and positive semidefinite. A data frame is
+        matched by names to the columns of y.
     solver : str, default="auto"
         Optimization method.
 
@@ -309,6 +312,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self, X: Any, y: Any, sample_weight: Any, **others: Any
     ) -> LinearProblems:
         """Return a problem for each column of y, or one of a joint loss."""
+        names = column_names(y)
         X, y = self._check_X(X, y, reset=True, several=True)
         if sparse.issparse(y):
             raise ValueError("Sparse y is not supported; pass an array.")
@@ -320,7 +324,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         weights = check_sample_weight(sample_weight, X.shape[0])
         single = y.ndim == 1
         n_targets = 1 if single else y.shape[1]
-        loss = self._made_loss(n_targets)
+        loss = self._made_loss(n_targets, Axis("columns of y", names))
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
             return LinearProblems(
@@ -337,9 +341,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             single=single,
         )
 
-    def _made_loss(self, n_targets: int) -> Loss:
+    def _made_loss(self, n_targets: int, columns: Axis) -> Loss:
         if self.metric is not None:
-            metric = checked_metric("metric", self.metric, n_targets, definite=False)
+            metric = checked_metric(
+                "metric", self.metric, n_targets, columns, definite=False
+            )
             return Loss(MultivariateSquared(metric))
         loss = self.loss if isinstance(self.loss, AnyLoss) else _loss(self)
         if isinstance(loss, Composed):

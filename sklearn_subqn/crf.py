@@ -149,7 +149,8 @@ class LinearChainCRF(LinearEstimator):
           latter or ends with the former.
         - pairs of labels of which the second must not follow the first;
         - boolean array of shape (n_classes, n_classes): whether the second may follow
-          the first, in the order of ``classes_``.
+          the first, in the order of ``classes_``; a data frame whose rows and columns
+          are named by classes is matched by these names.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of sequences, whose losses do not divide into those of
         tokens: a sequence counts by the mean of the factors of its tokens' labels.

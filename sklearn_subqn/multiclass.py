@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._classifier import LinearClassifier
 from ._core.losses import Loss, Simplex
+from ._core.names import classes_axis
 from ._core.solvers import SOLVERS
 from ._problems import LinearProblems, joint_classes
 from ._solve import Progress
@@ -32,7 +33,8 @@ class MulticlassHingeClassifier(LinearClassifier):
     label_cost : array-like of shape (n_classes, n_classes) or None, default=None
         Cost of predicting the class of the column for a sample of the class of the row,
         in the order of ``classes_``: non-negative, zero on the diagonal. ``None`` means
-        one for every error.
+        one for every error. A data frame whose rows and columns are named by classes is
+        matched by these names.
     rescaling : {"margin", "slack"} or array-like of shape (n_classes, n_classes), \
             default="margin"
         "margin": the loss above, which asks for margins in proportion to the costs.
@@ -40,7 +42,8 @@ class MulticlassHingeClassifier(LinearClassifier):
         and counts violations in proportion to the costs. A matrix of rates, in the
         order of ``classes_``: ``max_j (cost[y, j] + rescaling[y, j] * (z_j - z_y))``,
         of which these are the cases of ones and of the costs. Rates are non-negative,
-        and positive where costs are; those of zero leave a pair of classes out.
+        and positive where costs are; those of zero leave a pair of classes out. A data
+        frame is matched by names, as ``label_cost`` is.
     solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
         Optimization method.
 
@@ -193,6 +196,7 @@ class MulticlassHingeClassifier(LinearClassifier):
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        costs = check_label_cost(self.label_cost, len(classes))
-        loss = Loss(Simplex(costs, check_rescaling(self.rescaling, costs)))
+        labels = classes_axis(classes)
+        costs = check_label_cost(self.label_cost, labels)
+        loss = Loss(Simplex(costs, check_rescaling(self.rescaling, costs, labels)))
         return joint_classes(self, X, y, loss, weights, classes)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier
 from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
+from ._core.names import Axis, classes_axis, column_names
 from ._core.solvers import SOLVERS
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solve import Floats, Progress
@@ -71,6 +72,10 @@ class MultilabelHingeClassifier(LinearClassifier):
         ``label_cost[h, j]`` of ranking the irrelevant label j above the relevant label
         h, zero on the diagonal: the loss is ``max(0, max(label_cost[h, j] + z_j -
         z_h))``. Costs that are sums of margins are solved faster as margins.
+
+        A data frame with names is matched by them: to the columns of y where these have
+        names, to numbers of labels, or to classes where y has one per sample; rows of
+        margins are called 0 and 1.
     threshold : bool, default=True
         Whether to learn a threshold. Without one the loss is that of pairs alone, their
         mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
@@ -257,6 +262,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         if isinstance(y, list) and y and isinstance(y[0], list | tuple | set):
             # Names scikit-learn's transformer where these are lists of labels.
             type_of_target(y)
+        names = column_names(y)
         X, y = self._check_X(X, y, reset=True, several=True)
         kind = type_of_target(y)
         if kind == "multiclass-multioutput":
@@ -270,10 +276,11 @@ class MultilabelHingeClassifier(LinearClassifier):
         self.multilabel_ = kind == "multilabel-indicator"
         if self.multilabel_:
             weights = check_sample_weight(sample_weight, X.shape[0])
-            return self._label_problem(X, _indicators(y), weights)
+            labels = Axis("labels", np.arange(y.shape[1]) if names is None else names)
+            return self._label_problem(X, _indicators(y), weights, labels)
         y = column_or_1d(y.toarray() if sparse.issparse(y) else y, warn=True)
         weights, classes = check_weights(sample_weight, X, y, None)
-        costs = check_label_margins(self.label_cost, len(classes))
+        costs = check_label_margins(self.label_cost, classes_axis(classes))
         if _are_margins(costs):
             costs = costs[1][:, np.newaxis] + costs[0]
             np.fill_diagonal(costs, 0.0)
@@ -282,11 +289,11 @@ class MultilabelHingeClassifier(LinearClassifier):
         return joint_classes(self, X, y, loss, weights, classes, known)
 
     def _label_problem(
-        self, X: Any, targets: npt.NDArray[np.uint8], weights: Floats
+        self, X: Any, targets: npt.NDArray[np.uint8], weights: Floats, labels: Axis
     ) -> Problems:
         """Return the problem of indicators of shape (n, l)."""
         n_labels = targets.shape[1]
-        costs = check_label_margins(self.label_cost, n_labels)
+        costs = check_label_margins(self.label_cost, labels)
         known = {"classes_": np.arange(n_labels), "multilabel_": True}
         data = self, X, [targets]
         if not _are_margins(costs):

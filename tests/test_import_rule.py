@@ -27,7 +27,7 @@ def related_files():
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
-    ["_core.kernels", "_core.kernels.*", "_core.lazy"],
+    ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names"],
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.losses", "_core.regularizers", "_core.design"],
@@ -60,8 +60,9 @@ KERNELS = ["_core.kernels", "_core.kernels.*"]
 ALLOWED = [
     ("_core.kernels.*", []),
     ("_core.lazy", []),
+    ("_core.names", []),
     ("_core.losses._base", []),
-    ("_core.losses._*", ["_core.losses._*", *KERNELS]),
+    ("_core.losses._*", ["_core.losses._*", "_core.names", *KERNELS]),
     ("_core.losses", ["_core.losses._*"]),
     ("_core.regularizers", ["_core.losses._base", *KERNELS]),
     ("_core.design", ["_core.losses._base", "_core.lazy", *KERNELS]),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
+from ..names import Axis, by_name, is_default, places
 from ._arguments import checked_costs
 from ._base import Floats
 from ._loss import Composed, Loss
@@ -34,34 +38,60 @@ class Ontology(Composed):
         phi.
     costs : ndarray of shape (l, l), optional
         Cost of predicting the second label in place of the first, which the hinge
-        needs. The log loss has none.
+        needs. The log loss has none. A data frame is matched to ``labels`` by names.
     loss : {"hinge", "log_loss"}
+    labels : sequence of length l, optional
+        The classes that the rows of ``features`` stand for; by default the sorted ones
+        of the data.
     """
 
     def __init__(
-        self, features: Floats, costs: Floats | None = None, *, loss: str = "hinge"
+        self,
+        features: Floats,
+        costs: Any = None,
+        *,
+        loss: str = "hinge",
+        labels: Sequence[Any] | None = None,
     ) -> None:
-        self.features = features
+        self.features, self.labels = features, labels
+        self.costs: Floats | None = None
         self.tells_probabilities = loss == "log_loss"
         if loss == "hinge":
             if costs is None:
                 raise ValueError("loss='hinge' needs costs, got None.")
             shape = len(features), len(features)
             smoothing: SimplexEntropy | None = None
-            labels = Simplex(checked_costs("costs", costs, shape))
+            axis = Axis("labels", labels)
+            costs = checked_costs("costs", by_name("costs", costs, axis, axis), shape)
+            self.costs, simplex = costs, Simplex(costs)
         elif loss == "log_loss":
             if costs is not None:
                 raise ValueError("loss='log_loss' has no costs; got some.")
-            labels, smoothing = Simplex(), SimplexEntropy()
+            simplex, smoothing = Simplex(), SimplexEntropy()
         else:
             raise ValueError(f"loss must be 'hinge' or 'log_loss', got {loss!r}.")
-        self.loss = Loss(labels, smoothing, Features(features))
+        self.loss = Loss(simplex, smoothing, Features(features))
+
+    def for_classes(self, classes: Any) -> Ontology:
+        """Return the loss with labels in the order of classes, if labels have names.
+
+        Raises
+        ------
+        ValueError
+            If labels are not those classes.
+        """
+        if self.labels is None:
+            return self
+        at = places("the loss", list(self.labels), Axis("classes", classes), "leaves")
+        costs = None if self.costs is None else self.costs[np.ix_(at, at)]
+        kind = "hinge" if self.costs is not None else "log_loss"
+        return Ontology(self.features[at], costs, loss=kind, labels=classes)
 
     @classmethod
     def from_parents(
         cls,
-        parents: list[list[int]],
-        costs: Floats | None = None,
+        parents: list[list[int]] | Mapping[Any, Any],
+        costs: Any = None,
         *,
         loss: str = "hinge",
     ) -> Ontology:
@@ -69,20 +99,57 @@ class Ontology(Composed):
 
         Parameters
         ----------
-        parents : list of lists of int
+        parents : list of lists of int, or mapping of names to names or lists of names
             For each of k nodes the numbers of its parents; -1 is the root. No node is
             its own ancestor. Labels are the nodes without children, by ascending
-            numbers.
+            numbers, and stand for the sorted classes of the data.
+
+            Or, as a dict or a Series of pandas with names as its index, for each name
+            of a node the name of its parent, or a list of them; None or an empty list
+            below the root. Labels then are the classes of their names.
         costs : ndarray of shape (l, l), optional
             Of the hinge. Default half of the sum of the differences of phi, in absolute
             value: one for labels without a common node, smaller for neighbors in the
-            graph.
+            graph. A data frame is matched to labels by names.
         loss : {"hinge", "log_loss"}
+
+        Raises
+        ------
+        ValueError
+            If the graph has cycles, or parents that are no nodes.
         """
-        features = path_shares(parents)
+        names, numbers = _numbered(parents)
+        features = path_shares(numbers)
         if costs is None and loss == "hinge":
             costs = _half_distances(features)
-        return cls(features, costs, loss=loss)
+        inner = {p for above in numbers for p in above}
+        leaves = [names[v] for v in range(len(names)) if v not in inner]
+        return cls(features, costs, loss=loss, labels=leaves or None)
+
+
+def _numbered(parents: Any) -> tuple[list[Any], list[list[int]]]:
+    """Return the names of nodes, if any, and the numbers of the parents of each."""
+    items = getattr(parents, "items", None)
+    if items is None or is_default(getattr(parents, "index", None)):
+        return [], list(parents)
+    nodes = dict(items())
+    if len(nodes) < len(parents):
+        raise ValueError("parents has the same name for several nodes.")
+    numbers = {name: number for number, name in enumerate(nodes)}
+    found = []
+    for name, given in nodes.items():
+        several = isinstance(given, list | tuple | set | np.ndarray)
+        # What is missing in a file is NaN in a Series.
+        none = not several and (given is None or given != given)
+        above = list(given) if several else [] if none else [given]
+        for parent in above:
+            if parent not in numbers:
+                raise ValueError(
+                    f"Node {name!r} has the parent {parent!r}, which is no node; nodes "
+                    "are the keys of parents, and those below the root have None."
+                )
+        found.append([numbers[parent] for parent in above] or [-1])
+    return list(nodes), found
 
 
 def path_shares(parents: list[list[int]]) -> Floats:
