@@ -35,8 +35,9 @@ def first_hit(
     const Py_ssize_t[::1] starts,
     const unsigned char[::1] relevant,
     const double[::1] positions,
+    const double[::1] ideals,
     double[::1] out,
-    double[::1] heights,
+    double[::1] lost,
 ):
     """Maximize <c, scores> - 1 / rank of the first relevant row over permutations.
 
@@ -54,21 +55,23 @@ def first_hit(
         0 or 1. Groups without a relevant row are ranked by scores.
     positions : (n,)
         c, by rank within each group, non-increasing.
+    ideals : (n,)
+        What is subtracted from c of each row, so that less of the scores is summed.
     out : (n,)
         Becomes c of the rank of each row in the maximizing permutation.
-    heights : (g,)
-        Becomes the maximum of each group.
+    lost : (g,)
+        Becomes 1 - 1 / rank of the first relevant row, or zero if there is none.
     """
     cdef Py_ssize_t n = scores.shape[0], a, b, g, t, p, best, n_others
     cdef double height, highest
     check(scores, order, starts, out)
-    if relevant.shape[0] != n or positions.shape[0] != n:
+    if not relevant.shape[0] == positions.shape[0] == ideals.shape[0] == n:
         raise ValueError(
-            f"{n} scores, but {relevant.shape[0]} relevances and {positions.shape[0]} "
-            "positions."
+            f"{n} scores, but {relevant.shape[0]} relevances, {positions.shape[0]} "
+            f"positions and {ideals.shape[0]} ideals."
         )
-    if heights.shape[0] != starts.shape[0] - 1:
-        raise ValueError(f"Starts of groups must be one more than {heights.shape[0]}.")
+    if lost.shape[0] != starts.shape[0] - 1:
+        raise ValueError(f"Starts of groups must be one more than {lost.shape[0]}.")
     with nogil:
         for g in range(starts.shape[0] - 1):
             a, b = starts[g], starts[g + 1]
@@ -78,12 +81,14 @@ def first_hit(
             best, highest = 0, 0.0
             if n_others < b - a:
                 for p in range(1, n_others + 2):
-                    height = arrange(scores, order, a, b, relevant, positions, p, out)
-                    height -= 1.0 / p
+                    height = arrange(
+                        scores, order, a, b, relevant, positions, ideals, p, out
+                    )
+                    height += (p - 1.0) / p
                     if best == 0 or height > highest:
                         best, highest = p, height
-            height = arrange(scores, order, a, b, relevant, positions, best, out)
-            heights[g] = height if best == 0 else highest
+            arrange(scores, order, a, b, relevant, positions, ideals, best, out)
+            lost[g] = (best - 1.0) / best if best > 0 else 0.0
 
 
 def interleave(
@@ -98,13 +103,13 @@ def interleave(
     double[:, ::1] room,
     Py_ssize_t[::1] choices,
     double[::1] out,
-    double[::1] heights,
+    double[:, ::1] heights,
 ):
     """Maximize over rankings what inverted pairs and lost gains cost together.
 
     With b_p the number of other rows above the p-th relevant one, the sum over p of
-    ``margin * sum over these of (z_other - z_p) - gain * discount of rank p + b_p``. By
-    the rearrangement inequality both kinds may be taken by descending scores; then b is
+    ``margin * sum over these of (z_other - z_p)`` and of what of ``gain * discount``
+    rank p + b_p has less than rank p. By the rearrangement inequality both kinds may be taken by descending scores; then b is
     non-decreasing, and is found by dynamic programming in O(P N) for P relevant and N
     other rows.
 
@@ -124,26 +129,29 @@ def interleave(
     choices : (largest P (N + 1),)
     out : (n,)
         A subgradient of the maxima is added to it.
-    heights : (g,)
-        The maxima are added to it.
+    heights : (3, g)
+        To which are added the maxima, the lost gains among their terms, and the sums of
+        the gains at both ranks where they differ.
     """
     cdef Py_ssize_t n = scores.shape[0], n_groups = starts.shape[0] - 1
     cdef Py_ssize_t a, b, g, t, p, row, above, best, best_before, hits, others
-    cdef double total, highest
-    cdef double[::1] values, sums
+    cdef double total, highest, before, after
+    cdef double[::1] values, best_others
     check(scores, order, starts, out)
     if room.shape[0] != 2:
         raise ValueError(f"There must be two rows of room, got {room.shape[0]}.")
-    values, sums = room[0], room[1]
+    values, best_others = room[0], room[1]
     if relevant.shape[0] != n or discounts.shape[0] != n:
         raise ValueError(
             f"{n} scores, but {relevant.shape[0]} relevances and {discounts.shape[0]} "
             "discounts."
         )
-    if not margins.shape[0] == gains.shape[0] == heights.shape[0] == n_groups:
+    if heights.shape[0] != 3:
+        raise ValueError(f"There must be three rows of heights, got {heights.shape[0]}.")
+    if not margins.shape[0] == gains.shape[0] == heights.shape[1] == n_groups:
         raise ValueError(
             f"{n_groups} groups, but {margins.shape[0]} margins, {gains.shape[0]} gains "
-            f"and {heights.shape[0]} heights."
+            f"and {heights.shape[1]} heights."
         )
     for g in range(n_groups):
         hits = 0
@@ -155,14 +163,12 @@ def interleave(
     with nogil:
         for g in range(n_groups):
             a, b = starts[g], starts[g + 1]
-            others, total = 0, 0.0
-            sums[0] = 0.0
+            others = 0
             for t in range(b - 1, a - 1, -1):
                 row = order[t]
                 if not relevant[row]:
                     others += 1
-                    total += scores[row]
-                    sums[others] = total
+                    best_others[others] = scores[row]
             if others == 0 or others == b - a:
                 continue
             values[0] = 0.0
@@ -173,26 +179,33 @@ def interleave(
                 row = order[t]
                 if not relevant[row]:
                     continue
-                best, highest = 0, values[0]
+                best, highest, total = 0, values[0], 0.0
                 for above in range(others + 1):
                     if values[above] > highest:
                         best, highest = above, values[above]
                     choices[p * (others + 1) + above] = best
-                    total = sums[above] - above * scores[row]
+                    if above > 0:
+                        total += best_others[above] - scores[row]
                     values[above] = highest + margins[g] * total
                     if p == 0 or not first_only:
-                        values[above] -= gains[g] * discounts[a + p + above]
+                        values[above] += gains[g] * (
+                            discounts[a + p] - discounts[a + p + above]
+                        )
                 p += 1
             best = 0
             for above in range(1, others + 1):
                 if values[above] > values[best]:
                     best = above
-            heights[g] += values[best]
+            heights[0, g] += values[best]
             for t in range(a, b):
                 row = order[t]
                 if relevant[row]:
                     p -= 1
                     out[row] -= margins[g] * best
+                    if best > 0 and (p == 0 or not first_only):
+                        before, after = discounts[a + p], discounts[a + p + best]
+                        heights[1, g] += gains[g] * (before - after)
+                        heights[2, g] += gains[g] * (before + after)
                     best_before = choices[p * (others + 1) + best]
                     choices[p * (others + 1)] = best
                     best = best_before
@@ -237,12 +250,13 @@ cdef double arrange(
     Py_ssize_t b,
     const unsigned char[::1] relevant,
     const double[::1] positions,
+    const double[::1] ideals,
     Py_ssize_t p,
     double[::1] out,
 ) noexcept nogil:
     """Set ``out`` for the best permutation with its first relevant row at rank p.
 
-    p = 0 stands for no condition. Returns <c, scores>.
+    p = 0 stands for no condition. Returns <c - ideals, scores>.
     """
     cdef Py_ssize_t t, row, place, others = 0, hits = 0
     cdef double total = 0.0
@@ -263,5 +277,5 @@ cdef double arrange(
             elif hits == 0:
                 place += 1
         out[row] = positions[a + place - 1]
-        total += out[row] * scores[row]
+        total += (out[row] - ideals[row]) * scores[row]
     return total

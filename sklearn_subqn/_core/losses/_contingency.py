@@ -246,6 +246,7 @@ class FBeta(ContingencyLoss):
     def cost(
         self, missed: _Counts, false: _Counts, n_positive: int, n_negative: int
     ) -> Floats:
-        hits = (1.0 + self._beta2) * (n_positive - missed)
-        cost: Floats = 1.0 - hits / (hits + self._beta2 * missed + false)
+        wrong = self._beta2 * missed + false
+        # Not one minus the score, which loses the cost of few errors among many rows.
+        cost: Floats = wrong / ((1.0 + self._beta2) * (n_positive - missed) + wrong)
         return cost

@@ -52,9 +52,12 @@ class Groups:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def sort(self, keys: npt.NDArray[Any]) -> Rows:
-        """Return the rows sorted by groups, and in a group by ascending keys."""
-        order = np.argsort(keys)
+    def sort(self, keys: npt.NDArray[Any], *further: npt.NDArray[Any]) -> Rows:
+        """Return the rows sorted by groups, and in a group by ascending keys.
+
+        Rows of equal keys are sorted by further ones.
+        """
+        order = np.lexsort((*further[::-1], keys)) if further else np.argsort(keys)
         if len(self) > 1:
             order, unsorted = np.empty_like(order), order
             kernel.gather(unsorted, self.codes, self.starts, order)
@@ -69,8 +72,14 @@ class Groups:
         return np.add.reduceat(values, self.starts[:-1])
 
     def means_of_ties(self, values: Floats, keys: Floats) -> Floats:
-        """Return the means of values over runs of equal keys, both by sorted rows."""
+        """Return the means of values over runs of equal keys, both by sorted rows.
+
+        Values are non-increasing in each group, and the mean of equal ones is theirs.
+        """
         first = (keys != np.roll(keys, 1)) | (self.places == 0)
         starts = np.flatnonzero(first)
-        lengths = np.diff(np.append(starts, len(keys)))
-        return np.repeat(np.add.reduceat(values, starts) / lengths, lengths)
+        ends = np.append(starts[1:], len(keys))
+        means = np.add.reduceat(values, starts) / (ends - starts)
+        return np.repeat(
+            np.clip(means, values[ends - 1], values[starts]), ends - starts
+        )

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..kernels import ranking as kernel
-from ._base import Floats
+from ._base import TINY, Floats, rounding
 from ._groups import Groups
-from ._oracle import Oracle
-from ._ranking import RankingLoss
+from ._ranking import Maximum, OfRankings, RankingLoss
 
 
 class _Level(NamedTuple):
-    """Rows of at least some gain against the others, and factors of each group."""
+    """Rows of at least some gain against the others, and factors of each group.
+
+    ``sizes`` of shape (n,) are the most that inverted pairs add to a row's subgradient.
+    """
 
     relevant: npt.NDArray[np.uint8]
     margins: Floats
     gains: Floats
-    ideal: Floats
+    sizes: Floats
 
 
-class Inversions(Oracle):
+class Inversions(OfRankings):
     """Bound of a measure of rankings in which rows of equal relevance do not compete.
 
     For binary relevance, with D(pi) = <a_pi, b> the measure and D* its ideal, the loss
@@ -49,26 +51,26 @@ class Inversions(Oracle):
         rank of the first relevant row.
     """
 
-    ranks = True
-    counts_rows = True
-
     def __init__(self, measure: RankingLoss) -> None:
         self._measure = measure
         self._levels: tuple[Floats, list[_Level]] | None = None
 
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.evaluate(scores, targets, weights)[0]
+    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return what rounding takes from sums over levels, which may cancel."""
+        levels = self._prepare(targets)
+        if len(levels) < 2:
+            return 0.0
+        groups = self._measure.prepare(targets).groups
+        active = (groups.sums(np.abs(dual)) > 0.0) * groups.sums(weights)
+        sizes = active[groups.codes] * sum(level.sizes for level in levels)
+        shares = np.square(sizes) / np.maximum(weights, TINY)
+        return rounding(len(dual)) * float(np.sqrt(shares.sum()))
 
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.evaluate(scores, targets, weights)[1]
-
-    def evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, Floats]:
+    def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
         plan = self._measure.prepare(targets)
         groups = plan.groups
         order = groups.sort(scores)
-        u, losses = np.zeros_like(scores), np.zeros(len(groups))
+        u, heights = np.zeros_like(scores), np.zeros((3, len(groups)))
         for level in self._prepare(targets):
             sizes = np.diff(groups.starts)
             hits = groups.sums(level.relevant.astype(np.float64))
@@ -85,12 +87,9 @@ class Inversions(Oracle):
                 np.empty((2, int(sizes.max()) + 1)),
                 choices,
                 u,
-                losses,
+                heights,
             )
-            losses += level.ideal
-        group_weights = groups.sums(weights)
-        u *= group_weights[groups.codes]
-        return float(group_weights @ losses), u
+        return Maximum.of_groups(groups, weights, heights[0], u, *heights[1:])
 
     def _prepare(self, targets: Floats) -> list[_Level]:
         if self._levels is None or self._levels[0] is not targets:
@@ -129,4 +128,6 @@ class Inversions(Oracle):
         # Where there is nothing to rank, nothing can be lost.
         ideal = np.where(pairs > 0.0, ideal, 0.0)
         margins = np.divide(ideal, pairs, out=np.zeros_like(ideal), where=pairs > 0.0)
-        return _Level(relevant.astype(np.uint8), margins, gains, ideal)
+        sides = np.where(relevant, (sizes - hits)[groups.codes], hits[groups.codes])
+        sides *= margins[groups.codes]
+        return _Level(relevant.astype(np.uint8), margins, gains, sides)

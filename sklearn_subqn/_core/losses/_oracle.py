@@ -49,6 +49,9 @@ class Oracle(ABC):
     infimum : float
         A lower bound of R over all scores, which models with an L1 penalty need; minus
         infinity where none is known. Of functions without ``conjugate``.
+    slope_size : float
+        The largest sum of the absolute entries of a subgradient that is known of. By
+        it values are taken to be off by rounding, without ``conjugate_at``.
     analytic : bool
         Whether R has all derivatives, so that Newton's method finds minimizers over
         free parameters; piecewise quadratic functions ask for exact steps.
@@ -69,6 +72,7 @@ class Oracle(ABC):
     """
 
     infimum: float = 0.0
+    slope_size: float = 0.0
     analytic: bool = False
     invariant: bool = False
     ranks: bool = False
@@ -122,20 +126,25 @@ class Oracle(ABC):
         """Return R*(u) for a subgradient u = ``dual`` at ``scores``.
 
         Without ``conjugate``, <u, z> - R(z) and what rounding may have left out. Both
-        may be much larger than the bounds that are made of it.
+        may be much larger than the bounds that are made of it. Nor is what R(z) has
+        summed known from u, in which terms may cancel: it is charged as if each row's
+        score counted by its weight. Classes that know R*(u) from what they have chosen,
+        whatever the scores, write this method.
         """
         if self.tells_conjugate:
             return self.conjugate(dual, targets, weights)
         value = self.value(scores, targets, weights)
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
-        scale = float(np.abs(scores).max(initial=0.0)) + abs(self.infimum)
+        largest = float(np.abs(scores).max(initial=0.0))
+        scale = largest + abs(self.infimum)
         if value < self.infimum - _BELOW * scale:
             raise ValueError(
                 f"The value {value:g} of {type(self).__name__} is below its infimum "
                 f"{self.infimum:g}; set infimum to a lower bound of all values."
             )
         # The loss may have subtracted any score from the others.
-        terms += float(np.abs(dual).sum()) * float(np.abs(scores).max(initial=0.0))
+        slopes = max(float(np.abs(dual).sum()), float(weights.sum()))
+        terms += (slopes + self.slope_size) * largest
         return float(np.vdot(dual, scores)) - value + rounding(dual.size) * terms
 
     def conjugate_size(

@@ -21,7 +21,8 @@ class OwnLoss(Oracle):
 
     It sees its arguments read-only. Values must be finite numbers, subgradients finite
     numbers in double precision, one for each score; and no value may be below what
-    earlier subgradients say, which are lower bounds if the loss is convex.
+    earlier subgradients say, which are lower bounds if the loss is convex. Where terms
+    cancel in a subgradient, what values are sums of is taken from earlier ones.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class OwnLoss(Oracle):
     def __init__(self, loss: Oracle) -> None:
         self._loss = loss
         self._name = type(loss).__name__
-        self.infimum = loss.infimum
+        self.infimum, self.slope_size = loss.infimum, loss.slope_size
         self.ranks, self.counts_rows = loss.ranks, loss.counts_rows
         self.steep, self.joint = loss.steep, loss.joint
         self.invariant = loss.invariant
@@ -57,6 +58,7 @@ class OwnLoss(Oracle):
             self._compare(other, (scores, value, u))
             self._compare((scores, value, u), other)
         self._seen.append((scores.copy(), value, u))
+        self.slope_size = max(self.slope_size, float(np.abs(u).sum()))
         return value, u.copy()
 
     def _call(self, method: str, *arguments: Any) -> Any:

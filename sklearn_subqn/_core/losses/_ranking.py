@@ -19,6 +19,10 @@ The maximum is a linear assignment of documents to ranks. For c = a it is solved
 sorting: the matrix a_r (z_j - b_j) is a product, and by the rearrangement inequality
 the sum of products of a non-increasing sequence with another is largest if that is
 non-increasing as well.
+
+What a permutation loses of the measure, <a*, b> - <a_pi, b>, is minus the conjugate at
+its subgradient c_pi - c*, and no function of the scores: it is summed over the rows
+whose ranks differ, so that large scores take nothing away from it.
 """
 
 from __future__ import annotations
@@ -26,13 +30,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ..kernels import ranking as kernel
 from ._arguments import check_choice, check_positive
-from ._base import Floats, Rows
+from ._base import TINY, Floats, Rows, rounding
 from ._groups import Groups
 from ._oracle import Oracle
 
@@ -53,10 +58,8 @@ class _Plan:
     discounts, factors : ndarray of shape (n,)
         a and c of the ranks of one group after the other. All are zero in groups in
         which every ranking is as good as any other: those cost nothing.
-    ideal_factors : ndarray of shape (n,)
-        c* of each row.
-    ideal : ndarray of shape (g,)
-        <a*, b> of each group.
+    ideal_factors, ideal_discounts : ndarray of shape (n,)
+        c* of each row, and the like of a.
     scale : ndarray of shape (g,)
         What b of each group was multiplied by.
     """
@@ -67,11 +70,96 @@ class _Plan:
     discounts: Floats
     factors: Floats
     ideal_factors: Floats
-    ideal: Floats
+    ideal_discounts: Floats
     scale: Floats
 
 
-class RankingLoss(Oracle):
+class Maximum(NamedTuple):
+    """What a ranking loss is at some scores.
+
+    Attributes
+    ----------
+    value : float
+    u : ndarray of shape (n,)
+        Subgradient.
+    lost : float
+        -R*(u) or a little less, and not below zero: what the rankings lose.
+    """
+
+    value: float
+    u: Floats
+    lost: float
+
+    @classmethod
+    def of_groups(
+        cls,
+        groups: Groups,
+        weights: Floats,
+        losses: Floats,
+        u: Floats,
+        lost: Floats,
+        sizes: Floats,
+    ) -> Maximum:
+        """Return the sum over groups by the weights of their rows.
+
+        ``sizes`` are of what ``lost``, never below zero, is a difference of.
+        """
+        group_weights = groups.sums(weights)
+        u *= group_weights[groups.codes]
+        least = np.maximum(lost - rounding(len(u)) * sizes, 0.0)
+        least *= 1.0 - rounding(len(groups))
+        return cls(float(group_weights @ losses), u, float(group_weights @ least))
+
+
+class OfRankings(Oracle):
+    """A maximum over rankings within groups of rows."""
+
+    ranks = True
+    counts_rows = True
+    _last: tuple[tuple[Floats, Any, Floats], Maximum] | None = None
+
+    @abstractmethod
+    def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
+        """Return what there is at some scores."""
+
+    def _maximum(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
+        """Return it at scores that are asked for several times."""
+        last = self._last
+        if (
+            last is None
+            or last[0][1] is not targets
+            or last[0][2] is not weights
+            or not np.array_equal(last[0][0], scores)
+        ):
+            maximum = self._maximize(scores, targets, weights)
+            last = self._last = (scores.copy(), targets, weights), maximum
+        return last[1]
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        return self._maximum(scores, targets, weights).value
+
+    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self._maximum(scores, targets, weights).u.copy()
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        maximum = self._maximum(scores, targets, weights)
+        return maximum.value, maximum.u.copy()
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return minus what the rankings of the subgradient lose, or a little more."""
+        return -self._maximum(scores, targets, weights).lost
+
+    def conjugate_size(
+        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
+    ) -> float:
+        return abs(conjugate)
+
+
+class RankingLoss(OfRankings):
     """Bound of a measure of rankings, the mean over groups of rows.
 
     Groups count by the weight of their rows. The subgradient is that of one of the
@@ -93,8 +181,6 @@ class RankingLoss(Oracle):
     """
 
     first_only = False
-    ranks = True
-    counts_rows = True
 
     def __init__(
         self, groups: Groups | None = None, *, decay: float | None = None
@@ -120,31 +206,31 @@ class RankingLoss(Oracle):
         """
         return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
 
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self.evaluate(scores, targets, weights)[0]
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self.evaluate(scores, targets, weights)[1]
-
-    def evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, Floats]:
+    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        """Return what c_pi - c* lacks by rounding, in rows where they differ."""
         plan = self.prepare(targets)
-        groups, group_weights = plan.groups, plan.groups.sums(weights)
-        chosen, heights = self._maximize(plan, scores)
-        losses = heights - groups.sums(plan.ideal_factors * scores) + plan.ideal
-        chosen -= plan.ideal_factors
-        chosen *= group_weights[groups.codes]
-        return float(group_weights @ losses), chosen
+        factors = plan.groups.sums(weights)[plan.groups.codes] * plan.ideal_factors
+        sizes = np.where(dual != 0.0, np.abs(dual) + 2.0 * factors, 0.0)
+        shares = np.square(sizes) / np.maximum(weights, TINY)
+        return rounding(len(dual)) * float(np.sqrt(shares.sum()))
 
-    def _maximize(self, plan: _Plan, scores: Floats) -> tuple[Floats, Floats]:
-        """Return c_pi of each row, and max <c_pi, z> - <a_pi, b> of each group."""
+    def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
+        plan = self.prepare(targets)
+        u, lost, sizes = self._best(plan, scores)
+        u -= plan.ideal_factors
+        losses = plan.groups.sums(u * scores) + lost
+        return Maximum.of_groups(plan.groups, weights, losses, u, lost, sizes)
+
+    def _best(self, plan: _Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return c_pi of each row, and what each group loses of the measure.
+
+        And what the absolute values of the terms of that sum to.
+        """
         if self._decay is not None:
-            return _assign(plan, scores)
-        excess = scores - plan.gains
+            return _lost(plan, *_assign(plan, scores))
         chosen = np.empty_like(scores)
-        chosen[plan.groups.sort(-excess)] = plan.factors
-        return chosen, plan.groups.sums(chosen * excess)
+        chosen[_order(plan, scores)] = plan.factors
+        return _lost(plan, chosen, chosen)
 
     def prepare(self, targets: Floats) -> _Plan:
         """Return what depends on the targets, the same ones in all calls of a fit."""
@@ -165,8 +251,11 @@ class RankingLoss(Oracle):
         factors = discounts = np.where(in_sorted, discounts, 0.0)
         if self._decay is not None:
             factors = np.where(in_sorted, (groups.places + 2.0) ** -self._decay, 0.0)
-        ideal_factors = np.empty_like(gains)
+        ideal_factors = ideal_discounts = np.empty_like(gains)
         ideal_factors[order] = groups.means_of_ties(factors, gains[order])
+        if self._decay is not None:
+            ideal_discounts = np.empty_like(gains)
+            ideal_discounts[order] = groups.means_of_ties(discounts, gains[order])
         return _Plan(
             targets,
             groups,
@@ -174,7 +263,7 @@ class RankingLoss(Oracle):
             discounts,
             factors,
             ideal_factors,
-            ideal * scale,
+            ideal_discounts,
             scale,
         )
 
@@ -320,30 +409,59 @@ class ReciprocalRank(RankingLoss):
     def discounts(self, places: Rows) -> Floats:
         return np.reciprocal(places + 1.0)
 
-    def _maximize(self, plan: _Plan, scores: Floats) -> tuple[Floats, Floats]:
-        chosen, heights = np.empty_like(scores), np.empty(len(plan.groups))
+    def _best(self, plan: _Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        chosen, lost = np.empty_like(scores), np.empty(len(plan.groups))
         kernel.first_hit(
             scores,
             plan.groups.sort(scores),
             plan.groups.starts,
             (plan.gains > 0.0).astype(np.uint8),
             plan.factors,
+            plan.ideal_factors,
             chosen,
-            heights,
+            lost,
         )
-        return chosen, heights
+        return chosen, lost, lost
+
+
+def _order(plan: _Plan, scores: Floats) -> Rows:
+    """Return the rows sorted by groups, and in a group by descending z - b.
+
+    Differences that are rounded to equal numbers are compared by what rounding took.
+    """
+    excess = scores - plan.gains
+    order = plan.groups.sort(-excess)
+    some = excess[order]
+    if np.any(some[1:] == some[:-1]):
+        # What the difference lacks of z - b, exactly (Knuth's sum of two numbers).
+        part = excess - scores
+        rest = (scores - (excess - part)) - (plan.gains + part)
+        if rest.any():
+            order = plan.groups.sort(-excess, -rest)
+    return order
+
+
+def _lost(
+    plan: _Plan, chosen: Floats, discounts: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return what ``RankingLoss._best`` does, for discounts of each row."""
+    changes = plan.ideal_discounts - discounts
+    lost = plan.groups.sums(changes * plan.gains)
+    sizes = np.where(changes != 0.0, plan.ideal_discounts + discounts, 0.0)
+    sizes *= np.abs(plan.gains)
+    return chosen, np.maximum(lost, 0.0), plan.groups.sums(sizes)
 
 
 def _assign(plan: _Plan, scores: Floats) -> tuple[Floats, Floats]:
-    """Return what ``RankingLoss._maximize`` does, for any c, by linear assignment."""
+    """Return c and a of the ranks of each row, for any c, by linear assignment."""
     groups = plan.groups
     rows = groups.sort(np.zeros_like(scores))
-    chosen, heights = np.empty_like(scores), np.zeros(len(groups))
-    for g, (a, b) in enumerate(pairwise(groups.starts)):
+    factors, discounts = np.empty_like(scores), np.empty_like(scores)
+    for a, b in pairwise(groups.starts):
         members, c = rows[a:b], plan.factors[a:b]
         matrix = np.outer(c, scores[members])
         matrix -= np.outer(plan.discounts[a:b], plan.gains[members])
         ranks, documents = linear_sum_assignment(matrix, maximize=True)
-        chosen[members[documents]] = c[ranks]
-        heights[g] = matrix[ranks, documents].sum()
-    return chosen, heights
+        factors[members[documents]] = c[ranks]
+        discounts[members[documents]] = plan.discounts[a:b][ranks]
+    return factors, discounts
