@@ -27,6 +27,7 @@ from ._validation import (
     check_parameters,
     check_range,
     check_sparse_structure,
+    check_unmasked,
     did_you_mean,
     plain_csr,
 )
@@ -192,6 +193,7 @@ class LinearEstimator(Estimator):
         must be numbers.
         """
         check_sparse_structure(X)
+        check_unmasked("X", X)
         check_labels(y)
         validated = validate_data(
             self,

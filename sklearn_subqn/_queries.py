@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from ._core.losses import Groups, Ndcg
 from ._solve import Floats
-from ._validation import as_sample_weights, check_sample_weight
+from ._validation import as_sample_weights, check_sample_weight, check_unmasked
 
 # Scores sum discounts up to the weight of a query's rows, one after the other.
 _MOST_WEIGHT = 1e7
@@ -155,6 +155,8 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
     """
     if qid is not None and group is not None:
         raise ValueError("Give either qid or group, not both.")
+    check_unmasked("qid", qid)
+    check_unmasked("group", group)
     if group is not None:
         try:
             sizes = check_array(
@@ -243,6 +245,8 @@ class Preferences(NamedTuple):
         ValueError
             If they are no pairs of two of these rows, or none has a weight.
         """
+        check_unmasked("pairs", pairs)
+        check_unmasked("pair_weight", pair_weight)
         given = check_array(pairs, dtype=None, ensure_min_samples=1, input_name="pairs")
         if given.shape[1] != 2:
             raise ValueError(f"pairs must have 2 columns, got {given.shape[1]}.")

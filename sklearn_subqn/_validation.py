@@ -258,7 +258,7 @@ def check_records(estimator: Any, attribute: str) -> None:
         )
 
 
-def check_sparse_structure(X: Any) -> None:
+def check_sparse_structure(X: Any, name: str = "X") -> None:
     """Raise ValueError if a sparse X is not two-dimensional or inconsistent in itself.
 
     SciPy's compiled routines trust index arrays: converting or multiplying a corrupted
@@ -276,22 +276,39 @@ def check_sparse_structure(X: Any) -> None:
         fault = f"{type(error).__name__}: {error}"
     if fault:
         raise ValueError(
-            f"X is a corrupted sparse matrix of format {X.format!r}: {fault}. Build it "
-            "anew from valid values and index arrays."
+            f"{name} is a corrupted sparse matrix of format {X.format!r}: {fault}. "
+            "Build it anew from valid values and index arrays."
         )
+
+
+def check_unmasked(name: str, data: Any) -> None:
+    """Raise ValueError if an array, or one of a list of arrays, has masked entries.
+
+    NumPy's conversions drop the mask, and bring back the numbers that it hides.
+    """
+    if sparse.issparse(data):
+        data = getattr(data, "data", None)
+    for part in data if isinstance(data, (list, tuple)) else [data]:
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(
+                f"{name} has masked entries, which are missing values. Fill them, for "
+                "example by sklearn.impute.SimpleImputer of X.filled(numpy.nan), or "
+                "leave them out."
+            )
 
 
 def plain_csr(X: Any) -> Any:
     """Return a checked CSR matrix as compiled loops take it; others as they are.
 
-    Its arrays are contiguous, and its class is SciPy's own: others may have any shape,
-    and methods of their own.
+    Its arrays are contiguous, its indices of one type, and its class is SciPy's own:
+    others may have any shape, and methods of their own.
     """
     if not sparse.issparse(X) or X.format != "csr":
         return X
     arrays = X.data, X.indices, X.indptr
     plain = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
-    if type(X) is plain and all(array.flags.c_contiguous for array in arrays):
+    same = X.indices.dtype == X.indptr.dtype and type(X) is plain
+    if same and all(array.flags.c_contiguous for array in arrays):
         return X
     return plain(tuple(map(np.ascontiguousarray, arrays)), shape=X.shape)
 
@@ -487,11 +504,12 @@ def check_no_times(y: Any) -> None:
 
 
 def check_labels(y: Any) -> None:
-    """Raise ValueError if y has missing entries that are not numbers.
+    """Raise ValueError if y has missing entries that are not numbers, or lists NUL.
 
     scikit-learn finds NaN among numbers, but turns it into the label "nan" among
-    strings, and fails with other errors at None and at NA of pandas.
+    strings, fails with other errors at None and at NA of pandas, and drops masks.
     """
+    check_unmasked("y", y)
     if hasattr(y, "isna"):  # pandas
         missing = bool(np.any(y.isna()))
     elif hasattr(y, "is_null"):  # polars, pyarrow
@@ -505,6 +523,8 @@ def check_labels(y: Any) -> None:
         raise ValueError(
             "Input y contains NaN, None or NA. Leave samples without a label out."
         )
+    if isinstance(y, (list, tuple)):
+        check_no_nul(y)
 
 
 def check_classes(classes: Any) -> npt.NDArray[Any]:
@@ -520,9 +540,20 @@ def check_classes(classes: Any) -> npt.NDArray[Any]:
         raise ValueError(
             f"classes must be a sequence of labels such as [0, 1], got {classes!r}."
         )
+    check_no_nul(labels)
     if any(map(is_missing, labels)):
         raise ValueError(f"classes must not contain NaN, None or NA, got {classes!r}.")
     return np.unique(labels)
+
+
+def check_no_nul(labels: Iterable[Any]) -> None:
+    """Raise ValueError if a label ends with NUL, which arrays of strings leave out."""
+    for label in labels:
+        if isinstance(label, (str, bytes)) and label[-1:] in ("\0", b"\0"):
+            raise ValueError(
+                "Labels must not end with the character NUL, which arrays of strings "
+                f"of NumPy leave out; got {label!r}."
+            )
 
 
 def is_missing(label: Any) -> bool:
@@ -641,6 +672,7 @@ def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """Return ``sample_weight`` as a new array of shape (n,)."""
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.full(n, 1.0 if sample_weight is None else sample_weight, float)
+    check_unmasked("sample_weight", sample_weight)
     try:
         weights = check_array(
             sample_weight,
@@ -759,6 +791,7 @@ def check_matrix(
     TypeError, ValueError
         If it is not acceptable; names the parameter.
     """
+    check_unmasked(name, values)
     try:
         matrix = check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
     except (TypeError, ValueError) as error:

@@ -42,6 +42,7 @@ from ._validation import (
     check_no_times,
     check_number,
     check_option,
+    check_unmasked,
     unchanged_on_failure,
     user_level,
 )
@@ -153,6 +154,7 @@ class Ranker(BundleEstimator):
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
         scores = self.predict(X)
+        check_unmasked("y", y)
         y = checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)
         if qid is None and group is None and getattr(self, "n_queries_", 1) > 1:

@@ -26,6 +26,8 @@ from ._validation import (
     check_option,
     check_parameters,
     check_sample_weight,
+    check_sparse_structure,
+    check_unmasked,
     unchanged_on_failure,
 )
 
@@ -366,6 +368,7 @@ class _StructureProblem(Problems):
     def __init__(
         self, estimator: StructuredSVM, oracle: _Oracle, weights: Floats
     ) -> None:
+        self._oracle, self._weights = oracle, weights
         self._loss = OracleHinge(oracle, weights)
         self._regularizer = estimator._regularizer(oracle.n_features)
         start = Start(np.zeros(oracle.n_features))
@@ -385,7 +388,8 @@ class _StructureProblem(Problems):
         """Solve the problem, and check that its bound is one."""
         (solution,) = super().solve(alpha, task)
         bound = solution.history.lower_bound[-1]
-        if bound - solution.objective > _ROUNDING * abs(bound):
+        size = max(abs(bound), float(self._weights @ self._oracle.sizes))
+        if bound - solution.objective > _ROUNDING * size:
             raise ValueError(
                 "loss_augmented_argmax is not exact: structures that it found before "
                 f"prove that the objective is at least {bound:.8g}; those that it "
@@ -410,6 +414,24 @@ class _Found(NamedTuple):
     cost: float
 
 
+class _Summands(NamedTuple):
+    """What the heights of structures are sums of; rounding is a share of that.
+
+    Attributes
+    ----------
+    terms : array or sparse array of shape (n, d)
+        Absolute values of the joint features of structures and true structures.
+    costs : ndarray of shape (n,)
+    """
+
+    terms: Any
+    costs: Floats
+
+    def sizes(self, w: Floats) -> Floats:
+        """Return the sums of absolute values at w, of shape (n,)."""
+        return np.asarray(self.terms @ abs(w) + self.costs)
+
+
 class _Oracle:
     """What ``loss_augmented_argmax`` finds for all samples, checked and in numbers.
 
@@ -425,7 +447,11 @@ class _Oracle:
     ----------
     n_features : int
         Number d of joint features.
+    sizes : ndarray of shape (n,)
+        What rounding of the last answers' heights is a share of.
     """
+
+    sizes: Floats
 
     def __init__(
         self,
@@ -442,7 +468,7 @@ class _Oracle:
         self._slack = estimator.rescaling == "slack"
         self._n_jobs = estimator.n_jobs
         self._samples = [(int(i), samples[i], structures[i]) for i in used]
-        self._last: Answers | None = None
+        self._last: tuple[Answers, _Summands] | None = None
         # Inside of fits floating-point errors are raised; not so in the user's code.
         self._errors: Any = np.geterr()
         first = self._call("joint_feature", *self._samples[0])
@@ -458,26 +484,24 @@ class _Oracle:
         features = self._matrix(found)
         costs = np.array([each.cost for each in found])
         normals = features - self._truths
-        # The sums of what heights are sums of, of which rounding is a share.
-        sizes = (abs(features) + abs(self._truths)) @ abs(w)
+        terms = abs(features) + abs(self._truths)
         if self._slack:
-            normals = sparse.diags_array(costs) @ normals
-            sizes = sizes * costs
-        sizes = sizes + costs
+            scale = sparse.diags_array(costs)
+            normals, terms = scale @ normals, scale @ terms
         answers = Answers(Design(normals, fit_intercept=False), costs)
-        heights = answers.heights(w)
-        self._check(heights, np.zeros(len(heights)), sizes, "the true structure")
+        heights, summands = answers.heights(w), _Summands(terms, costs)
+        self.sizes = summands.sizes(w)
+        self._check(heights, np.zeros(len(heights)), "the true structure")
         if self._last is not None:
-            before = self._last.heights(w)
-            self._check(
-                heights, before, sizes + abs(before), "one that it found before"
-            )
-        self._last = answers
+            last, earlier = self._last
+            self.sizes += earlier.sizes(w)
+            self._check(heights, last.heights(w), "one that it found before")
+        self._last = answers, summands
         return answers
 
-    def _check(self, heights: Floats, others: Floats, sizes: Floats, name: str) -> None:
+    def _check(self, heights: Floats, others: Floats, name: str) -> None:
         """Raise ValueError where other structures are better than what was found."""
-        worse = np.flatnonzero(others - heights > _ROUNDING * sizes)
+        worse = np.flatnonzero(others - heights > _ROUNDING * self.sizes)
         if worse.size:
             i = worse[0]
             raise ValueError(
@@ -519,7 +543,13 @@ class _Oracle:
         elif isinstance(features, Mapping):
             columns, values = np.array([*features]), np.array([*features.values()])
         else:
-            values = np.asarray(features)
+            values = np.asanyarray(features)
+        check_unmasked(f"joint_feature of sample {index}", values)
+        if np.iscomplexobj(values):
+            raise ValueError(
+                f"joint_feature of sample {index} has complex values; features must be "
+                "real numbers."
+            )
         values = values.astype(np.float64)
         if not np.all(np.abs(values) <= _LARGEST):
             raise ValueError(
@@ -613,6 +643,8 @@ def _in_threads(
 
 def _items(name: str, data: Any) -> list[Any]:
     """Return samples or structures as a list."""
+    check_sparse_structure(data, name)
+    check_unmasked(name, data)
     if hasattr(data, "iloc"):
         return [data.iloc[i] for i in range(len(data))]
     if sparse.issparse(data):

@@ -645,6 +645,59 @@ def test_answers_that_are_not_maxima_are_refused():
         svm.fit([0], [0])
 
 
+class Rescaled:
+    """Labelings of three tokens, with slack rescaling and an exact maximum."""
+
+    labelings = tuple(itertools.product((0, 1), repeat=3))
+
+    @staticmethod
+    def joint_feature(x, y):
+        emissions, transitions = np.zeros((2, 2)), np.zeros((2, 2))
+        for row, label in zip(x, y, strict=True):
+            emissions[label] += row
+        for pair in itertools.pairwise(y):
+            transitions[pair] += 1.0
+        return np.concatenate([emissions.ravel(), transitions.ravel()])
+
+    @staticmethod
+    def loss(y, y_hat):
+        return sum(a != b for a, b in zip(y, y_hat, strict=True)) / 3
+
+    def argmax(self, x, y, w):
+        scores = np.array([self.joint_feature(x, q) @ w for q in self.labelings])
+        if y is not None:
+            losses = np.array([self.loss(y, q) for q in self.labelings])
+            scores = losses * (1.0 + scores - self.joint_feature(x, y) @ w)
+        return self.labelings[int(scores.argmax())]
+
+
+def test_rounding_of_an_earlier_structure_does_not_refuse_an_exact_maximum():
+    """The true structure, whose own height is zero without rounding, is found."""
+    rng, problem = np.random.default_rng(630), Rescaled()
+    n = int(rng.integers(2, 6))
+    scale = 10.0 ** rng.integers(-2, 3)
+    X = [np.round(rng.normal(size=(3, 2)), 2) * scale for _ in range(n)]
+    y = [problem.labelings[i] for i in rng.integers(0, 8, n)]
+    svm = StructuredSVM(
+        problem.joint_feature,
+        problem.argmax,
+        problem.loss,
+        rescaling="slack",
+        alpha=10.0 ** -rng.integers(1, 5),
+    )
+    assert svm.fit(X, y).dual_gap_ <= 1e-3 * svm.objective_
+
+
+@pytest.mark.parametrize("change", ["indices", "indptr"])
+def test_corrupted_sparse_samples_are_refused(change):
+    """SciPy would crash the process where the user's function uses them."""
+    X = sparse.csr_matrix(np.eye(3))
+    getattr(X, change)[-1] = 10**6
+    svm = StructuredSVM(lambda x, y: (x @ [1.0] * 3) * y, lambda x, y, w: 1)
+    with pytest.raises(ValueError, match="X is a corrupted sparse matrix"):
+        svm.fit(X, [1, 1, 1])
+
+
 @pytest.mark.parametrize(
     ("X", "y", "kind", "message"),
     [
