@@ -6,6 +6,7 @@ And back: the weights of a model by names of attributes and labels.
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,7 +16,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ._core.chain_design import Pairs
-from ._validation import check_sparse_structure, is_missing
+from ._validation import (
+    check_no_nul,
+    check_sparse_structure,
+    check_unmasked,
+    is_missing,
+)
 
 Index = npt.NDArray[np.intp]
 
@@ -88,10 +94,11 @@ class _Names(dict[Any, _Values]):
 class AttributeReader:
     """Turns tokens with named attributes into rows of a sparse matrix.
 
-    A token is a dict from names to values, or an iterable of names. As in CRFsuite, a
-    string as the value makes the attribute "name:value" of weight 1, a number or truth
-    value is the weight of the attribute "name", and of a dict, list, tuple or set the
-    attributes are those of a token, each behind "name:".
+    A token is a dict from names to values, or like one, as a pandas Series is that has
+    strings for an index; or it is an iterable of names. As in CRFsuite, a string as the
+    value makes the attribute "name:value" of weight 1, a number or truth value is the
+    weight of the attribute "name", and of a dict, list, tuple or set the attributes are
+    those of a token, each behind "name:".
 
     What was found once for a name and a value is found again without making the string
     that joins them, which takes most of the time otherwise.
@@ -119,7 +126,8 @@ class AttributeReader:
         Raises
         ------
         TypeError, ValueError
-            If a sequence is empty or a token is not acceptable; tells which.
+            If a token is not acceptable, or a sequence is empty from which attributes
+            are learned; tells which.
         """
         names, ends, starts = self._names, self._ends, self._starts
         blocks: list[npt.NDArray[np.int32]] = []
@@ -136,7 +144,7 @@ class AttributeReader:
                 else:
                     found += self._alone(token)
                 ends.append(n_moved + len(found))
-            if len(ends) - 1 == starts[-1]:
+            if self._learns and len(ends) - 1 == starts[-1]:
                 raise ValueError(f"Sequence {len(starts) - 1} is empty; leave it out.")
             starts.append(len(ends) - 1)
             if len(found) > _BLOCK:
@@ -182,6 +190,7 @@ class AttributeReader:
         return sparse.csr_matrix((values, columns, ends), shape=shape)
 
     def _tokens(self, sequence: Any) -> Iterable[Any]:
+        check_unmasked(f"Sequence {len(self._starts) - 1}", sequence)
         if isinstance(sequence, (str, bytes, dict)) or not isinstance(
             sequence, Iterable
         ):
@@ -192,7 +201,9 @@ class AttributeReader:
         return sequence
 
     def _alone(self, token: Any) -> list[int]:
-        """Return what is found in a token that is a collection of names."""
+        """Return what is found in a token that is no dict, but like one, or names."""
+        if isinstance(token, Mapping) or _is_named_series(token):
+            return self._nested(dict(token.items()))
         if isinstance(token, (str, bytes)) or not isinstance(token, Iterable):
             raise TypeError(
                 f"{self._where()} must be a dict or a list of attributes, got "
@@ -211,7 +222,12 @@ class AttributeReader:
                 values = self._names[name]
                 found += [values[self._text(inner)] for inner in _in_order(value)]
             else:
-                found.append(self._names[name][value])
+                try:
+                    found.append(self._names[name][value])
+                except TypeError:
+                    # Says what is wrong, where that is not known from the hash.
+                    self.look_up(name, value)
+                    raise
         return found
 
     def _column(self, attribute: str) -> int:
@@ -239,71 +255,127 @@ def _in_order(names: Iterable[Any]) -> Iterable[Any]:
     return sorted(names) if isinstance(names, (set, frozenset)) else names
 
 
+def _is_named_series(token: Any) -> bool:
+    """Whether a token is a pandas Series, as a row of a table, with names of values."""
+    return hasattr(token, "iloc") and all(isinstance(name, str) for name in token.index)
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X is a table of pandas or polars, and not one column of it."""
+    of_pandas = hasattr(X, "iloc")
+    return (of_pandas and X.ndim == 2) or (
+        not of_pandas and hasattr(X, "collect_schema") and hasattr(X, "shape")
+    )
+
+
 def is_matrix(X: Any) -> bool:
     """Whether X is a matrix of numbers, or a table."""
     return (
         sparse.issparse(X)
         or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object)
-        or hasattr(X, "iloc")
-        or hasattr(X, "select_dtypes")
-        or hasattr(X, "collect_schema")
+        or _is_table(X)
     )
 
 
-def stack_matrices(matrices: list[Any]) -> tuple[Any, Index]:
+def is_empty(sequence: Any) -> bool:
+    """Whether a sequence of any kind has no tokens, as far as it has a length."""
+    if hasattr(sequence, "shape"):
+        return len(sequence.shape) > 0 and sequence.shape[0] == 0
+    return hasattr(sequence, "__len__") and len(sequence) == 0
+
+
+def stack_matrices(sequences: list[Any], may_be_empty: bool) -> tuple[Any, Index]:
     """Return matrices of equally many columns one below the other, and their starts.
+
+    Tables make a table, others an array or a CSR matrix. At least one is not empty.
 
     Raises
     ------
     TypeError, ValueError
-        If one is empty, has no rows of numbers or other columns than the first.
+        If one is empty that must not be, has no rows of numbers, or has other columns
+        than the first.
     """
-    first = matrices[0]
-    any_sparse = any(map(sparse.issparse, matrices))
-    parts = []
-    for i, matrix in enumerate(matrices):
-        if not is_matrix(matrix):
-            raise TypeError(
-                f"Sequence {i} must be a matrix as sequence 0 is, got an object of "
-                f"type {type(matrix).__name__}."
-            )
-        if matrix.ndim != 2 or matrix.shape[1] != first.shape[1]:
-            raise ValueError(
-                f"Sequence {i} must have shape (n_tokens, {first.shape[1]}) as sequence"
-                f" 0 has, got {matrix.shape}."
-            )
-        if not matrix.shape[0]:
-            raise ValueError(f"Sequence {i} is empty; leave it out.")
-        if sparse.issparse(matrix):
-            check_sparse_structure(matrix)
-            parts.append(matrix)
-        else:
-            array = np.asarray(matrix)
-            parts.append(sparse.csr_matrix(array) if any_sparse else array)
-    lengths = [matrix.shape[0] for matrix in matrices]
-    stacked = sparse.vstack(parts, "csr") if any_sparse else np.concatenate(parts)
-    return stacked, np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    lengths: list[int] = []
+    parts: list[Any] = []
+    first = 0
+    for i, matrix in enumerate(sequences):
+        if is_empty(matrix):
+            if not may_be_empty:
+                raise ValueError(f"Sequence {i} is empty; leave it out.")
+            lengths.append(0)
+            continue
+        first = first if parts else i
+        _check_alike(i, matrix, first, sequences[first])
+        parts.append(matrix)
+        lengths.append(matrix.shape[0])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    if _is_table(parts[0]):
+        return _joined(parts), starts
+    if any(map(sparse.issparse, parts)):
+        return sparse.vstack(list(map(sparse.csr_array, parts)), "csr"), starts
+    return np.concatenate(parts), starts
 
 
-def starts_of_lengths(lengths: Any, n_tokens: int) -> Index:
+def _check_alike(i: int, matrix: Any, first: int, other: Any) -> None:
+    """Raise unless sequence i is a matrix with the columns of the first one."""
+    kind = "table" if _is_table(other) else "matrix"
+    if not is_matrix(matrix) or _is_table(matrix) != _is_table(other):
+        raise TypeError(
+            f"Sequence {i} must be a {kind} as sequence {first} is, got an object of "
+            f"type {type(matrix).__name__}."
+        )
+    if len(matrix.shape) != 2 or matrix.shape[1] != other.shape[1]:
+        raise ValueError(
+            f"Sequence {i} must have shape (n_tokens, {other.shape[1]}) as sequence "
+            f"{first} has, got {matrix.shape}."
+        )
+    check_sparse_structure(matrix, f"Sequence {i}")
+    check_unmasked(f"Sequence {i}", matrix)
+    if kind == "table" and matrix is not other:
+        names = zip(matrix.columns, other.columns, strict=True)
+        for name, expected in names:
+            if name != expected:
+                raise ValueError(
+                    f"Sequence {i} must have the columns of sequence {first} in the "
+                    f"same order, got {name!r} where that has {expected!r}."
+                )
+
+
+def _joined(tables: list[Any]) -> Any:
+    """Return tables with the same columns one below the other."""
+    for kind in type(tables[0]).__mro__:
+        module: Any = sys.modules.get(kind.__module__.partition(".")[0])
+        if hasattr(module, "concat"):
+            options = {} if hasattr(kind, "iloc") else {"how": "vertical_relaxed"}
+            return module.concat(tables, **options)
+    raise TypeError(
+        f"Tables of type {type(tables[0]).__name__} cannot be joined; give arrays."
+    )
+
+
+def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
     """Return where sequences of such lengths start, and the end of the last one.
 
     Raises
     ------
     TypeError, ValueError
-        If ``lengths`` is no list of positive integers whose sum is ``n_tokens``.
+        If ``lengths`` is no list of integers, positive unless sequences may be empty,
+        whose sum is ``n_tokens``.
     """
+    check_unmasked("lengths", lengths)
     counts = np.asarray(lengths)
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
         raise TypeError(
             "lengths must be a one-dimensional array of integers, got an array of "
             f"shape {counts.shape} and type {counts.dtype}."
         )
-    if np.any(counts < 1):
-        i = int(np.flatnonzero(counts < 1)[0])
+    least = 0 if may_be_empty else 1
+    if np.any(counts < least):
+        i = int(np.flatnonzero(counts < least)[0])
         raise ValueError(
-            f"lengths must be positive, got {counts[i]} for sequence {i}. Leave empty "
-            "sequences out."
+            f"lengths must be {'non-negative' if may_be_empty else 'positive'}, got "
+            f"{counts[i]} for sequence {i}."
+            + ("" if may_be_empty else " Leave empty sequences out.")
         )
     if counts.sum() != n_tokens:
         raise ValueError(
@@ -328,6 +400,7 @@ def flat_labels(y: Any, lengths: Index) -> list[Any]:
                 f"y must have a list of labels for each sequence; y[{i}] is "
                 f"{sequence!r}."
             )
+        check_unmasked(f"y[{i}]", sequence)
         before = len(labels)
         labels += sequence.tolist() if hasattr(sequence, "tolist") else sequence
         if len(labels) - before != length:
@@ -343,7 +416,7 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
     Raises
     ------
     TypeError, ValueError
-        If labels are missing, cannot be hashed or not be compared.
+        If labels are missing, cannot be hashed or not be compared, or end with NUL.
     """
     try:
         different = set(labels)
@@ -356,6 +429,7 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
             "Input y contains NaN, None or NA. Leave sequences with tokens without a "
             "label out."
         )
+    check_no_nul(different)
     try:
         ordered = sorted(different)
     except TypeError as error:

@@ -326,7 +326,8 @@ def _minimize(
 
 
 def _bundle_size(objective: Objective) -> int:
-    affordable = max(objective.design.nbytes // 16, _FEW_ENTRIES) // objective.n_params
+    entries = max(objective.design.nbytes // 16, _FEW_ENTRIES)
+    affordable = entries // max(objective.n_params, 1)
     return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
 
 

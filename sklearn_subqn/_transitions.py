@@ -1,4 +1,4 @@
-"""Which labels may follow which in a sequence: BIO, BIOES, or rules of one's own."""
+"""Which labels may follow which in a sequence: schemes of chunks, or own rules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core.names import by_name, classes_axis
+from ._validation import did_you_mean
 
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]
 
-# Prefixes of labels: which go on with a chunk, are gone on from, and end one.
-_SCHEMES = {"BIO": ("I", "BI", "BI"), "BIOES": ("IE", "BI", "ES")}
+# Prefixes of labels: which need one of their chunk's type before them, which these may
+# be, and after which a chunk may end. In IOB1 "I" begins chunks as well, and "B" those
+# that follow one of the same type.
+_SCHEMES = {
+    "BIO": ("I", "BI", "BI"),
+    "IOB2": ("I", "BI", "BI"),
+    "IOB1": ("B", "BI", "BI"),
+    "BIOES": ("IE", "BI", "ES"),
+    "BILOU": ("IL", "BI", "LU"),
+}
 
 
 class TransitionRules(NamedTuple):
@@ -51,10 +60,10 @@ class TransitionRules(NamedTuple):
         if isinstance(constraints, str):
             if constraints not in _SCHEMES:
                 raise ValueError(
-                    "transition_constraints must be 'BIO', 'BIOES', a list of "
-                    "forbidden pairs of labels, a boolean matrix of those allowed, or "
-                    "None; got "
-                    f"{constraints!r}."
+                    "transition_constraints must be one of "
+                    f"{', '.join(map(repr, _SCHEMES))}, a list of forbidden pairs of "
+                    "labels, a boolean matrix of those allowed, or None; got "
+                    f"{constraints!r}.{did_you_mean(constraints, _SCHEMES)}"
                 )
             return cls(*_scheme(constraints, classes), name)
         labels = classes_axis(classes)
@@ -82,9 +91,13 @@ class TransitionRules(NamedTuple):
                     "transition_constraints must list pairs of labels of which the "
                     f"second must not follow the first, got {pair!r}."
                 )
-            # Pairs with labels that do not occur forbid nothing.
-            if pair[0] in codes and pair[1] in codes:
-                allowed[codes[pair[0]], codes[pair[1]]] = False
+            for label in pair:
+                if label not in codes:
+                    raise ValueError(
+                        f"transition_constraints forbids {tuple(pair)!r}, but "
+                        f"{label!r} is not among the labels {classes.tolist()}."
+                    )
+            allowed[codes[pair[0]], codes[pair[1]]] = False
         return cls(allowed, everything, name)
 
     def check(
@@ -130,18 +143,18 @@ class TransitionRules(NamedTuple):
 def _scheme(name: str, classes: npt.NDArray[Any]) -> tuple[Mask, Mask]:
     """Return what a scheme of chunks allows: transitions, and labels at the ends.
 
-    Labels are "O", or a prefix, "-" and the type of the chunk.
+    Labels are "O", or a prefix with "-" and the type of the chunk, or a prefix alone.
     """
     inner, opens, ends = _SCHEMES[name]
-    prefixes = sorted(set(name) - {"O"})
+    prefixes = sorted({*inner, *opens, *ends})
     parts = []
     for label in classes.tolist():
-        prefix, dash, kind = str(label).partition("-")
-        if label != "O" and not (dash and prefix in prefixes):
+        prefix, _, kind = str(label).partition("-")
+        if label != "O" and prefix not in prefixes:
             options = ", ".join(f"'{p}-...'" for p in prefixes)
             raise ValueError(
-                f"transition_constraints={name!r} needs labels 'O', {options}; got "
-                f"{label!r}."
+                f"transition_constraints={name!r} needs labels 'O', {options}, or "
+                f"{', '.join(map(repr, prefixes))} without types; got {label!r}."
             )
         parts.append((prefix, kind))
     k = len(parts)

@@ -35,6 +35,7 @@ from ._sequences import (
     StateFeatures,
     distinct_labels,
     flat_labels,
+    is_empty,
     is_matrix,
     label_codes,
     stack_matrices,
@@ -52,6 +53,7 @@ from ._validation import (
     check_parameters,
     check_range,
     check_sample_weight,
+    check_unmasked,
     unchanged_on_failure,
 )
 
@@ -137,16 +139,21 @@ class LinearChainCRF(LinearEstimator):
     min_freq : float, default=0
         Pairs of an attribute and a label, or of labels, have no weight if they are in
         fewer places of the training data, which count by ``sample_weight``.
-    transition_constraints : {"BIO", "BIOES"}, list of pairs, array or None, \
-            default=None
+    transition_constraints : {"BIO", "IOB1", "IOB2", "BIOES", "BILOU"}, \
+            list of pairs, array or None, default=None
         Which labels may follow which, in training and prediction. Schemes also say
         which labels a sequence may begin and end with.
 
-        - "BIO": labels are "O", "B-X" and "I-X"; only "B-X" and "I-X" go before "I-X",
-          with which no sequence begins.
-        - "BIOES": as well "E-X", the last of a chunk, and "S-X", one token. "B-X" and
-          "I-X" go before "I-X" and "E-X", and nothing else; no sequence begins with the
-          latter or ends with the former.
+        - "BIO" or "IOB2": labels are "O", "B-X" and "I-X", of types X of chunks, or "B"
+          and "I" where there are no types; only "B-X" and "I-X" go before "I-X", with
+          which no sequence begins.
+        - "IOB1": "I-X" may begin a chunk, too, and "B-X" only a chunk that follows one
+          of the same type: "B-X" and "I-X" go before "B-X", with which no sequence
+          begins.
+        - "BIOES": as "BIO", and as well "E-X", the last of a chunk, and "S-X", one
+          token. "B-X" and "I-X" go before "I-X" and "E-X", and nothing else; no
+          sequence begins with the latter or ends with the former.
+        - "BILOU": "BIOES" with "L-X" in place of "E-X", and "U-X" in place of "S-X".
         - pairs of labels of which the second must not follow the first;
         - boolean array of shape (n_classes, n_classes): whether the second may follow
           the first, in the order of ``classes_``; a data frame whose rows and columns
@@ -202,7 +209,9 @@ class LinearChainCRF(LinearEstimator):
     n_features_in_ : int
         Number of attributes.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where X is one table with names that are all strings.
+        Names of the columns, where X is a table or has one for each sequence, with
+        names that are all strings. Tables of predictions must have the same columns in
+        the same order.
 
     See Also
     --------
@@ -212,7 +221,9 @@ class LinearChainCRF(LinearEstimator):
     Notes
     -----
     A sequence of tokens is a list of dicts, a list of lists of names, or a matrix,
-    dense or sparse, with a row for each token. Of a dict, ``"name": "value"`` makes the
+    dense or sparse, or a table of pandas or polars, with a row for each token. All
+    tables need the same columns in the same order. In place of lists there may be a
+    pandas Series, of tokens or of sequences. Of a dict, ``"name": "value"`` makes the
     attribute "name:value" of weight 1, ``"name": 0.5`` the attribute "name" of weight
     0.5, True and False are 1 and 0, and of lists, sets and dicts as values the
     attributes are put behind "name:", as python-crfsuite has it. X may be a generator
@@ -220,7 +231,8 @@ class LinearChainCRF(LinearEstimator):
     rows ``lengths`` divides; labels then are one array.
 
     A sequence of weight 2 equals a repeated one, a sequence of weight 0 a missing one.
-    Attributes that training did not see are left out in prediction.
+    Attributes that training did not see are left out in prediction, where sequences may
+    also be empty: they have no labels.
 
     There is no intercept: an attribute that every token has makes one.
 
@@ -573,9 +585,14 @@ class LinearChainCRF(LinearEstimator):
         if self.loss == "log_loss":
             scores = scores - lattice.log_partition()[:, None]
         labels = self.classes_.tolist()
-        out = []
+        out: list[list[tuple[list[Any], float]]] = []
         bounds = data.starts.tolist()
-        for i, (first, end) in enumerate(pairwise(bounds)):
+        numbers = itertools.count()
+        for first, end in pairwise(bounds):
+            if first == end:
+                out.append([([], 0.0)])
+                continue
+            i = next(numbers)
             n_found = np.count_nonzero(scores[i] > -np.inf)
             out.append(
                 [
@@ -610,6 +627,8 @@ class LinearChainCRF(LinearEstimator):
         """
         data = self._read(X, lengths)
         labels = self._labels(y, data)
+        if not labels:
+            raise ValueError("X has no tokens whose labels could be right.")
         weights = check_sample_weight(sample_weight, len(data))
         found = self.classes_[self._lattice(data).best()].tolist()
         right = [a == b for a, b in zip(found, labels, strict=True)]
@@ -701,7 +720,8 @@ class LinearChainCRF(LinearEstimator):
     ) -> Sequences:
         """Return checked sequences.
 
-        With ``learns`` unknown attributes become columns, with ``reset`` all are.
+        With ``learns`` unknown attributes become columns, with ``reset`` all are, and
+        no sequence may be empty.
 
         Raises
         ------
@@ -711,9 +731,8 @@ class LinearChainCRF(LinearEstimator):
         name = type(self).__name__
         if lengths is not None:
             stacked = self._rows(X, reset=reset)
-            return Sequences(
-                stacked, starts_of_lengths(lengths, stacked.shape[0]), True
-            )
+            starts = starts_of_lengths(lengths, stacked.shape[0], not learns)
+            return Sequences(stacked, starts, True)
         if is_matrix(X):
             raise ValueError(
                 f"{name} needs sequences: give lengths, the numbers of rows of X that "
@@ -723,16 +742,26 @@ class LinearChainCRF(LinearEstimator):
             raise TypeError(
                 f"X must be a list of sequences, got {X!r} of type {type(X).__name__}."
             )
+        if isinstance(X, np.ndarray):
+            check_unmasked("X", X)
         sequences = iter(X)
-        first = next(sequences, None)
-        if first is None:
+        # What sequences are is seen by the first one that is not empty.
+        first: list[Any] = []
+        for sequence in sequences:
+            first.append(sequence)
+            if not is_empty(sequence):
+                break
+        if not first:
             raise ValueError(
                 f"Found array with 0 sample(s): X has no sequences, while a minimum of "
                 f"1 is required by {name}."
             )
-        sequences = itertools.chain([first], sequences)
-        if is_matrix(first):
-            stacked, starts = stack_matrices(list(sequences))
+        if is_empty(first[-1]) and not learns:
+            nothing = sparse.csr_matrix((0, self.n_features_in_))
+            return Sequences(nothing, np.zeros(len(first) + 1, dtype=np.intp), False)
+        sequences = itertools.chain(first, sequences)
+        if is_matrix(first[-1]):
+            stacked, starts = stack_matrices(list(sequences), not learns)
             return Sequences(self._rows(stacked, reset=reset), starts, False)
         if reset:
             self._columns: dict[str, int] | None = {}
@@ -991,10 +1020,13 @@ class LinearChainCRF(LinearEstimator):
         return {name: known[name] for name in names + private if name in known}
 
     def _lattice(self, data: Sequences) -> Lattice:
-        """Return all labelings of sequences, as scored by the model."""
+        """Return all labelings of the sequences, as scored by the model.
+
+        Empty sequences are left out.
+        """
         design = ChainDesign(
             data.X,
-            data.starts,
+            np.unique(data.starts),
             len(self.classes_),
             self._pairs,
             self._transitions,

@@ -136,13 +136,14 @@ def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
 
     Features and labels that are negative are unknown.
     """
-    k = int(max(pairs.labels.max(initial=0), labels.max(initial=0))) + 1
+    if not len(pairs.labels):
+        return np.full(len(features), -1)
+    k = int(max(pairs.labels.max(), labels.max(initial=0))) + 1
     known, numbers = pairs.places(k), features * k + labels
     places = np.searchsorted(known, numbers)
     places[places == len(known)] = 0
     found = (features >= 0) & (labels >= 0)
-    if len(known):
-        found &= known[places] == numbers
+    found &= known[places] == numbers
     return np.where(found, places, -1)
 
 

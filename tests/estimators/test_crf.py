@@ -20,6 +20,7 @@ from sklearn.utils import estimator_checks
 from sklearn_subqn import ConvergenceDisplay, LinearChainCRF
 from sklearn_subqn._core import chain_design
 from sklearn_subqn._core.losses import _base
+from sklearn_subqn._core.solvers import CHAIN_SOLVERS
 
 EXACT = {"tol": 1e-10, "max_iter": 5000}
 
@@ -165,6 +166,31 @@ def test_training_is_that_of_the_labelings_of_a_scheme(scheme, loss):
             assert lower <= two.objective_ * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("solver", CHAIN_SOLVERS)
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 1.0])
+def test_a_model_without_weights(solver, loss, l1_ratio):
+    """Where all pairs are rare, labelings are equally likely; warm starts go on."""
+    X, y = [[{"a": 1.0}], [{"b": 1.0}, {"a": 2.0}]], [["x"], ["y", "x"]]
+    crf = LinearChainCRF(
+        1e-1, solver=solver, loss=loss, l1_ratio=l1_ratio, min_freq=5, warm_start=True
+    )
+    if (solver, loss) in {("lbfgs", "hinge"), ("owlqn", "hinge")} or (
+        solver == ("lbfgs" if l1_ratio else "owlqn")
+    ):
+        pytest.skip("the solver does not support this")
+    crf.fit(X, y)
+    assert not crf.state_features_
+    constant = 1.5 * np.log(2.0) if loss == "log_loss" else 1.5
+    assert crf.objective_ == pytest.approx(constant, rel=1e-12)
+    assert crf.dual_gap_ <= 1e-12
+    assert [len(labels) for labels in crf.predict(X)] == [1, 2]
+    warm = clone(crf.set_params(min_freq=0).fit(X, y)).fit(X, y)
+    assert abs(crf.objective_ - warm.objective_) <= max(crf.dual_gap_, warm.dual_gap_)
+    crf.set_params(min_freq=5).fit(X, y).partial_fit(X, y)
+    assert not crf.state_features_
+
+
 def test_weights_are_repetitions():
     X, y = problem()
     s = np.random.default_rng(1).integers(0, 4, size=len(X))
@@ -257,7 +283,7 @@ def constrained(request):
     if constraints in ("pairs", "matrix"):
         allowed["B-x", "O"] = allowed["I-x", "I-x"] = False
     if constraints == "pairs":
-        constraints = [("B-x", "O"), ("I-x", "I-x"), ("B-x", "I-elsewhere")]
+        constraints = [("B-x", "O"), ("I-x", "I-x")]
     if constraints == "matrix":
         labels = sorted(first)
         constraints = [[allowed[a, b] for b in labels] for a in labels]
@@ -365,8 +391,9 @@ def test_bioes():
 def test_what_is_no_rule_is_refused():
     X, y = problem()
     for constraints, message in [
-        ("IOB", "'BIO', 'BIOES'"),
-        ("BIO", "needs labels 'O', 'B-...', 'I-...'; got 'a'"),
+        ("IOB", "'BIO', 'IOB2', 'IOB1', 'BIOES', 'BILOU'"),
+        ([("a", "b"), ("a", "d")], r"'d' is not among the labels \['a', 'b', 'c'\]"),
+        ("BIO", "needs labels 'O', 'B-...', 'I-...', or 'B', 'I' .*; got 'a'"),
         (np.ones((2, 2), dtype=bool), r"shape \(3, 3\)"),
         (["ab"], "pairs of labels"),
         ([("a", "b", "c")], "pairs of labels"),

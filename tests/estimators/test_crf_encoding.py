@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections import UserDict
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn import LinearChainCRF
+from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier
 from sklearn_subqn._sequences import AttributeReader
 
 
@@ -177,6 +179,18 @@ def test_sets_are_read_in_an_order_of_their_own():
         ([np.ones((2, 3)), np.ones((0, 3))], ValueError, "Sequence 1 is empty"),
         ([np.ones((2, 3)), [{"a": 1}]], TypeError, "Sequence 1 must be a matrix"),
         ([np.full((2, 3), np.nan)], ValueError, "NaN"),
+        ([np.ones((2, 3)), []], ValueError, "Sequence 1 is empty"),
+        ([[], [{"a": 1}]], ValueError, "Sequence 0 is empty"),
+        ([[]], ValueError, "Sequence 0 is empty"),
+        ([pd.DataFrame({"a": [1.0]}), np.ones((1, 1))], TypeError, "must be a table"),
+        ([np.ones((1, 1)), pd.DataFrame({"a": [1.0]})], TypeError, "must be a matrix"),
+        (
+            [[{"a": np.ma.masked}]],
+            TypeError,
+            "Token 0 of sequence 0 has the value mask",
+        ),
+        ([[{"a": 1j}]], TypeError, "Token 0 of sequence 0 has the value 1j"),
+        ([[{"a": {"b": np.complex64(1)}}]], TypeError, "Token 0 of sequence 0"),
         (np.ones((2, 3)), ValueError, "lengths"),
         (sparse.csr_matrix(np.ones((2, 3))), ValueError, "lengths"),
         (pd.DataFrame(np.ones((2, 3))), ValueError, "lengths"),
@@ -212,6 +226,7 @@ def test_lengths_that_do_not_fit_are_refused(lengths, error, message):
         ([["a", "b"], 3], TypeError, r"y\[1\] is 3"),
         ([["a", ["b"]], ["a"]], TypeError, "strings or numbers"),
         ([["a", None], ["a"]], ValueError, "NaN, None or NA"),
+        ([["a", "a\0"], ["b"]], ValueError, r"NUL.*; got 'a\\x00'"),
         ([["a", float("nan")], ["a"]], ValueError, "NaN, None or NA"),
         ([["a", 3], ["a"]], TypeError, "all strings or all numbers"),
         ([[0.5, 1.5], [0.5]], ValueError, "strings, integers"),
@@ -344,3 +359,163 @@ def test_input_is_not_changed(problem):
     LinearChainCRF().fit(matrices, y).predict(matrices)
     for m, copy in zip(matrices, copies, strict=True):
         assert (m != copy).nnz == 0
+
+
+# Sequences from pandas and polars
+
+
+def test_series_of_lists_and_lists_of_series(problem):
+    X, y, crf = problem
+    index = [f"s{i}" for i in range(len(X))][::-1]
+    forms = [
+        (pd.Series(X, index=index), pd.Series(y, index=index)),
+        ([pd.Series(x) for x in X], [pd.Series(labels) for labels in y]),
+        ([[pd.Series(token) for token in x] for x in X], y),
+        (pd.Series([pd.Series(x) for x in X]), map(pd.Series, y)),
+    ]
+    for sequences, labels in forms:
+        labels = list(labels)
+        other = LinearChainCRF(1e-2, tol=1e-9).fit(sequences, labels)
+        assert weights(other) == weights(crf)
+        assert other.predict(sequences) == crf.predict(X)
+        assert other.score(sequences, labels) == crf.score(X, y)
+
+
+def test_sentences_of_a_grouped_table():
+    words = list("abcabd") * 4
+    table = pd.DataFrame({"sent": np.repeat(np.arange(8), 3), "word": words})
+    table["tag"] = list("XYZXYX") * 4
+    groups = table.groupby("sent")
+    X = groups[["word"]].apply(lambda group: group.to_dict("records"))
+    y = groups["tag"].apply(list)
+    crf = LinearChainCRF(1e-2).fit(X, y)
+    assert weights(crf) == weights(LinearChainCRF(1e-2).fit(list(X), list(y)))
+    assert crf.score(X, y) == 1.0
+
+
+def test_tokens_that_are_like_dicts():
+    token = {"a": "x", "b": 0.5}
+    for like in (pd.Series(token), UserDict(token), MappingProxyType(token)):
+        assert read([[like]])[0] == [{"a:x": 1.0, "b": 0.5}]
+    # A list of names, which has an index of numbers.
+    assert read([[pd.Series(["x", "y"])]])[0] == [{"x": 1.0, "y": 1.0}]
+    assert read([[pd.Series(["x", "y"], index=[3, 5])]])[0] == [{"x": 1.0, "y": 1.0}]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_of_sequences_have_named_columns(problem, library):
+    X, y, crf = problem
+    make = pytest.importorskip(library).DataFrame
+    names = list(crf.attributes_)
+    tables = [
+        make({name: m[:, j] for j, name in enumerate(names)})
+        for m in as_matrices(X, names)
+    ]
+    other = LinearChainCRF(1e-2, tol=1e-9).fit(iter(tables), iter(y))
+    assert by_name(other, names) == pytest.approx(weights(crf), abs=1e-6)
+    assert_array_equal(other.feature_names_in_, names)
+    assert other.predict(iter(tables)) == crf.predict(X)
+    turned = [table[names[::-1]] for table in tables]
+    for method in (other.predict, lambda t: other.partial_fit(t, y)):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            method(turned)
+    message = f"Sequence 1 must have the columns of sequence 0.*got {names[-1]!r} where"
+    for method in (other.predict, lambda t: LinearChainCRF().fit(t, y[:2])):
+        with pytest.raises(ValueError, match=message):
+            method([tables[0], turned[1]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert other.predict(as_matrices(X, names)) == crf.predict(X)
+    other.fit(as_matrices(X, names), y)
+    assert not hasattr(other, "feature_names_in_")
+
+
+def test_tables_without_names_keep_their_order():
+    tables = [pd.DataFrame(np.eye(3)), pd.DataFrame(np.eye(3))[[1, 0, 2]]]
+    with pytest.raises(ValueError, match="got 1 where that has 0"):
+        LinearChainCRF().fit(tables, [list("aba")] * 2)
+
+
+def test_nullable_columns_of_tables():
+    tables = [pd.DataFrame({"a": pd.array([0, i], dtype="Int64")}) for i in (1, 2)]
+    crf = LinearChainCRF(1e-2).fit(tables, [["x", "y"]] * 2)
+    assert crf.predict(tables) == [["x", "y"]] * 2
+    tables[1].loc[1, "a"] = pd.NA
+    with pytest.raises(ValueError, match="NaN"):
+        crf.predict(tables)
+
+
+# Empty sequences are labeled, but not learned from
+
+
+def test_empty_sequences_have_no_labels(problem):
+    X, y, crf = problem
+    some = [[], X[0], (), X[1], iter(()), X[2], np.empty((0, 3))]
+    some_labels = [[], y[0], [], y[1], [], y[2], []]
+    again = lambda: [iter(()) if i == 4 else x for i, x in enumerate(some)]  # noqa: E731
+    full = [1, 3, 5]
+    for name in ("predict", "predict_marginals"):
+        whole = getattr(crf, name)(X[:3])
+        found = getattr(crf, name)(again())
+        assert [found[i] for i in full] == whole
+        assert [found[i] for i in (0, 2, 4, 6)] == [[]] * 4
+    edges = crf.predict_edge_marginals(again())
+    assert [len(e) for e in edges] == [max(len(s) - 1, 0) for s in some_labels]
+    ranked = crf.predict_n_best(again(), 2)
+    assert [ranked[i] for i in full] == crf.predict_n_best(X[:3], 2)
+    # There is one labeling of no tokens, which is certain.
+    assert [ranked[i] for i in (0, 2, 4, 6)] == [[([], 0.0)]] * 4
+    assert crf.score(again(), some_labels) == pytest.approx(crf.score(X[:3], y[:3]))
+    with pytest.raises(ValueError, match="no tokens"):
+        crf.score([[], []], [[], []])
+    assert crf.predict([[], []]) == [[], []]
+    assert crf.predict_single([]) == []
+    assert crf.predict_n_best([[]], 3) == [[([], 0.0)]]
+    assert crf.predict_marginals_single([]) == []
+
+
+def test_empty_matrices_have_no_labels(problem):
+    X, y, crf = problem
+    matrices = as_matrices(X, crf.attributes_)
+    other = LinearChainCRF(1e-2).fit(matrices, y)
+    d = matrices[0].shape[1]
+    first, second = other.predict(matrices[:2])
+    for nothing in ([], np.empty((0, d)), sparse.csr_array((0, d))):
+        found = other.predict([nothing, matrices[0], nothing, matrices[1]])
+        assert found == [[], first, [], second]
+        assert other.predict([nothing]) == [[]]
+    lengths = [0, len(first), 0, len(second)]
+    rows = np.vstack(matrices[:2])
+    stacked = other.predict(rows, lengths=lengths)
+    assert stacked.tolist() == first + second
+    assert other.predict_n_best(rows, 1, lengths=lengths)[2] == [([], 0.0)]
+    with pytest.raises(ValueError, match="non-negative, got -1"):
+        other.predict(rows, lengths=[-1, len(rows) + 1])
+    with pytest.raises(ValueError, match="positive, got 0 for sequence 0"):
+        other.fit(rows, first + second, lengths=lengths)
+
+
+@pytest.mark.parametrize("make", [list, tuple])
+def test_labels_that_end_with_nul_do_not_collapse(make):
+    """Arrays of strings leave the NUL out; the labels would become one."""
+    y = make(["x", "x\0", "y", "x"])
+    with pytest.raises(ValueError, match="NUL"):
+        LinearChainCRF().fit(np.eye(4), y, lengths=[2, 2])
+    with pytest.raises(ValueError, match="NUL"):
+        LinearChainCRF().partial_fit([[{"a": 1}]], [["x"]], classes=y)
+    with pytest.raises(ValueError, match="NUL"):
+        MulticlassHingeClassifier().fit(np.eye(4), y)
+    y = np.array(y, dtype=object)
+    with pytest.raises(ValueError, match="NUL"):
+        LinearChainCRF().fit(np.eye(4), y, lengths=[2, 2])
+
+
+@pytest.mark.parametrize("wide", ["indptr", "indices", "both"])
+def test_index_arrays_of_any_integers(wide):
+    X = sparse.csr_matrix(np.eye(4))
+    for name in ("indptr", "indices") if wide == "both" else (wide,):
+        setattr(X, name, getattr(X, name).astype(np.int64))
+    lengths, y = [2, 2], np.array(list("abab"))
+    crf = LinearChainCRF(1e-2).fit(X, y, lengths=lengths)
+    same = LinearChainCRF(1e-2).fit(np.eye(4), y, lengths=lengths)
+    assert weights(crf) == weights(same)
+    assert_array_equal(crf.partial_fit(X, y, lengths=lengths).predict([X])[0], y)
