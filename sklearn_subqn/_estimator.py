@@ -90,6 +90,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: What ``solver`` may be.
     _solvers: ClassVar[Mapping[str, SolverSpec]]
 
+    #: How to make more use of the features.
+    _weaker: ClassVar[str] = "decrease alpha or tol"
+
     alpha: Any
     solver: str
     max_iter: int
@@ -140,7 +143,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Set the fitted attributes, and warn of models that are of no use."""
         instead = self._instead()
         if instead is not None:
-            warn_of_constants(type(self).__name__, solutions, instead, problems.parts)
+            warn_of_constants(
+                type(self).__name__, solutions, instead, problems.parts, self._weaker
+            )
         for name, value in problems.attributes().items():
             setattr(self, name, value)
         objectives = np.array([solution.objective for solution in solutions])

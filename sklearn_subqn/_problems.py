@@ -117,10 +117,15 @@ class Problems(ABC):
             self._dtype,
             partial(self._fitted, index),
             self._stored,
+            self._unit(index, objective),
         )
         solution = solve(problem, settings, task)
         self.starts[index] = solution.start
         return solution
+
+    def _unit(self, index: int, objective: Objective) -> float:
+        """Return what the user reads as an objective of one."""
+        return 1.0
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""
@@ -205,11 +210,15 @@ class LinearProblems(Problems):
                 self.design,
                 checked(self._loss),
                 read_only(self._targets[index]),
-                read_only(self.weights),
+                read_only(self._weights_of(index)),
             ),
             self._regularizer,
             alpha,
         )
+
+    def _weights_of(self, index: int) -> Floats:
+        """Return the weights of the rows in a problem; they sum to one."""
+        return self.weights
 
     def start_from(self, previous: dict[str, Any]) -> None:
         """Start from a previous solution, and its dual points if rows are as many.

@@ -113,6 +113,8 @@ class Problem(NamedTuple):
     stored : callable, optional
         From parameters to those that the attributes will tell, after the rounding to
         ``dtype``. By default they are rounded each.
+    unit : float
+        Users read objectives and gaps times this.
     """
 
     label: str
@@ -121,6 +123,7 @@ class Problem(NamedTuple):
     dtype: Any
     fitted: Callable[[Floats], dict[str, Any]]
     stored: Callable[[Floats], Floats] | None = None
+    unit: float = 1.0
 
 
 @dataclass
@@ -148,6 +151,17 @@ class Solution:
     def relative_gap(self) -> float:
         """The gap as a share of the objective."""
         return _relative(self.dual_gap, self.objective)
+
+    def times(self, unit: float) -> Solution:
+        """Return the solution with objectives and gaps times a positive number."""
+        if unit == 1.0:
+            return self
+        return replace(
+            self,
+            objective=unit * self.objective,
+            dual_gap=unit * self.dual_gap,
+            history=self.history.times(unit),
+        )
 
     @property
     def start(self) -> Start:
@@ -230,6 +244,7 @@ def solve(
     _check_finite(problem, w, end)
     solution, status = _certified(problem, settings.tol, result, w, end)
     solution.plan = result.plan or name
+    solution = solution.times(problem.unit)
     if settings.verbose:
         gap = solution.relative_gap
         print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
@@ -267,9 +282,10 @@ class _Report:
     def __call__(self, result: Result) -> bool:
         history, verbose = result.history, self._settings.verbose
         passes, seconds = history.passes[-1], history.seconds[-1]
-        value = result.point.value
-        progress = Progress(result.n_iter, value, result.gap, passes, seconds)
-        gap = _relative(result.gap, value)
+        unit = self._problem.unit
+        value, dual_gap = unit * result.point.value, unit * result.gap
+        progress = Progress(result.n_iter, value, dual_gap, passes, seconds)
+        gap = _relative(dual_gap, value)
         due = result.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
         if verbose > 1 or (verbose and due):
             self._printed = seconds
@@ -350,7 +366,7 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
     if not np.isfinite(end.value) or not np.all(np.isfinite(w)):
         raise ValueError(
             f"Fitting {problem.label} gave coefficients that are not finite as "
-            f"{np.dtype(problem.dtype).name}. Scale the features or increase alpha."
+            f"{np.dtype(problem.dtype).name}. Scale the features, or regularize more."
         )
     objective = problem.objective
     if objective.risk.overflows(end.scores):
@@ -410,7 +426,11 @@ def _is_constant(objective: Objective, w: Floats, value: float, gap: float) -> b
 
 
 def warn_of_constants(
-    name: str, solutions: list[Solution], instead: str, parts: Any = None
+    name: str,
+    solutions: list[Solution],
+    instead: str,
+    parts: Any = None,
+    weaker: str = "decrease alpha or tol",
 ) -> None:
     """Warn once if fitted problems have solutions that do not use the features.
 
@@ -423,6 +443,8 @@ def warn_of_constants(
         What to do where a smaller ``alpha`` does not help.
     parts : sequence, optional
         What each of several problems is for, such as its class.
+    weaker : str
+        How to make more use of the features.
     """
     found = [index for index, solution in enumerate(solutions) if solution.constant]
     if not found:
@@ -436,7 +458,7 @@ def warn_of_constants(
     warnings.warn(
         f"{name} makes no use of the features{of}: its objective is proven to be "
         "about as small with all coefficients zero. Scale features that are tiny, and "
-        f"decrease alpha or tol. Where that changes nothing, {instead}.",
+        f"{weaker}. Where that changes nothing, {instead}.",
         UserWarning,
         stacklevel=user_level(),
     )

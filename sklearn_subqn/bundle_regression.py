@@ -34,7 +34,11 @@ from ._validation import (
 )
 
 # Losses with an ``epsilon``, by what it is where the user does not say.
-_EPSILON = {"epsilon_insensitive": 0.1, "huber": 1.35}
+_EPSILON = {
+    "epsilon_insensitive": 0.1,
+    "squared_epsilon_insensitive": 0.1,
+    "huber": 1.35,
+}
 
 
 def _loss(estimator: Any) -> Loss:
@@ -64,6 +68,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "absolute_error": ``|r|``;
         - "quantile": ``quantile * max(r, 0) + (1 - quantile) * max(-r, 0)``;
         - "epsilon_insensitive": ``max(0, |r| - epsilon)``;
+          "squared_epsilon_insensitive" its square;
         - "huber": ``r² / 2`` for ``|r| <= epsilon``, else linear;
         - "poisson": ``exp(f(x)) - y f(x)`` for non-negative y; predictions are
           ``exp(f(x))``;
@@ -84,9 +89,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     quantile : float, default=0.5
         For "quantile", in (0, 1).
     epsilon : float or None, default=None
-        Half-width of the tube of "epsilon_insensitive", not negative, by default 0.1;
-        or the residual from which on "huber" is linear, positive, by default 1.35. Both
-        are in units of the target.
+        Half-width of the tube of "epsilon_insensitive" and its square, not negative, by
+        default 0.1; or the residual from which on "huber" is linear, positive, by
+        default 1.35. Both are in units of the target.
     metric : array-like of shape (n_targets, n_targets), default=None
         M of squared errors, symmetric and positive semidefinite. A data frame is
         matched by names to the columns of y.
@@ -305,7 +310,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             raise ValueError("metric is for loss='squared_error' only.")
 
     def _instead(self) -> str:
-        tube = "decrease epsilon, or " if self.loss == "epsilon_insensitive" else ""
+        has_tube = "epsilon_insensitive" in str(self.loss)
+        tube = "decrease epsilon, or " if has_tube else ""
         return f"{tube}the features do not help to predict y by this loss"
 
     def _encode(

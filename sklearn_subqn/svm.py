@@ -11,9 +11,12 @@ import numpy.typing as npt
 from ._classifier import LinearClassifier
 from ._core.losses import BINARY_LOSSES, Loss
 from ._core.solvers import SOLVERS
+from ._dropin.svm import LinearSVC, LinearSVR
 from ._problems import LinearProblems, class_problems
 from ._solve import Progress
 from ._validation import check_option
+
+__all__ = ["LinearSVC", "LinearSVR", "SubLBFGSLinearSVC"]
 
 _LOSSES: dict[str, Loss] = {
     name: BINARY_LOSSES[name] for name in ("hinge", "squared_hinge")

@@ -49,7 +49,7 @@ LEVELS = [
     ["_estimator"],
     ["_bundle", "_classifier", "_online"],
     ["_cv"],
-    ["*"],
+    ["*", "_dropin", "_dropin.*"],
     [""],
 ]
 
@@ -103,6 +103,7 @@ RESERVED = {
         "_solve",
         "_validation",
         "_callbacks",
+        "_dropin.*",
         "[a-z]*",
     ],
     "scipy.sparse": [
@@ -115,12 +116,14 @@ RESERVED = {
         "_problems",
         "_queries",
         "_estimator",
+        "_dropin.*",
         "[a-z]*",
     ],
     "matplotlib": ["_plotting"],
     "_core.losses": [
         "_core.online.losses",
         "_bundle",
+        "_dropin.*",
         "_estimator",
         "_f_beta",
         "_nu",

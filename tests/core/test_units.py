@@ -24,6 +24,7 @@ POWERS = {
     "absolute_error": 1,
     "quantile": 1,
     "epsilon_insensitive": 1,
+    "squared_epsilon_insensitive": 2,
     "huber": 2,
     "squared_error": 2,
 }
@@ -40,7 +41,7 @@ def fit_in_units(loss, unit, **params):
     """Return objective and bound of the same problem for targets in other units."""
     X, y = regression()
     power = POWERS[loss]
-    if loss in ("huber", "epsilon_insensitive"):
+    if loss == "huber" or "epsilon" in loss:
         params["epsilon"] = 0.1 * unit
     alpha = 1e-2 * unit ** (power - 2)
     model = BMRMRegressor(alpha, loss=loss, **params)

@@ -36,6 +36,7 @@ LOSSES = [
     "absolute_error",
     "quantile",
     "epsilon_insensitive",
+    "squared_epsilon_insensitive",
     "huber",
     "poisson",
 ]

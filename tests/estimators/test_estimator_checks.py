@@ -19,6 +19,7 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
+from sklearn_subqn.svm import LinearSVC, LinearSVR
 
 # Some checks have one sample of a class, from which no other can be held out.
 pytestmark = pytest.mark.filterwarnings(
@@ -36,6 +37,8 @@ DEFAULT = [
     BMRMClassifier(),
     BMRMRegressor(),
     BMRMOutlierDetector(),
+    LinearSVC(),
+    LinearSVR(),
 ]
 # The automatic choice of solvers for other losses.
 AUTOMATIC = [
@@ -60,6 +63,10 @@ AUTOMATIC = [
     BMRMRegressor(loss="epsilon_insensitive"),
     BMRMRegressor(loss="huber"),
     BMRMRegressor(loss="poisson"),
+    LinearSVC(penalty="l1"),
+    LinearSVC(loss="hinge"),
+    LinearSVC(multi_class="crammer_singer"),
+    LinearSVR(loss="squared_epsilon_insensitive"),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.
@@ -81,7 +88,13 @@ EXPLICIT = [
 def expected_failures(estimator):
     """Return the checks that an estimator cannot pass, with the reasons."""
     failures = {}
-    if estimator.solver in ("sublbfgs", "subbfgs", "lbfgs", "owlqn", "owlqn*"):
+    if getattr(estimator, "solver", None) in (
+        "sublbfgs",
+        "subbfgs",
+        "lbfgs",
+        "owlqn",
+        "owlqn*",
+    ):
         reason = (
             "Compares coefficients to seven digits; these solvers stop at tol, from "
             "where weighted and repeated rows lead to different points."

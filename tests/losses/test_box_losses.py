@@ -40,6 +40,12 @@ TABLE = {
     "absolute_error": (lambda z, y: y - z, -1, 1, lambda v: 0 * v),
     "quantile": (lambda z, y: y - z, -0.7, 0.3, lambda v: 0 * v),
     "epsilon_insensitive": (lambda z, y: y - z, -1, 1, lambda v: 0.4 * np.abs(v)),
+    "squared_epsilon_insensitive": (
+        lambda z, y: y - z,
+        -np.inf,
+        np.inf,
+        lambda v: 0.4 * np.abs(v) + v**2 / 4,
+    ),
     "huber": (lambda z, y: y - z, -0.4, 0.4, lambda v: v**2 / 2),
     "poisson": (lambda z, y: z, 0, np.inf, lambda v: v * np.log(v) - v),
     "novelty": (lambda z, y: y - z, 0, 1, lambda v: 0 * v),
@@ -140,6 +146,7 @@ def piecewise(name, t):
         "absolute_error": np.abs(t),
         "quantile": np.maximum(0.3 * t, -0.7 * t),
         "epsilon_insensitive": np.maximum(np.abs(t) - 0.4, 0.0),
+        "squared_epsilon_insensitive": np.maximum(np.abs(t) - 0.4, 0.0) ** 2,
         "huber": np.where(np.abs(t) <= 0.4, 0.5 * t**2, 0.4 * np.abs(t) - 0.08),
     }[name]
 
@@ -193,7 +200,7 @@ def test_envelopes_by_enumeration(name, width):
 def test_facts_follow_from_box_and_smoothing():
     facts = {
         "smooth": "squared_hinge modified_huber log_loss exponential squared_error "
-        "huber poisson",
+        "squared_epsilon_insensitive huber poisson",
         "analytic": "log_loss exponential squared_error poisson",
         "steep": "exponential poisson",
         "has_margin": "hinge squared_hinge modified_huber novelty",

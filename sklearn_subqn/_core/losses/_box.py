@@ -310,7 +310,8 @@ class BoxQuadratic(PiecewiseBox):
         """Return the width of a bend, or of envelopes that of what they smooth."""
         if self.analytic:
             return 1.0
-        if self._center is not None or self.map.labels:
+        endless = self.set.largest == np.inf
+        if self._center is not None or self.map.labels or endless:
             return super().score_scale(scores, targets, weights)
         return self._ridge * self.set.largest
 
@@ -457,6 +458,9 @@ def regression_losses(
         "absolute_error": Loss(Box(residual, -1.0, 1.0)),
         "quantile": Loss(Box(residual, quantile - 1.0, quantile)),
         "epsilon_insensitive": Loss(Box(residual, -1.0, 1.0, tube=epsilon)),
+        "squared_epsilon_insensitive": Loss(
+            Box(residual, -np.inf, np.inf, tube=epsilon), Quadratic(0.5)
+        ),
         "huber": Loss(Box(residual, -epsilon, epsilon), Quadratic(1.0)),
         "poisson": Loss(Box(Counts(), 0.0, np.inf), Entropy()),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,6 +186,14 @@ class History:
 
     def __len__(self) -> int:
         return len(self.objective)
+
+    def times(self, unit: float) -> History:
+        """Return the record with objectives and bounds times a number."""
+        return replace(
+            self,
+            objective=[unit * value for value in self.objective],
+            lower_bound=[unit * bound for bound in self.lower_bound],
+        )
 
     def __repr__(self) -> str:
         return f"<History of {max(len(self) - 1, 0)} iterations>"

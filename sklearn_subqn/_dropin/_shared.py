@@ -1,0 +1,299 @@
+"""What estimators with the names and parameters of scikit-learn's have in common.
+
+They translate parameters, and the objective and its bounds into the units of the
+original. Everything else is as in the other estimators of this package.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
+
+from .._callbacks import FitTask, with_callbacks
+from .._core.losses import Loss
+from .._core.objective import Objective
+from .._core.regularizers import Regularizer
+from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
+from .._estimator import LinearEstimator, ScoringRegressor
+from .._problems import LinearProblems
+from .._solve import Floats, Solution
+from .._validation import (
+    as_sample_weights,
+    check_sample_weight,
+    check_targets,
+    unchanged_on_failure,
+    user_level,
+)
+
+# The penalty that stands for none, of columns whose mean square is about one and in
+# units of the curvature of the loss. It moves coefficients by this share of themselves,
+# times the condition of the problem.
+_NO_PENALTY = 1e-10
+
+
+class DropIn(LinearEstimator):
+    """Base of estimators with the parameters of one of scikit-learn."""
+
+    #: Module and name of the original, whose parameters accept the same values.
+    _original: ClassVar[tuple[str, str]]
+
+    #: Parameters without effect, with the reason.
+    _without_effect: ClassVar[Mapping[str, str]] = {}
+
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = {"auto": CATALOGUE_SOLVERS["auto"]}
+
+    # Where the original has no such parameters.
+    solver: str = "auto"
+    tol: float
+    max_iter: int
+    n_jobs: int | None = None
+    verbose: int = 0
+    warm_start: bool = False
+    callback: Any = None
+
+    def _check_parameters(self) -> None:
+        module, name = self._original
+        original = getattr(import_module(module), name)
+        validate_parameter_constraints(
+            original._parameter_constraints,
+            self.get_params(deep=False),
+            caller_name=type(self).__name__,
+        )
+        for name, reason in self._without_effect.items():
+            if self._is_set(name):
+                warn(f"{name}={getattr(self, name)!r} has no effect: {reason}")
+
+    def _is_set(self, name: str) -> bool:
+        """Whether a parameter has another value than its default."""
+        default = inspect.signature(type(self)).parameters[name].default
+        value = getattr(self, name)
+        return bool(value is not default and value != default)
+
+    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
+        """Accept all: the one solver takes them."""
+
+
+def warn(message: str) -> None:
+    """Warn the user where ``fit`` was called."""
+    warnings.warn(message, UserWarning, stacklevel=user_level())
+
+
+class DropInProblems(LinearProblems):
+    """Problems of which the user reads another objective than the mean loss has.
+
+    Parameters
+    ----------
+    estimator, X, targets, loss, weights, **kwargs
+        As of ``LinearProblems``.
+    totals : list of float, optional
+        Weight of the rows of each problem. If given, the strength of the penalty is the
+        factor C on the sum of the losses, else alpha against their mean.
+    free : bool
+        Whether there is to be no penalty.
+    bend : float
+        About the second derivative of the loss where there is no penalty.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        targets: list[Any],
+        loss: Loss,
+        weights: Floats,
+        *,
+        totals: list[float] | None = None,
+        free: bool = False,
+        bend: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        self._totals = totals
+        self._free = free
+        self._bend = bend
+        self._sizes: Any = None
+        if free:
+            X, self._sizes = _unit_columns(X)
+        super().__init__(estimator, X, targets, loss, weights, **kwargs)
+
+    def objective(self, index: int, alpha: float) -> Objective:
+        if self._free:
+            alpha = _NO_PENALTY * self._bend
+        elif self._totals is not None:
+            alpha = 1.0 / (alpha * self._totals[index])
+        return super().objective(index, alpha)
+
+    def _unit(self, index: int, objective: Objective) -> float:
+        if self._totals is None:
+            return 1.0
+        return self._totals[index] if self._free else 1.0 / objective.alpha
+
+    def _solve(
+        self, index: int, objective: Objective, settings: Any, task: FitTask
+    ) -> Solution:
+        solution = super()._solve(index, objective, settings, task)
+        if not self._free:
+            return solution
+        penalty = objective.alpha * objective.regularizer.value(solution.w)
+        history = solution.history
+        return replace(
+            solution,
+            objective=solution.objective - self._unit(index, objective) * penalty,
+            # Only the penalty bounds the coefficients, by which a proof goes.
+            dual_gap=np.inf,
+            history=replace(history, lower_bound=[-np.inf] * len(history)),
+        )
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        if self._sizes is not None:
+            coef = coef * self._sizes
+        return super()._encoded(coef, intercept)
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        coef, intercept = super()._decoded(parameters)
+        return (coef if self._sizes is None else coef / self._sizes), intercept
+
+
+def _unit_columns(X: Any) -> tuple[Any, Floats]:
+    """Return X with columns of mean square about one, and powers of two by which."""
+    if sparse.issparse(X):
+        data = X.data.astype(np.float64)
+        squares = np.bincount(X.indices, data * data, minlength=X.shape[1])
+    else:
+        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
+    squares[squares == 0.0] = X.shape[0]
+    sizes = np.exp2(np.rint(0.5 * np.log2(squares / X.shape[0])))
+    if not sparse.issparse(X):
+        return (X / sizes).astype(X.dtype, copy=False), sizes
+    scaled = X.copy()
+    scaled.data = (X.data / sizes[X.indices]).astype(X.dtype, copy=False)
+    return scaled, sizes
+
+
+def inverse_spread(y: Floats, weights: Floats) -> float:
+    """Return one by the standard deviation of y; one where that is zero."""
+    deviation = y - weights @ y
+    spread = float(np.sqrt(weights @ (deviation * deviation)))
+    return 1.0 / spread if spread else 1.0
+
+
+def class_factors(
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    sample_weight: Floats,
+) -> Floats:
+    """Return the factor of each class on the weights of its rows, of shape (k,).
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict
+        Checked.
+    classes : ndarray of shape (k,)
+        With positive weight.
+    y, sample_weight : ndarray of shape (n,)
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    used = np.isin(y, classes) & (sample_weight > 0.0)
+    factors: Floats = compute_class_weight(
+        class_weight, classes=classes, y=y[used], sample_weight=sample_weight[used]
+    )
+    return factors
+
+
+def total_weight(
+    class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any], weight: Any
+) -> float:
+    """Return the sum of all weights of rows, with the factors of their classes."""
+    weights = as_sample_weights(weight, len(y))
+    if class_weight is None:
+        return float(weights.sum())
+    factors = class_factors(class_weight, classes, y, weights)
+    sums = [weights[y == label].sum() for label in classes]
+    return float(factors @ sums)
+
+
+class DropInRegressor(ScoringRegressor, DropIn):
+    """Base of regressors with the parameters of one of scikit-learn."""
+
+    fit_intercept: bool
+    coef_: npt.NDArray[Any]
+    intercept_: Any
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If a parameter was set that has no effect, or if the optimum makes no use of
+            the features.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def predict(self, X: Any) -> Any:
+        """Return predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        scores = safe_sparse_dot(X, self.coef_, dense_output=True)
+        return scores + self.intercept_
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
+        X, y = self._check_X(X, y, reset=True, numeric=True)
+        y = check_targets(y)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        total = float(as_sample_weights(sample_weight, X.shape[0]).sum())
+        return self._problem(X, y, weights, total)
+
+    def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
+        """Return the problem of validated data; weights sum to one."""
+        # Each regressor has its own.
+        raise NotImplementedError
+
+    def _instead(self) -> str:
+        return "the features do not help to predict y by this loss"

@@ -1,0 +1,366 @@
+"""Linear support vector machines with the parameters of scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._classifier import LinearClassifier
+from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
+from .._core.regularizers import L2, ElasticNet, Regularizer
+from .._problems import Contrasts, codes, signs
+from .._solve import Floats
+from .._validation import as_sample_weights, check_number, check_weights
+from ._shared import (
+    DropIn,
+    DropInProblems,
+    DropInRegressor,
+    class_factors,
+    total_weight,
+    warn,
+)
+
+_WITHOUT_EFFECT = {
+    "dual": "primal and dual have the same solution.",
+    "intercept_scaling": "the intercept is not penalized.",
+}
+
+
+class LinearSVC(DropIn, LinearClassifier):
+    """Linear support vector classifier with the parameters of scikit-learn's.
+
+    Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
+    ``||w||_1``, one class against the rest, and reports how far the result is from the
+    optimum at most. Change the import in a script written for
+    :class:`sklearn.svm.LinearSVC`; see Notes for what differs.
+
+    Parameters
+    ----------
+    penalty : {"l1", "l2"}, default="l2"
+        Omega.
+    loss : {"hinge", "squared_hinge"}, default="squared_hinge"
+        ``max(0, 1 - y f(x))`` or its square. All combinations with ``penalty`` are
+        supported.
+    dual : "auto" or bool, default="auto"
+        Without effect, since primal and dual have the same solution.
+    tol : float, default=1e-4
+        Stop when the objective is proven to be within ``tol`` times itself of the
+        optimum.
+    C : float, default=1.0
+        Factor on the losses, positive.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        "crammer_singer": the joint hinge ``max_j (1[j != y] + z_j - z_y)`` of the
+        scores z of all classes, with L2, whatever ``penalty`` and ``loss`` are.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    intercept_scaling : float, default=1
+        Without effect, since the intercept is not penalized.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on ``C`` for the samples of each class. With several classes and "ovr"
+        only samples of the class that is told from the rest have its factor, the others
+        have one, as in scikit-learn.
+    verbose : int, default=0
+        Print progress at some iterations if 1, at each if larger.
+    random_state : int, RandomState instance or None, default=None
+        Results do not depend on it: nothing is random.
+    max_iter : int, default=1000
+        Limit on the number of iterations per binary problem.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features, of the type of X.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; zero if ``fit_intercept=False``.
+    classes_ : ndarray of shape (n_classes,)
+        The classes with positive total weight.
+    objective_ : float or ndarray of shape (n_classes,)
+        Objective at the coefficients as above; with "ovr" one per class beyond two.
+    dual_gap_ : float or ndarray of shape (n_classes,)
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations, the largest of all binary problems.
+    history_ : list of History
+        For each binary problem the objective, lower bound, passes over the data and
+        seconds after each iteration. See :class:`ConvergenceDisplay`.
+    plan_ : str or list of str
+        How each problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    SubLBFGSLinearSVC : The same model by ``alpha = 1 / (C * sum_i s_i)``, with a choice
+        of solvers.
+
+    Notes
+    -----
+    What differs from scikit-learn: the intercept is not penalized, so that with
+    ``fit_intercept=True`` coefficients are not exactly the same; ``tol`` is a proven
+    relative gap; ``penalty="l1"`` goes with ``loss="hinge"``; results do not depend on
+    the order of the rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn.svm import LinearSVC
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = LinearSVC(C=0.1).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-4 * clf.objective_)
+    True
+    >>> clf.score(X, y)
+    0.96
+    """
+
+    _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVC")
+    _without_effect = _WITHOUT_EFFECT
+    _weaker = "increase C or decrease tol"
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.multi_class == "crammer_singer" and self._is_set("penalty"):
+            warn(
+                f"penalty={self.penalty!r} has no effect with "
+                "multi_class='crammer_singer', whose penalty is L2."
+            )
+
+    def _strength(self) -> float:
+        return float(self.C)
+
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        if self.penalty == "l1" and self.multi_class == "ovr":
+            return ElasticNet(n_coef)
+        return L2(n_coef)
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
+        X, y = self._check_X(X, y, reset=True)
+        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        known = {"classes_": classes}
+        if self.multi_class == "crammer_singer":
+            total = total_weight(self.class_weight, classes, y, sample_weight)
+            loss = Loss(Simplex(1.0 - np.eye(len(classes))))
+            data: Any = self, X, [codes(y, classes)], loss, weights
+            given: Any = {"totals": [total], "known": known}
+            if len(classes) == 2:
+                return _Contrasts(*data, n_scores=2, base=0, **given)
+            return DropInProblems(*data, n_scores=len(classes), **given)
+        return _Classes(
+            self,
+            X,
+            signs(y, classes),
+            BINARY_LOSSES[self.loss],
+            self._row_weights(y, sample_weight, classes),
+            parts=classes,
+            known=known,
+        )
+
+    def _row_weights(
+        self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
+    ) -> list[Floats]:
+        """Return the weights of all rows for each problem."""
+        weights = as_sample_weights(sample_weight, len(y))
+        weights[~np.isin(y, classes)] = 0.0
+        factors = class_factors(self.class_weight, classes, y, weights)
+        if len(classes) == 2:
+            return [weights * factors[codes(y, classes)]]
+        if self.class_weight is None:
+            return [weights] * len(classes)
+        pairs = zip(classes, factors, strict=True)
+        return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
+
+
+class _Contrasts(DropInProblems, Contrasts):
+    """Joint problems of two classes, of which the difference is stored."""
+
+
+class _Classes(DropInProblems):
+    """Problems of each class against the rest, with weights of their own.
+
+    Parameters
+    ----------
+    estimator, X, targets, loss, **kwargs
+        As of ``DropInProblems``.
+    weights : list of ndarray of shape (n,)
+        Of each problem, of any sum.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        targets: list[Any],
+        loss: Loss,
+        weights: list[Floats],
+        **kwargs: Any,
+    ) -> None:
+        totals = [float(each.sum()) for each in weights]
+        self._normalized = [
+            each / total for each, total in zip(weights, totals, strict=True)
+        ]
+        super().__init__(
+            estimator, X, targets, loss, self._normalized[0], totals=totals, **kwargs
+        )
+
+    def _weights_of(self, index: int) -> Floats:
+        return self._normalized[index]
+
+
+class LinearSVR(DropInRegressor):
+    """Linear support vector regression with the parameters of scikit-learn's.
+
+    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports how far the result is
+    from the optimum at most. Change the import in a script written for
+    :class:`sklearn.svm.LinearSVR`; see Notes for what differs.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half-width of the tube in which residuals cost nothing, in units of y, not
+        negative.
+    tol : float, default=1e-4
+        Stop when the objective is proven to be within ``tol`` times itself of the
+        optimum.
+    C : float, default=1.0
+        Factor on the losses, positive.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
+            default="epsilon_insensitive"
+        ``max(0, |y - f(x)| - epsilon)`` or its square.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    intercept_scaling : float, default=1.0
+        Without effect, since the intercept is not penalized.
+    dual : "auto" or bool, default="auto"
+        Without effect, since primal and dual have the same solution.
+    verbose : int, default=0
+        Print progress at some iterations if 1, at each if larger.
+    random_state : int, RandomState instance or None, default=None
+        Results do not depend on it: nothing is random.
+    max_iter : int, default=1000
+        Limit on the number of iterations.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, of the type of X.
+    intercept_ : ndarray of shape (1,)
+        Intercept; zero if ``fit_intercept=False``.
+    objective_ : float
+        Objective at the coefficients, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How the problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRegressor : The same model, other losses and penalties, with a choice of
+        solvers.
+
+    Notes
+    -----
+    What differs from scikit-learn: the intercept is not penalized, ``tol`` is a proven
+    relative gap, and results do not depend on the order of the rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn_subqn.svm import LinearSVR
+    >>> X, y = make_regression(n_features=4, noise=1.0, random_state=0)
+    >>> model = LinearSVR(C=10.0).fit(X, y)
+    >>> bool(model.dual_gap_ <= 1e-4 * model.objective_)
+    True
+    >>> round(model.score(X, y), 3)
+    1.0
+    """
+
+    _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVR")
+    _without_effect = _WITHOUT_EFFECT
+    _weaker = "increase C or decrease tol"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: Any = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("epsilon", self.epsilon, low=0.0)
+
+    def _strength(self) -> float:
+        return float(self.C)
+
+    def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
+        loss = regression_losses(epsilon=float(self.epsilon))[self.loss]
+        return _Row(self, X, [y], loss, weights, totals=[total], single=True)
+
+
+class _Row(DropInProblems):
+    """A problem with an intercept of shape (1,) beside coefficients of shape (d,)."""
+
+    def attributes(self) -> dict[str, Any]:
+        fitted = super().attributes()
+        return {**fitted, "intercept_": np.atleast_1d(fitted["intercept_"])}
