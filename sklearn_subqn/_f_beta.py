@@ -18,7 +18,7 @@ from ._callbacks import FitTask
 from ._core.design import Design
 from ._core.losses import BINARY_LOSSES, read_only
 from ._core.objective import Objective
-from ._problems import LinearProblems, signs
+from ._problems import LinearProblems, of_classes, signs
 from ._solve import Floats, Solution
 from ._validation import user_level
 
@@ -100,6 +100,8 @@ class FBetaProblems(LinearProblems):
     weights : ndarray of shape (n,)
         Positive, and sum to one. F-beta scores count rows by them.
     classes : ndarray
+    positive : int or None
+        The number of the positive one of two classes.
     """
 
     def __init__(
@@ -109,9 +111,12 @@ class FBetaProblems(LinearProblems):
         y: npt.NDArray[Any],
         weights: Floats,
         classes: npt.NDArray[Any],
+        positive: int | None,
     ) -> None:
-        data = estimator, X, signs(y, classes), BINARY_LOSSES["squared_hinge"], weights
-        super().__init__(*data, parts=classes, known={"classes_": classes})
+        targets = signs(y, classes, positive)
+        data = estimator, X, targets, BINARY_LOSSES["squared_hinge"], weights
+        known = of_classes(classes, positive)
+        super().__init__(*data, parts=classes, known=known, opposite=positive == 0)
         self._beta = float(estimator.beta)
         self._quiet = copy.copy(estimator).set_params(
             tol=max(estimator.tol, _TOL), callback=None, verbose=0
@@ -195,7 +200,8 @@ class FBetaProblems(LinearProblems):
         return coef, intercept - self._thresholds
 
     def attributes(self) -> dict[str, Any]:
-        values = self._positive_weights, self._thresholds, self._f_betas
+        thresholds = 0.0 - self._thresholds if self._opposite else self._thresholds
+        values = self._positive_weights, thresholds, self._f_betas
         chosen = {
             name: found.copy() if len(self) > 1 else float(found[0])
             for name, found in zip(F_BETA_ATTRIBUTES, values, strict=True)

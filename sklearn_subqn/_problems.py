@@ -41,10 +41,16 @@ def n_threads(n_jobs: int | None) -> int:
     return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
 
 
-def signs(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> list[Floats]:
-    """Return 1 where y is of a class and -1 elsewhere, for each; of two, the second."""
-    positives = classes[1:] if len(classes) == 2 else classes
-    return [np.where(y == positive, 1.0, -1.0) for positive in positives]
+def signs(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any], positive: int | None = None
+) -> list[Floats]:
+    """Return 1 where y is of a class and -1 elsewhere, for each; of two, one only.
+
+    That is the second, or the one with the number ``positive``.
+    """
+    if len(classes) == 2:
+        classes = classes[[1 if positive is None else positive]]
+    return [np.where(y == each, 1.0, -1.0) for each in classes]
 
 
 def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
@@ -161,6 +167,8 @@ class LinearProblems(Problems):
         Whether coefficients are of shape (d,) instead of (k, d).
     known : dict, optional
         Attributes that a model has before it is fitted, such as ``classes_``.
+    opposite : bool
+        Whether large scores are stored as small ones: they mean the first class.
     """
 
     def __init__(
@@ -176,7 +184,9 @@ class LinearProblems(Problems):
         part: str = "class {}",
         single: bool = False,
         known: dict[str, Any] | None = None,
+        opposite: bool = False,
     ) -> None:
+        self._opposite = opposite
         self._n_threads = n_threads(estimator.n_jobs)
         self._known = known or {}
         self._loss = loss
@@ -238,6 +248,8 @@ class LinearProblems(Problems):
         if (coef.ndim == 1) != self._single:
             return
         coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+        if self._opposite:
+            coef, intercept = -coef, -intercept
         duals = previous.get("_duals") or []
         if len(duals) != len(self):
             duals = [None] * len(self)
@@ -252,6 +264,9 @@ class LinearProblems(Problems):
 
     def attributes(self) -> dict[str, Any]:
         coef, intercept = self._decoded([start.w for start in self.starts])
+        if self._opposite:
+            # Zeros keep their sign.
+            coef, intercept = 0.0 - coef, 0.0 - intercept
         coef = np.array(coef, dtype=self._dtype, order="C")
         intercept = np.asarray(intercept).astype(self._dtype)
         if self._single:
@@ -295,12 +310,26 @@ def class_problems(
     loss: Loss,
     weights: Floats,
     classes: npt.NDArray[Any],
+    positive: int | None = None,
 ) -> LinearProblems:
-    """Return one problem for two classes, or one of each against the rest."""
+    """Return one problem for two classes, or one of each against the rest.
+
+    ``positive`` is the number of the positive one of two classes, by default one.
+    """
     kind = RankedClasses if loss.ranks and estimator.fit_intercept else LinearProblems
-    known = {"classes_": classes}
-    targets = signs(y, classes)
-    return kind(estimator, X, targets, loss, weights, parts=classes, known=known)
+    targets, known = signs(y, classes, positive), of_classes(classes, positive)
+    data = estimator, X, targets, loss, weights
+    return kind(*data, parts=classes, known=known, opposite=positive == 0)
+
+
+def of_classes(
+    classes: npt.NDArray[Any], positive: int | None = None
+) -> dict[str, Any]:
+    """Return attributes about classes, one of which may be known as positive."""
+    known: dict[str, Any] = {"classes_": classes}
+    if positive is not None:
+        known["pos_label_"] = classes.tolist()[positive]
+    return known
 
 
 def joint_classes(
@@ -376,9 +405,29 @@ class OrdinalProblem(LinearProblems):
     it, so that the largest of these is that of the class between whose thresholds the
     score lies. Each threshold is that of the smallest mean hinge. Of two classes the
     difference is stored.
+
+    Parameters
+    ----------
+    order : ndarray of shape (k,)
+        Numbers of the sorted classes from the lowest one to the highest, in which order
+        targets count them. Coefficients are stored by sorted classes.
+    *args, **kwargs
+        As for ``LinearProblems``.
     """
 
+    def __init__(self, *args: Any, order: npt.NDArray[np.intp], **kwargs: Any) -> None:
+        self._order = order
+        opposite = len(order) == 2 and order[0] == 1
+        super().__init__(*args, opposite=opposite, **kwargs)
+
+    def _ordered(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
+        """Return rows of sorted classes in the order of classes."""
+        if len(coef) != len(self._order):
+            return coef, intercept
+        return coef[self._order], intercept[self._order]
+
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        coef, _ = self._ordered(coef, intercept)
         return [coef[-1].astype(np.float64) / max(len(coef) - 1, 1)]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
@@ -387,7 +436,10 @@ class OrdinalProblem(LinearProblems):
         first = 1 if self._n_thresholds == 1 else 0
         numbers = np.arange(len(below), dtype=self._dtype)
         coef = np.multiply.outer(numbers, w.astype(self._dtype))
-        return coef[first:], -below[first:]
+        if first:
+            return coef[first:], -below[first:]
+        sorted_classes = np.argsort(self._order)
+        return coef[sorted_classes], -below[sorted_classes]
 
     @property
     def _n_thresholds(self) -> int:
@@ -409,6 +461,7 @@ class ThresholdProblem(OrdinalProblem):
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         (w,) = super()._encoded(coef, intercept)
+        _, intercept = self._ordered(coef, intercept)
         free = np.diff(intercept, prepend=0.0)[-self._n_thresholds :]
         return [np.append(w, free)]
 

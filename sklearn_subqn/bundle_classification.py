@@ -41,8 +41,9 @@ from ._problems import (
     codes,
     joint_classes,
 )
+from ._roles import category_order, class_order, positive_class, warn_of_no_effect
 from ._solve import Floats, Progress, Solution
-from ._validation import check_option, warn_of_unused
+from ._validation import check_option, check_weights, warn_of_unused
 
 #: The losses by name, most for targets -1 or +1; each class against the rest.
 _LOSSES: dict[str, Callable[[BMRMClassifier], AnyLoss]] = {
@@ -70,6 +71,7 @@ _LOSSES: dict[str, Callable[[BMRMClassifier], AnyLoss]] = {
 _EQUAL = 1e-12
 _NEED_BETA = ("f_beta", "f_beta_bound")
 _NEED_K = ("precision_at_k", "recall_at_k")
+_CONCERN_ONE_CLASS = (*_NEED_BETA, *_NEED_K, "roc_area")
 
 # What to do where the optimum makes no use of the features.
 _INSTEAD = {
@@ -106,21 +108,22 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         - "roc_area": the mean of ``max(0, 1 + f(x_i) - f(x_j))`` over pairs of a
           negative and a positive sample; "roc_area_squared" of its square,
           "roc_area_log" of ``ln(1 + exp(f(x_i) - f(x_j)))``;
-        - "ordinal": the same over pairs of samples of different classes, which are in
-          sorted order, for one score and thresholds between the classes, so that the
-          scores of classes compare within a sample, and that of the first is zero;
+        - "ordinal": the same over pairs of samples of different classes, which have an
+          order (see ``classes``), for one score and thresholds between the classes, so
+          that the scores of classes compare within a sample, and that of the lowest is
+          zero;
           "ordinal_linear" counts pairs by how far their classes are apart,
           "ordinal_squared" and "ordinal_linear_squared" take squares, "ordinal_log"
           and "ordinal_linear_log" logarithms, for up to 1000 classes;
         - "ordinal_all_threshold": the log loss of all comparisons of one score with
-          the thresholds between the classes in sorted order, which are learned with
+          the thresholds between the classes in their order, which are learned with
           it: the sum over thresholds t of ``ln(1 + exp(-m))`` with ``m = f(x) - t`` for
           samples of classes above it, ``m = t - f(x)`` for others;
           "ordinal_immediate_threshold" compares with the thresholds next to the class
           of a sample only;
         - "f_beta": ``r max(0, 1 - m)²``, where r is the weight of the positive samples
           in ``positive_weight_`` and 1 for others, with a threshold of large F-beta
-          score, for rare classes;
+          score, for rare classes; the positive one of two classes is ``pos_label``;
         - "f_beta_bound": a bound of one minus the F-beta score of the training data,
           for classes that hardly overlap: else all coefficients become zero;
         - "precision_at_k", "recall_at_k": bounds of how far precision and recall among
@@ -140,6 +143,19 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         Number of samples for "precision_at_k" and "recall_at_k", at least 1. Where it
         is below the number of positive samples, these losses also charge how the
         scores of positive samples spread, and all coefficients may become zero.
+    pos_label : int, float, bool, str or None, default=None
+        The positive one of two classes, for "f_beta", "f_beta_bound", "precision_at_k",
+        "recall_at_k" and losses of one's own. ``None`` means the second one of sorted
+        classes, with a warning for the named losses unless they are 0 and 1, -1 and 1,
+        or booleans. Scores of ``decision_function`` are positive for ``classes_[1]``
+        whatever it is. Losses of ROC areas take it too, and do not depend on it. Of
+        more than two classes, each is positive against the rest.
+    classes : array-like of shape (n_classes,) or None, default=None
+        For the ordinal losses, all labels from the lowest to the highest; labels that
+        do not occur in the data are left out. ``None`` means the order of numbers, or
+        that of ordered categories: y as a ``Categorical`` of pandas with
+        ``ordered=True``, or an ``Enum`` of polars. Other labels have no order, which is
+        an error.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
@@ -210,7 +226,11 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
-        The classes with positive total weight.
+        The classes with positive total weight, sorted.
+    ordered_classes_ : ndarray of shape (n_classes,)
+        Of ordinal losses only: the same from the lowest class to the highest.
+    pos_label_ : int, float, bool or str
+        The class taken as positive, of two; only for losses that take ``pos_label``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -254,8 +274,15 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
     of the classes above and below t. They are positive for any order of thresholds, and
     the most probable class is the prediction.
 
-    With ordinal losses ``coef_[k]`` is k times ``coef_[1]``, the coefficients of the
-    score, and ``-np.diff(intercept_)`` are the thresholds, of more than two classes.
+    With ordinal losses of more than two classes the rows of ``coef_``, in the order of
+    ``ordered_classes_``, are 0, 1, 2, ... times the coefficients of the score, and the
+    differences of ``intercept_`` in this order are minus the thresholds.
+
+    Estimators that encode labels themselves before they fit others, such as
+    :class:`~sklearn.ensemble.StackingClassifier` or
+    :func:`~sklearn.model_selection.cross_val_predict` for probabilities, pass on
+    numbers of sorted labels: with ``classes`` that is an error, and without it labels
+    have to be numbers in their order from the beginning.
 
     For "f_beta" each class is fitted with the weights 1, 0.5, 2, 5, 10 and 20. Of the
     one with the largest F-beta on the training samples, at the best threshold, the
@@ -302,6 +329,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         loss: str | AnyLoss = "hinge",
         beta: float = 1.0,
         k: int | None = None,
+        pos_label: Any = None,
+        classes: Any = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         p: float = 1.5,
@@ -322,6 +351,8 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         self.loss = loss
         self.beta: float = beta
         self.k: int | None = k
+        self.pos_label = pos_label
+        self.classes = classes
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.p = p
@@ -342,8 +373,27 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not tell the classes apart by this loss"
 
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        scores = self._raw_scores(X)
+        if scores.shape[1] > 1:
+            return self.classes_[scores.argmax(axis=1)]
+        # A score of zero is not that of the positive class, whichever it is.
+        first = getattr(self, "pos_label_", None) == self.classes_[0]
+        second = scores.ravel() >= 0.0 if first else scores.ravel() > 0.0
+        return self.classes_[second.astype(np.intp)]
+
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
-        forget(self, *F_BETA_ATTRIBUTES)
+        forget(self, *F_BETA_ATTRIBUTES, "ordered_classes_", "pos_label_")
         super()._store(problems, solutions)
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
@@ -354,7 +404,9 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         """
         scores = self._raw_scores(X)
         if scores.shape[1] > 1 and self.loss == "ordinal_all_threshold":
-            return _log_of_differences(np.diff(scores, axis=1))
+            order = np.searchsorted(self.classes_, self.ordered_classes_)
+            above = np.diff(scores[:, order], axis=1)
+            return _log_of_differences(above)[:, np.argsort(order)]
         one_against_rest = scores.shape[1] > 1 and self.loss == "log_loss"
         return special.log_expit(scores) if one_against_rest else scores
 
@@ -369,17 +421,30 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             {"beta": (1.0, "loss", _NEED_BETA), "k": (None, "loss", _NEED_K)},
         )
 
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        categories = category_order(y)
+        X, y = self._check_X(X, y, reset=True)
+        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        return self._problems(X, y, weights, classes, categories)
+
     def _problems(
         self,
         X: Any,
         y: npt.NDArray[Any],
         weights: Floats,
         classes: npt.NDArray[Any],
+        categories: list[Any] | None = None,
     ) -> LinearProblems:
         given = self.loss
         named = _LOSSES[given](self) if isinstance(given, str) else given
         loss = Loss.of(named)
         by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
+        thresholds = isinstance(loss.map, Thresholds)
+        pairs = isinstance(named, OrderedPairs) and not isinstance(named, RocArea)
+        ordinal = pairs or thresholds
+        if self.classes is not None and not ordinal:
+            warn_of_no_effect("classes", self.loss, "ordinal losses")
+        positive = self._positive(named, classes)
         if loss.counts_rows or by_f_beta:
             used = weights > 0.0
             if not used.all():
@@ -389,7 +454,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
                 raise ValueError(
                     "loss='f_beta' needs fit_intercept=True, for its threshold."
                 )
-            return FBetaProblems(self, X, y, weights, classes)
+            return FBetaProblems(self, X, y, weights, classes, positive)
         if loss.counts_rows and np.ptp(weights) > _EQUAL * weights.max():
             raise ValueError(
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must "
@@ -399,23 +464,38 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             raise ValueError(
                 f"k must be less than the number {len(y)} of samples, got {named.k}."
             )
-        thresholds = isinstance(loss.map, Thresholds)
         if loss.joint and not thresholds:
             return self._joint_problem(X, y, loss, weights, classes)
         if isinstance(named, Ontology):
             return self._path_problem(X, y, named, weights, classes)
-        pairs = isinstance(named, OrderedPairs) and not isinstance(named, RocArea)
-        if pairs or thresholds:
+        if ordinal:
             if not self.fit_intercept:
                 raise ValueError(
                     f"loss={loss_name(self.loss)} needs fit_intercept=True: classes "
                     "are told by thresholds."
                 )
-            levels = codes(y, classes).astype(np.float64)
-            known = {"classes_": classes}
+            what = f"loss={loss_name(self.loss)}"
+            order = class_order(classes, self.classes, categories, what)
+            levels = np.argsort(order)[codes(y, classes)].astype(np.float64)
+            known = {"classes_": classes, "ordered_classes_": classes[order]}
             kind = ThresholdProblem if thresholds else OrdinalProblem
-            return kind(self, X, [levels], loss, weights, known=known)
-        return class_problems(self, X, y, loss, weights, classes)
+            return kind(self, X, [levels], loss, weights, known=known, order=order)
+        return class_problems(self, X, y, loss, weights, classes, positive)
+
+    def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
+        """Return the number of the positive class, where the loss asks for one."""
+        by_name = isinstance(self.loss, str)
+        unequal = isinstance(loss, FBeta | PrecisionAtK) or (
+            by_name and self.loss == "f_beta"
+        )
+        joint = isinstance(loss, OrderedPairs | Ontology) or Loss.of(loss).joint
+        if not (unequal or isinstance(loss, RocArea) or not (by_name or joint)):
+            if self.pos_label is not None:
+                names = ", ".join(map(repr, _CONCERN_ONE_CLASS))
+                warn_of_no_effect("pos_label", self.loss, names)
+            return None
+        what = f"loss={loss_name(self.loss)}" if unequal else None
+        return positive_class(classes, self.pos_label, what)
 
     def _joint_problem(
         self,

@@ -43,7 +43,7 @@ LEVELS = [
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
     ["_callbacks", "_plotting", "_process", "_validation"],
-    ["_sequences", "_solve", "_transitions"],
+    ["_roles", "_sequences", "_solve", "_transitions"],
     ["_problems"],
     ["_f_beta", "_nu", "_queries"],
     ["_estimator"],

@@ -170,7 +170,8 @@ def test_warm_starts(loss):
     best = model.objective_
     assert model.fit(X, y, s).history_[0].objective[0] == pytest.approx(best)
     names = np.array(["a", "b", "c", "d"])[y]
-    cold = BMRMClassifier(1e-2, loss=loss, tol=1e-7).fit(X, names, s)
+    cold = BMRMClassifier(1e-2, loss=loss, tol=1e-7, classes=list("abcd"))
+    cold.fit(X, names, s)
     assert cold.objective_ == pytest.approx(best)
     assert_array_equal(cold.classes_, ["a", "b", "c", "d"])
 

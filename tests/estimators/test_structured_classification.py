@@ -136,7 +136,10 @@ def test_ordinal_regression(loss):
     X = rng.normal(size=(90, 3))
     grades = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5])
     names = np.array(["1 poor", "2 fair", "3 good"])[grades]
-    model = BMRMClassifier(0.01, loss=loss, tol=1e-6, warm_start=True).fit(X, names)
+    model = BMRMClassifier(
+        0.01, loss=loss, classes=np.unique(names), tol=1e-6, warm_start=True
+    )
+    model.fit(X, names)
     pairs = {"ordinal": "pairwise", "ordinal_linear": "pairwise-linear"}[loss]
     ranker = BMRMRanker(0.01, loss=pairs, tol=1e-6).fit(X, grades)
     assert model.objective_ == pytest.approx(ranker.objective_, rel=2e-6)
