@@ -30,6 +30,7 @@ from ._core.regularizers import L2
 from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
+from ._shift import Shift
 from ._solve import Floats, Problem, Solution, solve
 
 # More threads than this are surely a mistake, and could exhaust the system.
@@ -191,6 +192,12 @@ class LinearProblems(Problems):
         self._known = known or {}
         self._loss = loss
         intercept = bool(getattr(estimator, "fit_intercept", False))
+        movable = intercept or loss.ranks
+        shift = Shift.of(X, weights) if movable else None
+        if shift is not None:
+            X = shift.subtracted(X)
+        # Without intercepts differences of scores count, which are the same.
+        self._shift = shift if intercept else None
         self.design = self._map(X, intercept and not loss.ranks, n_scores)
         self.weights = weights
         self._targets = targets
@@ -250,6 +257,8 @@ class LinearProblems(Problems):
         coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
         if self._opposite:
             coef, intercept = -coef, -intercept
+        if self._shift is not None:
+            intercept = self._shift.inward(coef, intercept)
         duals = previous.get("_duals") or []
         if len(duals) != len(self):
             duals = [None] * len(self)
@@ -263,15 +272,34 @@ class LinearProblems(Problems):
                 self.starts[index] = Start(w, dual)
 
     def attributes(self) -> dict[str, Any]:
-        coef, intercept = self._decoded([start.w for start in self.starts])
+        coef, intercept = self._told(*self._decoded([s.w for s in self.starts]))
         if self._opposite:
             # Zeros keep their sign.
             coef, intercept = 0.0 - coef, 0.0 - intercept
-        coef = np.array(coef, dtype=self._dtype, order="C")
-        intercept = np.asarray(intercept).astype(self._dtype)
         if self._single:
             return {**self._known, "coef_": coef[0], "intercept_": intercept[0]}
         return {**self._known, "coef_": coef, "intercept_": intercept}
+
+    def _told(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
+        """Return coefficients and intercepts for X as they are stored."""
+        coef = np.array(coef, dtype=self._dtype, order="C")
+        if self._shift is not None:
+            intercept = self._shift.outward(coef, intercept)
+        return coef, np.asarray(intercept).astype(self._dtype)
+
+    def _stored(self, w: Floats) -> Floats:
+        rounded = super()._stored(w)
+        if self._shift is None or len(w) == self.design.n_coef:
+            return rounded
+        coef, intercept = self._told(*self._rows(w))
+        rounded = rounded.astype(np.float64)
+        rounded[self.design.n_coef :] = self._shift.inward(coef, intercept)
+        return rounded
+
+    def _rows(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return coefficients (k, d) and intercepts (k,) of one problem."""
+        coef, intercept = self.design.split(w)
+        return np.atleast_2d(np.asarray(coef).T), np.atleast_1d(intercept)
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         """Return the parameters of each problem; none if these are of other rows."""
@@ -283,10 +311,10 @@ class LinearProblems(Problems):
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         """Return coefficients and intercepts from the parameters of each problem."""
-        split = [self.design.split(w) for w in parameters]
-        coef = np.concatenate([np.atleast_2d(np.asarray(rows).T) for rows, _ in split])
+        split = [self._rows(w) for w in parameters]
+        coef = np.concatenate([rows for rows, _ in split])
         intercept = np.zeros(len(coef))
-        intercept[:] = np.concatenate([np.atleast_1d(free) for _, free in split])
+        intercept[:] = np.concatenate([free for _, free in split])
         return coef, intercept
 
     def _best_intercept(self, signs: Floats, coef: Floats) -> float:
@@ -380,8 +408,9 @@ class Contrasts(LinearProblems):
         )
 
     def _stored(self, w: Floats) -> Floats:
-        coef, intercept = self._decoded([w])
-        coef, intercept = coef.astype(self._dtype), intercept.astype(self._dtype)
+        coef, intercept = self._told(*self._decoded([w]))
+        if self._shift is not None:
+            intercept = self._shift.inward(coef, intercept)
         return self._encoded(coef, intercept)[0][: self.design.n_params]
 
 
@@ -464,6 +493,12 @@ class ThresholdProblem(OrdinalProblem):
         _, intercept = self._ordered(coef, intercept)
         free = np.diff(intercept, prepend=0.0)[-self._n_thresholds :]
         return [np.append(w, free)]
+
+    def _stored(self, w: Floats) -> Floats:
+        if self._shift is None:
+            return super()._stored(w)
+        coef, intercept = self._told(*self._decoded([w]))
+        return self._encoded(coef, self._shift.inward(coef, intercept))[0]
 
     def _score_and_thresholds(self, w: Floats) -> tuple[Floats, Floats]:
         coef, free = np.split(w, [self.design.n_coef])

@@ -1,0 +1,160 @@
+"""Columns far from zero, such as times: moved to zero where intercepts make up for it.
+
+Beside entries of size m, spread by s, a second derivative of size s² is lost where
+(m / s)² nears the inverse of the rounding unit, and the penalty earlier. With a free
+intercept, and for losses of differences of scores, J(w) is the same for X - 1 mᵀ.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Floats = npt.NDArray[np.float64]
+
+# Columns are far from zero whose mean is so many times their standard deviation.
+_FAR = 100.0
+
+# Only columns are looked at whose mean is so many times their mean deviation on some of
+# the rows: about so many entries, of so many rows at least and at most.
+_SUSPECT = 30.0
+_ENTRIES, _FEW_ROWS, _MANY_ROWS = 2**15, 16, 256
+
+# Rows are read in blocks of about so many entries.
+_BLOCK_ENTRIES = 2**18
+
+# The upper half of the digits of a float64.
+_UPPER = np.uint64(0xFFFFFFFFF8000000)
+
+
+class Shift(NamedTuple):
+    """Numbers that are subtracted from some of the columns.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (c,)
+    by : ndarray of shape (c,)
+        Of the type of X, so that near them differences are exact.
+    """
+
+    columns: npt.NDArray[np.intp]
+    by: Floats
+
+    @classmethod
+    def of(cls, X: Any, weights: Floats) -> Shift | None:
+        """Return the weighted means of the columns that are far from zero, if any are.
+
+        Columns of a sparse X only where all of their entries are stored: others have
+        zeros.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR matrix} of shape (n, d)
+        weights : ndarray of shape (n,)
+            Sum to one.
+        """
+        columns, about = _suspects(X, weights)
+        if not len(columns):
+            return None
+        if sparse.issparse(X):
+            some = X[:, columns]
+            some.sum_duplicates()
+            full = np.bincount(some.indices, minlength=len(columns)) == X.shape[0]
+            columns, about = columns[full], about[full]
+            some = some[:, full].data.reshape(X.shape[0], -1)
+        else:
+            some = _Columns(X, columns)
+        mean, deviation = _relative_moments(some, about, weights)
+        far = 1.0 + mean > _FAR * deviation
+        by = (about * (1.0 + mean)).astype(X.dtype)
+        return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
+
+    def subtracted(self, X: Any) -> Any:
+        """Return a copy of X less these numbers."""
+        by = self.by.astype(X.dtype)
+        if not sparse.issparse(X):
+            X = np.array(X, order="K")
+            X[:, self.columns] -= by
+            return X
+        every = np.zeros(X.shape[1], X.dtype)
+        every[self.columns] = by
+        # Entries stored twice are the sum of both.
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        data = X.data - every[X.indices]
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+    def outward(self, coef: Any, intercept: Floats) -> Floats:
+        """Return intercepts (k,) for X from those for the copy; coef is (k, d)."""
+        return self._moved(coef, intercept, -1.0)
+
+    def inward(self, coef: Any, intercept: Floats) -> Floats:
+        """Return intercepts (k,) for the copy from those for X; coef is (k, d)."""
+        return self._moved(coef, intercept, 1.0)
+
+    def _moved(self, coef: Any, intercept: Floats, sign: float) -> Floats:
+        """Return intercept + sign * coef @ by, of which nothing but the end is rounded.
+
+        Terms are many times larger than their sum.
+        """
+        coef = np.asarray(coef, dtype=np.float64)[:, self.columns]
+        by_upper, by_lower = _halves(sign * self.by)
+        upper, lower = _halves(coef)
+        terms = [upper * by_upper, upper * by_lower, lower * by_upper, lower * by_lower]
+        rows = np.column_stack([*terms, intercept])
+        return np.array([math.fsum(row) for row in rows.tolist()])
+
+
+class _Columns:
+    """Some of the columns of a dense array, which are copied by blocks of rows."""
+
+    def __init__(self, X: Any, columns: npt.NDArray[np.intp]) -> None:
+        self._X, self._columns = X, columns
+        self.shape = len(X), len(columns)
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self._X[rows][:, self._columns]
+
+
+def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return columns that may be far from zero, and about their means."""
+    n_rows = int(np.clip(_ENTRIES // max(X.shape[1], 1), _FEW_ROWS, _MANY_ROWS))
+    rows = np.flatnonzero(weights)
+    rows = rows[:: -(-len(rows) // n_rows)]
+    some = X[rows]
+    columns = np.arange(X.shape[1])
+    if sparse.issparse(some):
+        counts = np.bincount(some.indices, minlength=X.shape[1])
+        columns = np.flatnonzero(counts >= len(rows))
+        some = some[:, columns].toarray()
+    some = some.astype(np.float64)
+    about = some.mean(axis=0)
+    some -= about
+    far = np.abs(about) > _SUSPECT * np.abs(some, out=some).mean(axis=0)
+    return columns[far], about[far]
+
+
+def _relative_moments(
+    some: Any, about: Floats, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Return means and standard deviations of columns / about - 1."""
+    n, c = some.shape
+    mean, square = np.zeros(c), np.zeros(c)
+    step = max(1, _BLOCK_ENTRIES // max(c, 1))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        block = some[rows] / about - 1.0
+        mean += weights[rows] @ block
+        square += weights[rows] @ np.square(block, out=block)
+    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+def _halves(numbers: Floats) -> tuple[Floats, Floats]:
+    """Return two numbers with half of the digits whose sum is each of some."""
+    upper = (np.ascontiguousarray(numbers).view(np.uint64) & _UPPER).view(np.float64)
+    return upper, numbers - upper
