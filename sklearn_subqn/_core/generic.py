@@ -70,6 +70,10 @@ class FunctionPoint:
     def cut_of(self, gradient: Floats) -> None:
         """Return None: J is not known to be a regularized risk."""
 
+    def refreshed(self) -> FunctionPoint:
+        """Return itself: nothing here is an update."""
+        return self
+
     def along(self, p: Floats) -> FunctionLine:
         """Return the half-line w + eta * p."""
         return FunctionLine(self, p)

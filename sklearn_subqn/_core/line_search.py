@@ -97,11 +97,11 @@ def minimizer(line: Line) -> Point:
 
 def scaled(point: Point) -> Point:
     """Return the best positive multiple of the parameters, or nearly."""
-    longer = minimizer(Line(point, point.w, point.scores, point.drift))
+    longer = minimizer(Line(point, point.w, point.scores, share=1.0))
     if longer is not point:
         return longer
     scores = point.objective.risk.scaled(-1.0, point.scores)
-    return minimizer(Line(point, -point.w, scores, point.drift))
+    return minimizer(Line(point, -point.w, scores, share=-1.0))
 
 
 class Trial(NamedTuple):

@@ -31,9 +31,13 @@ from .risk import Risk
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
-# Scores with so many rounding errors are not worth a product: it has some itself; nor
-# are gradients, which have more where dual variables were much larger.
+# Gradients with so many rounding errors are not worth a product: it has some itself.
+# They have more where dual variables were much larger.
 _FEW_ROUNDINGS = 100.0
+
+# Nor are scores whose rounding errors change the objective by so many of its own at
+# most, 2e-13 of itself.
+_FEW_OF_VALUE = 1e3
 
 # Directions whose scores have more rounding errors than that lead nowhere.
 _MANY_ROUNDINGS = 1e6
@@ -50,8 +54,6 @@ _NEARLY_BALANCED = 1e-12
 
 # What rounding costs matters where it is more than this share of a bound.
 _LITTLE = 1e-10
-
-# Each number is rounded by this share of itself.
 
 
 class Cut(NamedTuple):
@@ -403,7 +405,8 @@ class Point:
     origin : Point, optional
         A point near by, whose risk gradient may be updated to that of this one.
     drifted : float, optional
-        Drift of the scores that these are an update of; default a product.
+        Drift of the scores that these are an update of, and the largest one; default a
+        product.
 
     Attributes
     ----------
@@ -569,7 +572,7 @@ class Point:
         terms = float(np.abs(self.w) @ sizes) + self.risk
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
-        slack += EPS * self.drift * o.risk.size(self.dual)
+        slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
         # The difference of gradients is off by rounding of either. Times another w that
         # is at most that of both penalties, of which one is rounded anyway.
         slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
@@ -618,10 +621,11 @@ class Point:
 
     @cached_property
     def drift(self) -> float:
-        """Sum of the largest scores after each update since they were a product.
+        """Sum of the sizes of all updates since the scores were a product with X.
 
-        Updates along steps leave rounding errors of so many units in the last place of
-        one, at most.
+        That of an update is the largest score before and that after it: the change is
+        no larger than both. Updates leave so many roundings of the number one, times
+        few, and with features that are summed as many as a product has.
         """
         return 0.0 if self._drifted is None else self._drifted + self.largest_score
 
@@ -630,15 +634,17 @@ class Point:
         """The largest magnitude of a score."""
         return self.objective.risk.largest(self.scores)
 
-    def refreshed(self, roundings: float = _FEW_ROUNDINGS) -> Point:
+    def refreshed(self, roundings: float = _FEW_OF_VALUE) -> Point:
         """Return the same w with its scores computed anew, at the cost of a product.
 
-        It returns itself where updates have left so many rounding errors of its largest
-        score at most.
+        It returns itself where what updates have left in the scores changes the value
+        by so many of its rounding errors at most.
         """
-        if self.drift <= roundings * self.largest_score:
+        if not self.drift:
             return self
         o = self.objective
+        if self.drift * o.risk.size(self.dual) <= roundings * abs(self.value):
+            return self
         scores = o.risk.forward(self.w)
         return Point(o, self.w, scores, origin=self.evaluated())
 
@@ -652,7 +658,8 @@ class Point:
             return self
         W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        return Point(o, w, o.risk.centered(self.scores), drifted=self.drift)
+        drifted = self.drift + self.largest_score
+        return Point(o, w, o.risk.centered(self.scores), drifted=drifted)
 
     def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -678,9 +685,9 @@ class Point:
 
     def towards(self, other: Point) -> Line:
         """Return the line through another point at 1; X takes no part."""
-        drift = self.drift + other.drift + max(self.largest_score, other.largest_score)
+        drift = other.drift + self.largest_score + other.largest_score
         dscores = self.objective.risk.difference(other.scores, self.scores)
-        return Line(self, other.w - self.w, dscores, drift)
+        return Line(self, other.w - self.w, dscores, drift, -1.0)
 
     def along_free(self, direction: Floats) -> Line:
         """Return the line that moves the free parameters only; X takes no part."""
@@ -701,21 +708,29 @@ class Line:
         Xp.
     drift : float
         As of ``Point``, of dscores.
+    share : float
+        Further errors of dscores, as a multiple of those of the point's scores.
     """
 
     def __init__(
-        self, point: Point, p: Floats, dscores: Floats, drift: float = 0.0
+        self,
+        point: Point,
+        p: Floats,
+        dscores: Floats,
+        drift: float = 0.0,
+        share: float = 0.0,
     ) -> None:
         self.start = point
         self.p = p
         self.dscores = dscores
-        self._drift = drift
+        self._drift, self._share = drift, share
         self._last: tuple[float, Point] | None = None
 
     @property
     def is_accurate(self) -> bool:
         """Whether dscores are Xp, up to a small share: not only rounding errors."""
-        return self._drift <= _MANY_ROUNDINGS * self.largest_change
+        drift = self._drift + abs(self._share) * self.start.drift
+        return drift <= _MANY_ROUNDINGS * self.largest_change
 
     @cached_property
     def largest_change(self) -> float:
@@ -848,12 +863,13 @@ class Line:
         start = self.start
         if self._last is not None and self._last[0] == step:
             return self._last[1]
+        drift = abs(1.0 + step * self._share) * start.drift + step * self._drift
         point = Point(
             start.objective,
             start.w + step * self.p,
             start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
-            drifted=start.drift + step * self._drift,
+            drifted=drift + start.largest_score,
         )
         if not start.objective.loss.has_lines:
             # Value and slope of a trial, and the next point, are of one evaluation.

@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_subqn._core import objective as objective_module
 from sklearn_subqn._core.line_search import exact, minimize_intercept
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objective import Cut, Point
+from sklearn_subqn._core.objective import Cut
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.solvers import subbfgs
 
@@ -300,42 +300,3 @@ def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
         updates.append(0 if anew or not updates else updates[-1] + 1)
         products.clear()
     assert max(updates) == 3
-
-
-def test_refreshed_scores_are_those_of_w():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 4)), np.sign(rng.normal(size=30))
-    objective = binary_objective(X, y, alpha=1e-2)
-    w = rng.normal(size=objective.n_params)
-    scores = objective.design.forward(w)
-    drifted = Point(objective, w, scores + 1e-6, drifted=1e10)
-    refreshed = drifted.refreshed()
-    assert_allclose(refreshed.scores, scores, rtol=0, atol=0)
-    assert refreshed.w is w
-    assert refreshed.refreshed() is refreshed
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n_steps=st.integers(1, 60),
-    overshoot=st.floats(0.0, 12.0),
-)
-def test_drift_bounds_the_rounding_errors_of_updates(seed, n_steps, overshoot):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(30, 4)), np.sign(rng.normal(size=30))
-    objective = binary_objective(X, y, alpha=1e-2)
-    point, far = objective.at(rng.normal(size=objective.n_params)), 10.0**overshoot
-    for _ in range(n_steps):
-        p = far * rng.normal(size=objective.n_params) - point.w
-        point = point.along(p).point(rng.uniform(0.5, 1.0))
-    end = rng.normal(size=objective.n_params)
-    point = point.along(end - point.w).point(1.0)
-    error = np.abs(point.scores - objective.design.forward(point.w)).max()
-    assert error <= 10.0 * np.finfo(float).eps * point.drift
-    refreshed = point.refreshed()
-    error = np.abs(refreshed.scores - objective.design.forward(point.w)).max()
-    assert error <= 320.0 * np.finfo(float).eps * refreshed.largest_score
-    if overshoot >= 4.0:
-        assert refreshed is not point
-    elif overshoot == 0.0 and n_steps < 4:
-        assert refreshed is point

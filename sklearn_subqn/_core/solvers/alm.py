@@ -37,8 +37,9 @@ _STEP_ACCURACY = 0.1
 # and curvature are rounding.
 _LONGEST_STEP = 1e8
 
-# Scores with so many rounding errors are computed anew at a change of center.
-_DRIFT = 1e3
+# Scores whose rounding errors change the objective by so many of its own are computed
+# anew at a change of center.
+_DRIFT = 1e4
 
 
 def alm(

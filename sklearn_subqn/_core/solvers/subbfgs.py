@@ -80,7 +80,8 @@ def subbfgs(
                 return "no_step"
             hessian.reset()
             continue
-        new = minimize_intercept(line.point(step))
+        # What many updates leave in the scores would be charged to the cuts.
+        new = minimize_intercept(line.point(step).refreshed())
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:
