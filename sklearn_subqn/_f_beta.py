@@ -200,10 +200,15 @@ class FBetaProblems(LinearProblems):
         return coef, intercept - self._thresholds
 
     def attributes(self) -> dict[str, Any]:
-        thresholds = 0.0 - self._thresholds if self._opposite else self._thresholds
+        attributes = super().attributes()
+        # Intercepts are rounded; with the thresholds they sum to those of the problems.
+        _, told = self._told(*super()._decoded([start.w for start in self.starts]))
+        intercepts = told.astype(np.float64)
+        intercepts = 0.0 - intercepts if self._opposite else intercepts
+        thresholds = intercepts - attributes["intercept_"]
         values = self._positive_weights, thresholds, self._f_betas
         chosen = {
             name: found.copy() if len(self) > 1 else float(found[0])
             for name, found in zip(F_BETA_ATTRIBUTES, values, strict=True)
         }
-        return {**super().attributes(), **chosen}
+        return {**attributes, **chosen}

@@ -170,6 +170,8 @@ class LinearProblems(Problems):
         Attributes that a model has before it is fitted, such as ``classes_``.
     opposite : bool
         Whether large scores are stored as small ones: they mean the first class.
+    dtype : dtype, optional
+        Type in which coefficients will be stored, by default that of X.
     """
 
     def __init__(
@@ -186,6 +188,7 @@ class LinearProblems(Problems):
         single: bool = False,
         known: dict[str, Any] | None = None,
         opposite: bool = False,
+        dtype: Any = None,
     ) -> None:
         self._opposite = opposite
         self._n_threads = n_threads(estimator.n_jobs)
@@ -210,7 +213,7 @@ class LinearProblems(Problems):
         if self.parts is not None:
             labels = [f"{name}, {part.format(each)}" for each in self.parts]
         start = Start(self._regularizer.center(self.design.n_params))
-        super().__init__(estimator, labels, [start] * len(targets), X.dtype)
+        super().__init__(estimator, labels, [start] * len(targets), dtype or X.dtype)
 
     def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
         """Return the map from parameters to scores."""
@@ -377,7 +380,17 @@ def joint_classes(
     return LinearProblems(*data, n_scores=len(classes), known=known)
 
 
-class Contrasts(LinearProblems):
+class JointProblem(LinearProblems):
+    """One problem, of whose parameters the attributes are not the rounded ones."""
+
+    def _stored(self, w: Floats) -> Floats:
+        coef, intercept = self._told(*self._decoded([w]))
+        if self._shift is not None:
+            intercept = self._shift.inward(coef, intercept)
+        return self._encoded(coef, intercept)[0][: self.design.n_params]
+
+
+class Contrasts(JointProblem):
     """A joint problem of which the scores less one of them are stored.
 
     Parameters
@@ -406,12 +419,6 @@ class Contrasts(LinearProblems):
             np.delete(rows, self._base, axis=0) - rows[self._base]
             for rows in (coef, intercept)
         )
-
-    def _stored(self, w: Floats) -> Floats:
-        coef, intercept = self._told(*self._decoded([w]))
-        if self._shift is not None:
-            intercept = self._shift.inward(coef, intercept)
-        return self._encoded(coef, intercept)[0][: self.design.n_params]
 
 
 class RankedClasses(LinearProblems):
@@ -457,18 +464,36 @@ class OrdinalProblem(LinearProblems):
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         coef, _ = self._ordered(coef, intercept)
-        return [coef[-1].astype(np.float64) / max(len(coef) - 1, 1)]
+        return [coef[min(1, len(coef) - 1)].astype(np.float64)]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         w, thresholds = self._score_and_thresholds(*parameters)
         below = np.cumsum(np.append(0.0, thresholds))
         first = 1 if self._n_thresholds == 1 else 0
         numbers = np.arange(len(below), dtype=self._dtype)
-        coef = np.multiply.outer(numbers, w.astype(self._dtype))
+        coef = np.multiply.outer(numbers, self._divisible(w).astype(self._dtype))
         if first:
             return coef[first:], -below[first:]
         sorted_classes = np.argsort(self._order)
         return coef[sorted_classes], -below[sorted_classes]
+
+    def _stored(self, w: Floats) -> Floats:
+        return self._divisible(w)
+
+    def _divisible(self, w: Floats) -> Floats:
+        """Return w with so few digits that its multiples are stored without rounding.
+
+        Differences of classes next to each other then are the same for all of them.
+        """
+        most = self._n_thresholds
+        digits = (
+            np.finfo(self._dtype).nmant + 1 - (most.bit_length() if most > 2 else 0)
+        )
+        fraction, exponent = np.frexp(w)
+        rounded: Floats = np.ldexp(
+            np.rint(np.ldexp(fraction, digits)), exponent - digits
+        )
+        return rounded
 
     @property
     def _n_thresholds(self) -> int:
@@ -482,7 +507,7 @@ class OrdinalProblem(LinearProblems):
         return w, np.maximum.accumulate(thresholds)
 
 
-class ThresholdProblem(OrdinalProblem):
+class ThresholdProblem(OrdinalProblem, JointProblem):
     """Ordinal regression with thresholds that are part of the problem."""
 
     def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
@@ -495,17 +520,17 @@ class ThresholdProblem(OrdinalProblem):
         return [np.append(w, free)]
 
     def _stored(self, w: Floats) -> Floats:
-        if self._shift is None:
-            return super()._stored(w)
-        coef, intercept = self._told(*self._decoded([w]))
-        return self._encoded(coef, self._shift.inward(coef, intercept))[0]
+        # Sums of thresholds that are rounded may bring these out of order again.
+        for _ in range(self._n_thresholds):
+            w = JointProblem._stored(self, w)
+        return w
 
     def _score_and_thresholds(self, w: Floats) -> tuple[Floats, Floats]:
         coef, free = np.split(w, [self.design.n_coef])
         return coef, -free
 
 
-class PathProblem(LinearProblems):
+class PathProblem(JointProblem):
     """The joint problem of an ``Ontology``, with coefficients for each node.
 
     Those of labels are stored; of two labels the difference.
@@ -513,9 +538,11 @@ class PathProblem(LinearProblems):
 
     @property
     def _features(self) -> Floats:
+        """What nodes add to what is stored, of independent rows."""
         features = self._loss.map
         assert isinstance(features, Features), "scores of labels from those of nodes"
-        return features.features
+        shares = features.features
+        return shares[1:] - shares[:1] if len(shares) == 2 else shares
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         # Optimal coefficients of nodes are combinations of the features of labels.
@@ -526,7 +553,14 @@ class PathProblem(LinearProblems):
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         nodes = np.column_stack(super()._decoded(parameters))
-        labels = self._features @ nodes.astype(self._dtype)
-        if len(labels) == 2:
-            labels = labels[1:] - labels[:1]
+        labels = self._features @ nodes
         return labels[:, :-1], labels[:, -1]
+
+    def _stored(self, w: Floats) -> Floats:
+        if isinstance(self._regularizer, L2):
+            return super()._stored(w)
+        # Other penalties are not least for combinations of features of labels.
+        labels = self._decoded([w])
+        told = self._told(*labels)
+        lost = [a.astype(np.float64) - b for a, b in zip(told, labels, strict=True)]
+        return w + self._encoded(*lost)[0][: self.design.n_params]

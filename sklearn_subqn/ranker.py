@@ -516,11 +516,13 @@ class BMRMRanker(Ranker):
             )
         chosen = Preferences.of(X.shape[0], pairs, pair_weight)
         self.n_queries_, self._has_pairs = chosen.n_components, True
-        rows = X[chosen.better] - X[chosen.worse]
+        # Differences of single precision may take more digits than that has.
+        rows = X[chosen.better].astype(np.float64)
+        rows = rows - X[chosen.worse].astype(np.float64)
         loss = BINARY_LOSSES[_OF_DIFFERENCES[self.loss]]
         preferred = np.ones(len(chosen.better))
         return LinearProblems(
-            self, rows, [preferred], loss, chosen.weights, single=True
+            self, rows, [preferred], loss, chosen.weights, single=True, dtype=X.dtype
         )
 
 
