@@ -181,11 +181,36 @@ class Ranker(BundleEstimator):
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._check_X(X, y, reset=True)
         y = self._check_relevance(y)
-        queries = Queries.of(len(y), sample_weight, **others)
+        queries = self._queries(len(y), sample_weight, **others)
         used = queries.used
         if not used.all():
             X, y, queries = X[used], y[used], queries.take(used)
         return self._ranking(X, y, queries)
+
+    def _queries(
+        self, n: int, sample_weight: Any, qid: Any, group: Any, query_weight: Any
+    ) -> Queries:
+        """Return the queries of n rows to fit to; warn where none were given."""
+        if qid is None and group is None:
+            name = type(self).__name__
+            if self.get_metadata_routing().fit.requests.get("qid"):
+                raise ValueError(
+                    f"{name}.fit was given no qid, which set_fit_request asks for. "
+                    "Give qid to the fit of a search, beside groups, which go to the "
+                    "splitter alone. Rows of one query have equal qid, such as "
+                    "numpy.zeros(n)."
+                )
+            warnings.warn(
+                f"{name}.fit was given no queries and makes one query of all {n} rows. "
+                "Give qid, with numpy.zeros(n) if that is what they are. groups of a "
+                "search go to the splitter alone: let scikit-learn pass queries on by "
+                "sklearn.set_config(enable_metadata_routing=True), "
+                "ranker.set_fit_request(qid=True).set_score_request(qid=True), and "
+                "search.fit(X, y, qid=qid, groups=qid).",
+                UserWarning,
+                stacklevel=user_level(),
+            )
+        return Queries.of(n, sample_weight, qid, group, query_weight)
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
         """Return the problem of rows that all have weights."""
@@ -452,7 +477,8 @@ class BMRMRanker(Ranker):
             Query of each row, in any order.
         group : array-like of shape (n_queries,), default=None
             In place of ``qid`` the numbers of rows of the queries, one after the other.
-            Without either all rows belong to one query.
+            Without either all rows belong to one query, with a warning; equal ``qid``
+            say so without one.
         query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
             Non-negative weights v of the queries: for each row that of its query, which
             cross-validation can split, or for each query, in the order of ``group`` or
@@ -476,8 +502,9 @@ class BMRMRanker(Ranker):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
+            If parameters or data are not acceptable, or the fit overflows, or there are
+            no queries although ``set_fit_request`` asks for ``qid``. A previously
+            fitted estimator stays as it was.
 
         Warns
         -----
@@ -485,7 +512,8 @@ class BMRMRanker(Ranker):
             If ``tol`` was not reached; states the gap that was.
         UserWarning
             If the optimum makes no use of the features; says what to take instead. Or
-            if no query has rows of different relevance.
+            if no query has rows of different relevance, or neither queries nor pairs
+            are given.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
         if pairs is None and pair_weight is None:

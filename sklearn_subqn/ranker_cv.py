@@ -173,7 +173,8 @@ class BMRMRankerCV(WarmPaths, Ranker):
         ConvergenceWarning
             If ``tol`` was not reached by a fit; states the gap that was.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum makes no use of the features; says what to take instead. Or
+            if no queries are given.
         """
         self._check_parameters()
         if self.k is not None:
@@ -181,7 +182,7 @@ class BMRMRankerCV(WarmPaths, Ranker):
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")
-        queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
+        queries = self._queries(len(y), sample_weight, qid, group, query_weight)
         folds = self._folds(X, y, queries)
         if np.ndim(self.alphas) > 0:
             alphas = check_alphas(self.alphas)
