@@ -10,7 +10,7 @@ from scipy import optimize
 from .losses._base import Floats
 from .objective import Cut, Objective
 from .regularizers import L2, ElasticNet, QuadraticForm
-from .simplex_qp import minimize_on_simplex
+from .simplex_qp import minimize_on_simplex, with_few_vertices
 
 # Newton steps on the dual of the model, at most, and the relative gain of a step below
 # which it is solved. Where the conjugate is flat, of squared Lp norms in large units,
@@ -18,13 +18,14 @@ from .simplex_qp import minimize_on_simplex
 _MAX_NEWTON = 20
 _NEWTON_TOLERANCE = 1e-14
 
-# Steps are halved so often at most: where the conjugate is flat at first, as that of
-# the elastic net, and features are in large units, they have to be very short.
-_MAX_HALVINGS = 400
+# A step that gains this share of what its slope promises is taken as it is.
+_SUFFICIENT = 1e-4
 
-# The share of the last cut is found in so many trials, each shorter by this factor
-# until one rises.
-_MAX_SHARES, _SHORTER_SHARE = 30, 0.1
+# A share of a step is found in so many trials at most, each shorter by the second
+# number until one rises: where the conjugate is flat at first, as that of the elastic
+# net, and features are in large units, steps have to be very short. It will do within
+# the third number of the best one, or where the slope is this part of the first one.
+_MAX_SHARES, _SHORTER_SHARE, _CLOSE, _SMALL_SLOPE = 60, 0.1, 1.1, 0.1
 
 # The linear program gains so many columns at a time, at least.
 _NEW_COLUMNS = 50
@@ -85,11 +86,16 @@ class Cuts:
 
     @property
     def multipliers(self) -> Floats:
-        """The multipliers x of shape (n_cuts,)."""
+        """The multipliers x of shape (n_cuts,).
+
+        At most q + 1 are positive: of others that are given, those of a combination of
+        fewer cuts with the same normal and no lower offset take the place.
+        """
         return self._x[: self.n_cuts]
 
     @multipliers.setter
     def multipliers(self, x: Floats) -> None:
+        x = with_few_vertices(self.normals, self.offsets, x)
         self._x[: self.n_cuts] = x
         idle = self._idle[: self.n_cuts]
         idle += 1
@@ -228,7 +234,7 @@ class SmoothModel(CutModel):
     """A model with a differentiable conjugate: Newton's method on the dual (10).
 
     Each step minimizes the quadratic model of the dual on the simplex by an active-set
-    method, and is halved until the dual rises enough.
+    method; where the dual does not rise enough, it ends about where that is highest.
 
     The infimum of the risk is the first cut: without it the first minimizers lie where
     exponentials overflow, for entropies with a small ``alpha``.
@@ -241,62 +247,69 @@ class SmoothModel(CutModel):
 
     def minimize(self) -> None:
         o, cuts = self._objective, self.cuts
-        x = self._with_last(cuts.multipliers.copy())
         A, b = cuts.normals, cuts.offsets
+        x = cuts.multipliers
+        # Where the conjugate bends sharply, Newton's steps from x are too short to
+        # bring the last cut in.
+        last = np.zeros(len(x))
+        last[-1] = 1.0
+        x = x + self._share(x, last - x) * (last - x)
         v = x @ A / -o.alpha
         value = self._dual(v, x)
         for _ in range(_MAX_NEWTON):
             gradient = A @ o.regularizer.conjugate_gradient(v) + b
             hessian = o.regularizer.conjugate_gram(v, A) / o.alpha
             target = minimize_on_simplex(hessian, gradient + hessian @ x, x)
-            step = target - x
-            rise = float(gradient @ step)
+            rise = float(gradient @ (target - x))
+            v = target @ A / -o.alpha
+            risen = self._dual(v, target) - value
             if not rise > _NEWTON_TOLERANCE * abs(value):
+                # The last step doubles the digits of w.
+                if risen >= 0.0:
+                    x = target
                 break
-            size = 1.0
-            for _ in range(_MAX_HALVINGS):
-                trial = x + size * step
-                v = trial @ A / -o.alpha
-                risen = self._dual(v, trial) - value
-                if risen >= 1e-4 * size * rise:
+            if not risen >= _SUFFICIENT * rise:
+                target = x + self._share(x, target - x) * (target - x)
+                v = target @ A / -o.alpha
+                risen = self._dual(v, target) - value
+                if not risen > 0.0:
                     break
-                size *= 0.5
-            else:
-                break
-            x, value = trial, value + risen
-        cuts.multipliers = np.maximum(x, 0.0) / np.maximum(x, 0.0).sum()
+            x, value = target, value + risen
+        x = np.maximum(x, 0.0)
+        cuts.multipliers = x / x.sum()
         combination = cuts.combination()
         self.w = o.regularizer.conjugate_gradient(combination.normal / -o.alpha)
         self.lower_bound = o.dual_value(combination)
 
-    def _with_last(self, x: Floats) -> Floats:
-        """Return the best multipliers between x and the last cut alone, about.
+    def _share(self, x: Floats, step: Floats) -> float:
+        """Return about the share of a step from x, at most 1, with the highest dual.
 
-        Where the conjugate bends sharply, Newton's steps from x are too short to bring
-        the cut in.
+        The dual rises up to there.
         """
         o, cuts = self._objective, self.cuts
-        A, b = cuts.normals, cuts.offsets
-        direction = -x
-        direction[-1] += 1.0
+        v, change = x @ cuts.normals / -o.alpha, step @ cuts.normals / -o.alpha
+        rate = float(step @ cuts.offsets)
 
-        def rises(share: float) -> bool:
-            v = (x + share * direction) @ A / -o.alpha
-            with np.errstate(over="ignore"):
-                w = o.regularizer.conjugate_gradient(v)
-            if not np.isfinite(w).all():
-                return False
+        def slope(share: float) -> float:
             with np.errstate(over="ignore", invalid="ignore"):
-                return bool(direction @ (A @ w + b) > 0.0)
+                w = o.regularizer.conjugate_gradient(v + share * change)
+                slope = rate - o.alpha * float(change @ w)
+            return slope if np.isfinite(slope) else -np.inf
 
         low, high = 0.0, 1.0
+        trial, small = 1.0, _SMALL_SLOPE * slope(0.0)
         for _ in range(_MAX_SHARES):
-            share = np.sqrt(low * high) if low else high * _SHORTER_SHARE
-            if rises(share):
-                low = share
+            at_trial = slope(trial)
+            if at_trial > 0.0:
+                low = trial
+                if at_trial <= small:
+                    break
             else:
-                high = share
-        return x + low * direction
+                high = trial
+            if high <= _CLOSE * low:
+                break
+            trial = np.sqrt(low * high) if low else high * _SHORTER_SHARE
+        return low
 
     def _dual(self, v: Floats, x: Floats) -> float:
         o = self._objective

@@ -1,4 +1,4 @@
-"""Small convex quadratic programs on the unit simplex."""
+"""Small convex quadratic programs on the unit simplex, and points of few vertices."""
 
 from __future__ import annotations
 
@@ -63,3 +63,49 @@ def minimize_on_simplex(
     )
     x = np.maximum(x, 0.0)
     return x / x.sum()
+
+
+def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
+    """Return a point with the same Aᵀx, no less bᵀx and few positive entries.
+
+    Parameters
+    ----------
+    A : ndarray of shape (m, d)
+    b : ndarray of shape (m,)
+    x : ndarray of shape (m,)
+        A point of the simplex.
+
+    Returns
+    -------
+    x : ndarray of shape (m,)
+        At most d + 1 entries are positive, of those that were (Carathéodory's theorem).
+
+    Notes
+    -----
+    As long as more are, there are directions that change neither Aᵀx nor the sum; along
+    each of them x moves up bᵀx, or keeps it, until an entry vanishes.
+    """
+    support = np.flatnonzero(x)
+    if support.size <= A.shape[1] + 1:
+        return x
+    A, b, x, full = A[support], b[support], x[support], np.zeros_like(x)
+    # Columns of any unit weigh the same in what rounding leaves of them.
+    sizes = np.abs(A).max(axis=0)
+    equations = np.column_stack(
+        [A / np.where(sizes > 0.0, sizes, 1.0), np.ones(len(A))]
+    )
+    free = np.linalg.qr(equations, mode="complete")[0][:, equations.shape[1] :]
+    while free.shape[1]:
+        step, free = free[:, -1], free[:, :-1]
+        if step @ b < 0.0:
+            step = -step
+        falling = np.flatnonzero(step < 0.0)
+        ratios = x[falling] / -step[falling]
+        first = falling[np.argmin(ratios)]
+        x = np.maximum(x + ratios.min() * step, 0.0)
+        x[first] = 0.0
+        # The other directions leave that entry at zero.
+        free = free - np.multiply.outer(step, free[first] / step[first])
+        free[first] = 0.0
+    full[support] = x / x.sum()
+    return full

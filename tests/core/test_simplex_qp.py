@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sklearn_subqn._core.simplex_qp import minimize_on_simplex
+from sklearn_subqn._core.simplex_qp import minimize_on_simplex, with_few_vertices
 
 
 def objective(Q, c, x):
@@ -167,3 +167,32 @@ def test_result_is_no_worse_than_the_start(program):
     assert first <= objective(Q, c, start) + 1e-14 * size
     again = minimize_on_simplex(Q, c, minimize_on_simplex(Q, c, start))
     assert objective(Q, c, again) <= first + 1e-14 * size
+
+
+@EXPLORE
+@given(
+    m=st.integers(1, 30),
+    d=st.integers(0, 6),
+    rank=st.integers(0, 6),
+    decades=st.integers(0, 8),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_few_vertices_make_the_same_combination(m, d, rank, decades, seed):
+    rng = np.random.default_rng(seed)
+    # Points of a subspace, repeated ones among them, and columns of unequal units.
+    A = rng.normal(size=(m, rank)) @ rng.normal(size=(rank, d))
+    A = A[rng.integers(m, size=m)] * 10.0 ** rng.uniform(-decades, decades, size=d)
+    b, x = rng.normal(size=m), rng.dirichlet(np.full(m, 0.5))
+    few = with_few_vertices(A, b, x)
+    assert_on_simplex(few)
+    assert np.count_nonzero(few) <= d + 1
+    assert np.all(x[few > 0.0] > 0.0)
+    assert np.all(np.abs(few @ A - x @ A) <= 1e-12 * np.abs(A).max(axis=0, initial=0))
+    assert few @ b >= x @ b - 1e-12
+
+
+def test_of_points_with_the_same_combination_the_highest_is_taken():
+    A = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    b = np.array([0.0, 0.0, 3.0, 1.0])
+    few = with_few_vertices(A, b, np.full(4, 0.25))
+    assert few == pytest.approx([0.0, 0.0, 0.5, 0.5])

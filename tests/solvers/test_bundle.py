@@ -319,6 +319,51 @@ def test_gaps_shrink_as_theorem_4_says(alpha, options):
     assert counts[2] <= 10 * counts[1] <= 100 * counts[0]
 
 
+UNSCALED = {
+    "elastic net": ElasticNet(2, 0.5),
+    "p = 1.2": SquaredNorm(2, 1.2),
+    "entropy": Entropy(2),
+    "normalized entropy": NormalizedEntropy(2),
+    "quadratic": QuadraticForm(np.diag([1.0, 2.0])),
+}
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("name", UNSCALED)
+def test_no_more_cuts_have_multipliers_than_parameters_ask_for(name, loss):
+    # In large units, cuts that repeat others up to rounding all kept multipliers.
+    rng = np.random.default_rng(0)
+    X, omega = 1e3 * rng.normal(size=(20, 2)), UNSCALED[name]
+    y = np.where(X[:, 0] + 1e3 * rng.normal(size=20) > 0.0, 1.0, -1.0)
+    risk = Risk(
+        Design(X, fit_intercept=False), BINARY_LOSSES[loss], y, np.full(20, 0.05)
+    )
+    objective = Objective(risk, omega, 1e-3)
+    model = cut_model(objective)
+    counts = []
+    for iterate in ls_bmrm(objective, omega.center(2), model=model):
+        counts.append(np.count_nonzero(model.cuts.multipliers))
+        # Two new cuts an iteration, which stay for ten.
+        assert model.cuts.n_cuts <= 3 + 2 * 11
+        if iterate.gap <= 1e-10 * abs(iterate.point.value):
+            break
+    assert max(counts) <= 3
+    assert len(counts) <= 50
+
+
+def test_the_minimizer_has_the_digits_of_its_last_step():
+    # Before Newton's last step is taken, w has half the digits of the bound, and cuts
+    # there do not help any more.
+    X, y = gaussian_data(np.random.default_rng(3), 30, 3)
+    risk = Risk(
+        Design(X, fit_intercept=False), BINARY_LOSSES["hinge"], y, np.full(30, 1 / 30)
+    )
+    objective = Objective(risk, Entropy(3), 1e-2)
+    result = solve("ls-bmrm", objective, tol=1e-11)
+    assert result.status == "converged"
+    assert result.n_iter <= 15
+
+
 def test_aggregated_bmrm_needs_no_quadratic_program(monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("a quadratic program")
