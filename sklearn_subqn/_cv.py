@@ -103,7 +103,7 @@ class WarmPaths(LinearEstimator):
         self.alphas_ = alphas
         self.scores_path_ = np.array([path.scores for path in paths])
         self.gaps_path_ = np.array([path.gaps for path in paths])
-        _warn_of_folds(
+        warn_of_folds(
             self.gaps_path_, np.array([path.proven for path in paths]), alphas, self.tol
         )
         best = _best(self.scores_path_.mean(axis=0), alphas)
@@ -222,28 +222,30 @@ class PathCV(WarmPaths, LinearClassifier):
         weights = weights / weights.sum()
         problems = model._problems(X[train], y[train], weights, classes)
         keywords = {}
-        if score_weights is not None and not _refuses_weights(scorer):
+        if score_weights is not None and not refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
         return model._path(
             problems, alphas, lambda: scorer(model, X[test], y[test], **keywords)
         )
 
 
-def _warn_of_folds(
+def warn_of_folds(
     gaps: npt.NDArray[np.float64],
     proven: npt.NDArray[np.bool_],
     alphas: npt.NDArray[np.float64],
     tol: float,
+    name: str = "alpha",
 ) -> None:
     """Warn once of all fits on folds that did not reach the tolerance."""
     if proven.all():
         return
     fold, place = np.unravel_index(np.argmax(np.where(proven, -1.0, gaps)), gaps.shape)
+    see = " (see gaps_path_)" if name == "alpha" else ""
     warnings.warn(
         f"{np.sum(~proven)} of {proven.size} fits on folds did not prove tol={tol:g}; "
         f"the largest relative gap is {gaps[fold, place]:.1e}, at "
-        f"alpha={alphas[place]:g} on fold {fold} (see gaps_path_). Increase max_iter "
-        "or tol, choose another solver, or scale the features.",
+        f"{name}={alphas[place]:g} on fold {fold}{see}. Increase max_iter or tol, "
+        "choose another solver, or scale the features.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )
@@ -257,7 +259,7 @@ def _checked_score(score: Any) -> float:
         raise ValueError(f"scoring must return a number, got {score!r}.") from error
 
 
-def _refuses_weights(scorer: Any) -> bool:
+def refuses_weights(scorer: Any) -> bool:
     """Whether a scorer was told by its metadata request to go without weights."""
     if not hasattr(scorer, "get_metadata_routing"):
         return False

@@ -27,7 +27,7 @@ from .._core.objective import Objective
 from .._core.regularizers import Regularizer
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._estimator import LinearEstimator, ScoringRegressor
-from .._problems import LinearProblems
+from .._problems import LinearProblems, codes
 from .._solve import Floats, Solution
 from .._validation import (
     as_sample_weights,
@@ -52,7 +52,7 @@ class DropIn(LinearEstimator):
     #: Parameters without effect, with the reason.
     _without_effect: ClassVar[Mapping[str, str]] = {}
 
-    _solvers: ClassVar[Mapping[str, SolverSpec]] = {"auto": CATALOGUE_SOLVERS["auto"]}
+    _solvers: ClassVar[dict[str, SolverSpec]] = {"auto": CATALOGUE_SOLVERS["auto"]}
 
     # Where the original has no such parameters.
     solver: str = "auto"
@@ -104,6 +104,8 @@ class DropInProblems(LinearProblems):
         Whether there is to be no penalty.
     bend : float
         About the second derivative of the loss where there is no penalty.
+    constant : float
+        Is added to the objectives that the user reads.
     """
 
     def __init__(
@@ -117,11 +119,13 @@ class DropInProblems(LinearProblems):
         totals: list[float] | None = None,
         free: bool = False,
         bend: float = 1.0,
+        constant: float = 0.0,
         **kwargs: Any,
     ) -> None:
         self._totals = totals
         self._free = free
         self._bend = bend
+        self._constant = constant
         self._sizes: Any = None
         if free:
             X, self._sizes = _unit_columns(X)
@@ -143,17 +147,22 @@ class DropInProblems(LinearProblems):
         self, index: int, objective: Objective, settings: Any, task: FitTask
     ) -> Solution:
         solution = super()._solve(index, objective, settings, task)
-        if not self._free:
-            return solution
-        penalty = objective.alpha * objective.regularizer.value(solution.w)
-        history = solution.history
-        return replace(
-            solution,
-            objective=solution.objective - self._unit(index, objective) * penalty,
+        shift, bounds = self._constant, solution.history.lower_bound
+        gap = solution.dual_gap
+        if self._free:
+            penalty = objective.alpha * objective.regularizer.value(solution.w)
+            shift -= self._unit(index, objective) * penalty
             # Only the penalty bounds the coefficients, by which a proof goes.
-            dual_gap=np.inf,
-            history=replace(history, lower_bound=[-np.inf] * len(history)),
+            gap, bounds = np.inf, [-np.inf] * len(bounds)
+        elif not shift:
+            return solution
+        history = replace(
+            solution.history,
+            objective=[value + shift for value in solution.history.objective],
+            lower_bound=[bound + shift for bound in bounds],
         )
+        value = solution.objective + shift
+        return replace(solution, objective=value, dual_gap=gap, history=history)
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         if self._sizes is not None:
@@ -206,23 +215,35 @@ def class_factors(
     """
     if class_weight is None:
         return np.ones(len(classes))
-    used = np.isin(y, classes) & (sample_weight > 0.0)
+    used = sample_weight > 0.0
     factors: Floats = compute_class_weight(
-        class_weight, classes=classes, y=y[used], sample_weight=sample_weight[used]
+        class_weight,
+        classes=np.unique(y[used]),
+        y=y[used],
+        sample_weight=sample_weight[used],
     )
-    return factors
+    return factors[np.isin(np.unique(y[used]), classes)]
 
 
-def total_weight(
-    class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any], weight: Any
-) -> float:
-    """Return the sum of all weights of rows, with the factors of their classes."""
-    weights = as_sample_weights(weight, len(y))
+def row_weights(
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    sample_weight: Any,
+) -> Floats:
+    """Return the weights of rows, with factors of their classes, of any sum.
+
+    Parameters
+    ----------
+    class_weight, classes, y
+        As of ``class_factors``.
+    sample_weight : None, number or array-like of shape (n,)
+    """
+    weights = as_sample_weights(sample_weight, len(y))
     if class_weight is None:
-        return float(weights.sum())
+        return weights
     factors = class_factors(class_weight, classes, y, weights)
-    sums = [weights[y == label].sum() for label in classes]
-    return float(factors @ sums)
+    return np.asarray(weights * factors[codes(y, classes)] * np.isin(y, classes))
 
 
 class DropInRegressor(ScoringRegressor, DropIn):

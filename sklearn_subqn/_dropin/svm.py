@@ -18,7 +18,7 @@ from ._shared import (
     DropInProblems,
     DropInRegressor,
     class_factors,
-    total_weight,
+    row_weights,
     warn,
 )
 
@@ -171,7 +171,7 @@ class LinearSVC(DropIn, LinearClassifier):
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         known = {"classes_": classes}
         if self.multi_class == "crammer_singer":
-            total = total_weight(self.class_weight, classes, y, sample_weight)
+            total = row_weights(self.class_weight, classes, y, sample_weight).sum()
             loss = Loss(Simplex(1.0 - np.eye(len(classes))))
             data: Any = self, X, [codes(y, classes)], loss, weights
             given: Any = {"totals": [total], "known": known}
@@ -192,13 +192,11 @@ class LinearSVC(DropIn, LinearClassifier):
         self, y: npt.NDArray[Any], sample_weight: Any, classes: npt.NDArray[Any]
     ) -> list[Floats]:
         """Return the weights of all rows for each problem."""
-        weights = as_sample_weights(sample_weight, len(y))
-        weights[~np.isin(y, classes)] = 0.0
+        own = row_weights(self.class_weight, classes, y, sample_weight)
+        if len(classes) == 2 or self.class_weight is None:
+            return [own] * (1 if len(classes) == 2 else len(classes))
+        weights = as_sample_weights(sample_weight, len(y)) * (own > 0.0)
         factors = class_factors(self.class_weight, classes, y, weights)
-        if len(classes) == 2:
-            return [weights * factors[codes(y, classes)]]
-        if self.class_weight is None:
-            return [weights] * len(classes)
         pairs = zip(classes, factors, strict=True)
         return [weights * np.where(y == label, factor, 1.0) for label, factor in pairs]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,6 +19,13 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
+)
+from sklearn_subqn.linear_model import (
+    HuberRegressor,
+    LogisticRegression,
+    LogisticRegressionCV,
+    PoissonRegressor,
+    QuantileRegressor,
 )
 from sklearn_subqn.svm import LinearSVC, LinearSVR
 
@@ -44,6 +52,11 @@ DEFAULT = [
     BMRMOutlierDetector(),
     LinearSVC(),
     LinearSVR(),
+    LogisticRegression(),
+    LogisticRegressionCV(Cs=3, cv=3),
+    QuantileRegressor(),
+    PoissonRegressor(),
+    HuberRegressor(),
 ]
 # The automatic choice of solvers for other losses.
 AUTOMATIC = [
@@ -72,6 +85,11 @@ AUTOMATIC = [
     LinearSVC(loss="hinge"),
     LinearSVC(multi_class="crammer_singer"),
     LinearSVR(loss="squared_epsilon_insensitive"),
+    LogisticRegression(l1_ratio=0.5),
+    LogisticRegression(C=np.inf),
+    QuantileRegressor(alpha=0.0),
+    PoissonRegressor(alpha=0.0),
+    HuberRegressor(alpha=0.0),
 ]
 EXPLICIT = [
     # Exact where asked to be, unlike the quasi-Newton methods.

@@ -1,0 +1,242 @@
+"""Logistic regression with the parameters of scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
+from .._core.regularizers import Regularizer, elastic_net
+from .._problems import codes, signs
+from .._solve import Floats
+from .._validation import check_weights
+from ..logistic import BaseL1Logistic
+from ._shared import DropIn, DropInProblems, row_weights, warn
+
+# Without a penalty: the second derivative of ln(1 + exp(-z)) at zero.
+_BEND = 0.25
+
+
+class BaseLogistic(DropIn, BaseL1Logistic):
+    """What logistic regression with and without cross-validation share."""
+
+    _without_effect: ClassVar[dict[str, str]] = {
+        "solver": "all solvers have the same solution, and one is chosen by the data.",
+        "dual": "primal and dual have the same solution.",
+        "intercept_scaling": "the intercept is not penalized.",
+    }
+    _weaker = "increase C or decrease tol"
+    _solvers = DropIn._solvers
+
+    # A parameter here, unlike the property of the other classes.
+    penalty: Any = None
+    class_weight: Any
+    random_state: Any
+    dual: bool
+    intercept_scaling: float
+
+    def _l1_ratio_of(self, l1_ratio: Any) -> float:
+        """Return the share of L1, by ``penalty`` where that is given."""
+        if self.penalty in ("l1", "l2"):
+            return float(self.penalty == "l1")
+        if l1_ratio is None and self.penalty == "elasticnet":
+            raise ValueError("penalty='elasticnet' needs a number l1_ratio, got None.")
+        return float(l1_ratio or 0.0)
+
+    def _problems_of(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        *,
+        free: bool,
+    ) -> DropInProblems:
+        """Return the problem of rows of any weights."""
+        total = float(weights.sum())
+        given: Any = {
+            "totals": [total],
+            "free": free,
+            "bend": _BEND,
+            "known": {"classes_": classes},
+        }
+        weights = weights / total
+        if len(classes) == 2:
+            targets = signs(y, classes)
+            loss = BINARY_LOSSES["log_loss"]
+            return DropInProblems(self, X, targets, loss, weights, **given)
+        given["n_scores"] = len(classes)
+        labels: Any = [codes(y, classes)]
+        return DropInProblems(self, X, labels, MULTINOMIAL_LOSS, weights, **given)
+
+
+class LogisticRegression(BaseLogistic):
+    """Logistic regression with the parameters of scikit-learn's.
+
+    Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with the logistic loss, multinomial
+    for more than two classes, and ``Omega(w) = l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
+    * ||w||²``, and reports how far the result is from the optimum at most. Change the
+    import in a script written for :class:`sklearn.linear_model.LogisticRegression`; see
+    Notes for what differs.
+
+    Parameters
+    ----------
+    penalty : {"l1", "l2", "elasticnet"} or None, default="deprecated"
+        Older way to say what ``l1_ratio`` and ``C`` do: "l1" and "l2" are ``l1_ratio``
+        of 1 and 0, and None is ``C=np.inf``.
+    C : float, default=1.0
+        Factor on the losses, positive. With ``np.inf`` there is no penalty, and the
+        objective is ``sum_i s_i loss_i``.
+    l1_ratio : float, default=0.0
+        Share of the L1 norm in the penalty, in [0, 1].
+    dual : bool, default=False
+        Without effect, since primal and dual have the same solution.
+    tol : float, default=1e-4
+        Stop when the objective is proven to be within ``tol`` times itself of the
+        optimum.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    intercept_scaling : float, default=1
+        Without effect, since the intercept is not penalized.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples of each class.
+    random_state : int, RandomState instance or None, default=None
+        Results do not depend on it: nothing is random.
+    solver : str, default="lbfgs"
+        One of scikit-learn's names, without effect: the method is chosen by the data,
+        for any ``l1_ratio``.
+    max_iter : int, default=100
+        Limit on the number of iterations.
+    verbose : int, default=0
+        Print progress at some iterations if 1, at each if larger.
+    warm_start : bool, default=False
+        Whether to start from the previous solution, if there is one for the same
+        classes and features.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; zero if ``fit_intercept=False``.
+    classes_ : ndarray of shape (n_classes,)
+        The classes with positive total weight.
+    objective_ : float
+        Objective at the coefficients, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64; infinite with ``C=np.inf``, where none is known.
+    n_iter_ : ndarray of shape (1,)
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How the problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    L1LogisticOWLQN : The same model by ``alpha = 1 / (C * sum_i s_i)``, with a choice
+        of solvers.
+
+    Notes
+    -----
+    What differs from scikit-learn: ``tol`` is a proven relative gap; the intercept is
+    not penalized, where scikit-learn penalizes it with ``solver="liblinear"``; any
+    penalty goes with any ``solver``; and ``n_jobs`` counts threads.
+
+    Without a penalty classes that can be separated have no optimum: coefficients are
+    large, and those of a penalty that is too small to matter elsewhere.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn.linear_model import LogisticRegression
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = LogisticRegression(C=0.1).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-4 * clf.objective_)
+    True
+    >>> clf.score(X, y)
+    0.96
+    """
+
+    _original: ClassVar[tuple[str, str]] = (
+        "sklearn.linear_model",
+        "LogisticRegression",
+    )
+
+    def __init__(
+        self,
+        penalty: Any = "deprecated",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio  # type: ignore[assignment]
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.penalty in ("l1", "l2") and (
+            self.l1_ratio not in (0.0, None, self._l1_ratio_of(None))
+        ):
+            warn(
+                f"l1_ratio={self.l1_ratio!r} has no effect with "
+                f"penalty={self.penalty!r}."
+            )
+        if self.penalty is None and self._is_set("C"):
+            warn(f"C={self.C!r} has no effect with penalty=None.")
+
+    def _strength(self) -> float:
+        return float(self.C)
+
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        l1_ratio = 0.0 if self._is_free else self._l1_ratio_of(self.l1_ratio)
+        return elastic_net(n_coef, l1_ratio)
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether there is no penalty."""
+        return self.penalty is None or bool(np.isinf(self.C))
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Any:
+        X, y = self._check_X(X, y, reset=True)
+        _, classes = check_weights(sample_weight, X, y, self.class_weight)
+        weights = row_weights(self.class_weight, classes, y, sample_weight)
+        return self._problems_of(X, y, weights, classes, free=self._is_free)
+
+    def _store(self, problems: Any, solutions: Any) -> None:
+        super()._store(problems, solutions)
+        self.n_iter_: Any = np.array([self.n_iter_], dtype=np.int32)

@@ -1,0 +1,421 @@
+"""Cross-validated logistic regression with the parameters of scikit-learn's."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from .._callbacks import FitTask, with_callbacks
+from .._core.regularizers import Regularizer, elastic_net
+from .._cv import refuses_weights, warn_of_folds
+from .._estimator import forget
+from .._problems import n_threads
+from .._solve import Floats
+from .._validation import check_number, check_weights, unchanged_on_failure
+from ._shared import row_weights
+from .logistic import BaseLogistic
+
+
+class _Path(NamedTuple):
+    """What a fold gives for one ``l1_ratio``, by C in the order of ``Cs_``."""
+
+    coefs: Floats
+    scores: Floats
+    n_iters: npt.NDArray[np.int32]
+    gaps: Floats
+    proven: npt.NDArray[np.bool_]
+
+
+class LogisticRegressionCV(BaseLogistic):
+    """Logistic regression with ``C`` by cross-validation, as in scikit-learn.
+
+    On each fold ``Omega(w) + C * sum_i s_i loss_i`` is minimized from the smallest C to
+    the largest, each from where the one before ended; the best C is refitted on all
+    samples, and its distance from the optimum is bounded. Change the import in a script
+    written for :class:`sklearn.linear_model.LogisticRegressionCV`; see Notes for what
+    differs.
+
+    Parameters
+    ----------
+    Cs : int or array-like of float, default=10
+        Values of C, or their number in a logarithmic grid from 1e-4 to 1e4.
+    l1_ratios : array-like of float or None, default="warn"
+        Shares of the L1 norm to try, in [0, 1]; None and the default mean 0.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How to split, as in scikit-learn; ``None`` means 5 stratified folds.
+    dual : bool, default=False
+        Without effect, since primal and dual have the same solution.
+    penalty : {"l1", "l2", "elasticnet"}, default="deprecated"
+        Older way to say what ``l1_ratios`` does: "l1" and "l2" are ratios of 1 and 0.
+    scoring : str, callable or None, default="warn"
+        What to maximize, as in scikit-learn; None and the default mean accuracy.
+    solver : str, default="lbfgs"
+        One of scikit-learn's names, without effect: the method is chosen by the data.
+    tol : float, default=1e-4
+        Relative gap to which each problem is solved.
+    max_iter : int, default=100
+        Limit on the number of iterations of each problem.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples of each class, taken from all samples.
+    n_jobs : int or None, default=None
+        Number of threads: over folds, and over blocks of rows in the refit.
+    verbose : int, default=0
+        Print the progress of the refit.
+    refit : bool, default=True
+        Whether to fit all samples with the best C. Otherwise coefficients are means
+        over the folds of those of their best C, for which there is no objective.
+    intercept_scaling : float, default=1.0
+        Without effect, since the intercept is not penalized.
+    random_state : int, RandomState instance or None, default=None
+        Results do not depend on it: nothing is random but what ``cv`` draws.
+    use_legacy_attributes : bool, default="warn"
+        Which shapes attributes have, see there. The default means True.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes with positive total weight.
+    coef_, intercept_
+        As of :class:`LogisticRegression`, of the final model.
+    Cs_ : ndarray of shape (n_cs,)
+        The values of C.
+    l1_ratios_ : ndarray of shape (n_l1_ratios,)
+        The values of ``l1_ratios``; of None if these are None.
+    C_, l1_ratio_ : float, or ndarray of shape (1,) or (n_classes,)
+        The best values; repeated for each class with legacy attributes.
+    scores_ : ndarray of shape (n_folds, n_l1_ratios, n_cs), or dict
+        Scores on the left-out samples. With legacy attributes a dict from classes to
+        the same array of shape (n_folds, n_cs, n_l1_ratios), without the last axis if
+        ``l1_ratios`` is None.
+    coefs_paths_ : ndarray of shape (n_folds, n_l1_ratios, n_cs, n_classes, n_dof), or \
+            dict
+        Coefficients, and the intercept if there is one, on the folds; of two classes
+        one row. With legacy attributes a dict from classes, of two the second, to
+        arrays with an axis more than ``scores_``.
+    n_iter_ : ndarray of the shape of the scores
+        Numbers of iterations on the folds; with a first axis of length one with legacy
+        attributes.
+    objective_, dual_gap_, history_, plan_
+        As of :class:`LogisticRegression`, of the refit, with the best C.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    L1LogisticOWLQNCV : The same by ``alpha`` against the mean loss.
+
+    Notes
+    -----
+    What differs from scikit-learn: that of :class:`LogisticRegression`; of defaults
+    that are going to change there no warning is given; and of several C with the best
+    mean score the smallest is taken.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn.linear_model import LogisticRegressionCV
+    >>> X, y = make_classification(random_state=0)
+    >>> clf = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], cv=3).fit(X, y)
+    >>> clf.C_.shape
+    (1,)
+    >>> bool(clf.dual_gap_ <= 1e-4 * clf.objective_)
+    True
+    """
+
+    _original: ClassVar[tuple[str, str]] = (
+        "sklearn.linear_model",
+        "LogisticRegressionCV",
+    )
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 10,
+        l1_ratios: Any = "warn",
+        fit_intercept: bool = True,
+        cv: Any = None,
+        dual: bool = False,
+        penalty: Any = "deprecated",
+        scoring: Any = "warn",
+        solver: str = "lbfgs",
+        tol: float = 1e-4,
+        max_iter: int = 100,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        refit: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = None,
+        use_legacy_attributes: Any = "warn",
+    ) -> None:
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.dual = dual
+        self.penalty = penalty
+        self.scoring = scoring
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.refit = refit
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+        self.use_legacy_attributes = use_legacy_attributes
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    ) -> Self:
+        """Choose ``C`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples, in fits and in scores.
+        groups : array-like of shape (n_samples,), default=None
+            Group labels for splitters that ask for them.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or a fit overflows.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached by a fit; states the gap that was.
+        """
+        self._check_parameters()
+        raw = X, y, sample_weight
+        X, y = self._check_X(X, y, reset=True)
+        _, classes = check_weights(sample_weight, X, y, self.class_weight)
+        weights = row_weights(self.class_weight, classes, y, sample_weight)
+        self.Cs_ = self._grid()
+        ratios = [None] if self._has_no_ratios else list(self.l1_ratios)
+        self._ratios = [self._l1_ratio_of(ratio) for ratio in ratios]
+        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        data = X, y, weights, classes
+        scored = None
+        if sample_weight is not None:
+            scored = np.broadcast_to(np.asarray(sample_weight, np.float64), y.shape)
+        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
+            delayed(self._fold)(*data, scored, *fold, ratio)
+            for fold in folds
+            for ratio in self._ratios
+        )
+        # Of shape (n_folds, n_cs, n_l1_ratios), coefficients with two axes more.
+        coefs, scores, n_iters, gaps, proven = (
+            np.stack(each).reshape(len(folds), len(ratios), *np.shape(each[0]))
+            for each in zip(*paths, strict=True)
+        )
+        warn_of_folds(
+            gaps.reshape(-1, len(self.Cs_)),
+            proven.reshape(-1, len(self.Cs_)),
+            self.Cs_,
+            self.tol,
+            "C",
+        )
+        self.classes_ = classes
+        self._choose(scores, coefs, data, raw)
+        self._set_paths(scores, coefs, n_iters, ratios)
+        return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score by ``scoring``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self._scorer()(self, X, y, **given))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self._has_no_ratios:
+            for ratio in self.l1_ratios:
+                check_number("l1_ratios", ratio, low=0.0, high=1.0)
+        if np.ndim(self.Cs) == 0:
+            return
+        for C in self.Cs:
+            if not np.isinf(C):
+                check_number("Cs", C, low=0.0, low_included=False)
+
+    @property
+    def _has_no_ratios(self) -> bool:
+        return self.l1_ratios is None or isinstance(self.l1_ratios, str)
+
+    def _grid(self) -> Floats:
+        if np.ndim(self.Cs) == 0:
+            return np.logspace(-4, 4, int(self.Cs))
+        return np.asarray(self.Cs, dtype=np.float64)
+
+    def _scorer(self) -> Any:
+        scoring = self.scoring
+        if scoring is None or scoring == "warn":
+            scoring = "accuracy"
+        return check_scoring(self, scoring=scoring)
+
+    def _strength(self) -> float:
+        return self._C
+
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        return elastic_net(n_coef, self._l1_ratio)
+
+    def _with(self, l1_ratio: float) -> Self:
+        """Return the model of a fold, silent and of one thread."""
+        model = copy.copy(self).set_params(verbose=0, n_jobs=1)
+        # Arrays are passed on, whose columns have no names.
+        vars(model).pop("feature_names_in_", None)
+        model._l1_ratio = l1_ratio
+        return model
+
+    def _fold(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: Floats,
+        classes: npt.NDArray[Any],
+        scored: Floats | None,
+        train: Any,
+        test: Any,
+        l1_ratio: float,
+    ) -> _Path:
+        """Fit all C on one training part, and score them on the rest."""
+        if not weights[train].any():
+            raise ValueError("A training part of cv has no samples of positive weight.")
+        keywords: dict[str, Any] = {}
+        scorer = self._scorer()
+        if scored is not None:
+            # Samples of weight zero count as missing, and so do their classes.
+            test = np.arange(len(y))[test]
+            test = test[scored[test] > 0.0]
+            if not refuses_weights(scorer):
+                keywords["sample_weight"] = scored[test]
+        model = self._with(l1_ratio)
+        free = bool(np.isinf(self.Cs_).all())
+        data = X[train], y[train], weights[train], classes
+        problems = model._problems_of(*data, free=free)
+        found: dict[int, Any] = {}
+        # The smallest C first, each from where the one before ended.
+        for place in np.argsort(self.Cs_, kind="stable"):
+            solutions = problems.solve(float(self.Cs_[place]), FitTask.silent())
+            for name, value in problems.attributes().items():
+                setattr(model, name, value)
+            (solution,) = solutions
+            coefs = model.coef_
+            if self.fit_intercept:
+                coefs = np.column_stack([coefs, model.intercept_])
+            score = float(scorer(model, X[test], y[test], **keywords))
+            found[int(place)] = (
+                coefs,
+                score,
+                solution.n_iter,
+                solution.relative_gap,
+                solution.proven,
+            )
+        coefs, scores, n_iters, gaps, proven = zip(
+            *(found[place] for place in range(len(self.Cs_))), strict=True
+        )
+        return _Path(
+            np.array(coefs),
+            np.array(scores),
+            np.array(n_iters, dtype=np.int32),
+            np.array(gaps),
+            np.array(proven),
+        )
+
+    def _choose(self, scores: Floats, coefs: Floats, data: Any, raw: Any) -> None:
+        """Choose C and l1_ratio, and set the attributes of the final model.
+
+        Scores are of shape (n_folds, n_l1_ratios, n_cs).
+        """
+        if self.refit:
+            totals = scores.sum(axis=0)
+            if not np.isfinite(totals).any():
+                raise ValueError("No mean of the scores of the folds is finite.")
+            ratio, place = np.unravel_index(_argmax(totals, self.Cs_), totals.shape)
+            self._C, self._l1_ratio = float(self.Cs_[place]), self._ratios[ratio]
+            free = bool(np.isinf(self._C))
+            problems = self._problems_of(*data, free=free)
+            task = FitTask(self, len(problems), self.max_iter, *raw)
+            self._store(problems, problems.solve(self._C, task))
+            task.end()
+            return
+        # Those of a previous fit, with ``refit``, are not of this one.
+        forget(self, "objective_", "dual_gap_", "history_", "plan_")
+        best = [_argmax(each, self.Cs_) for each in scores]
+        places = [np.unravel_index(each, scores.shape[1:]) for each in best]
+        self._C = float(np.mean([self.Cs_[c] for _, c in places]))
+        self._l1_ratio = float(np.mean([self._ratios[r] for r, _ in places]))
+        chosen = [coefs[i, r, c] for i, (r, c) in enumerate(places)]
+        mean = np.mean(chosen, axis=0)
+        self.coef_ = mean[:, : self.n_features_in_]
+        self.intercept_ = np.zeros(len(mean))
+        if self.fit_intercept:
+            self.intercept_ = mean[:, -1]
+
+    def _set_paths(
+        self, scores: Floats, coefs: Floats, n_iters: Any, ratios: list[Any]
+    ) -> None:
+        """Set what the folds gave, in the shapes that scikit-learn has."""
+        self.l1_ratios_ = np.asarray(ratios)
+        self.C_: Any
+        self.l1_ratio_: Any
+        self.scores_: Any
+        self.coefs_paths_: Any
+        if self.use_legacy_attributes is False:
+            self.C_, self.l1_ratio_ = self._C, self._l1_ratio
+            self.scores_, self.coefs_paths_, self.n_iter_ = scores, coefs, n_iters
+            return
+        labels = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        self.C_ = np.full(len(labels), self._C)
+        ratio = None if self._has_no_ratios and self.refit else self._l1_ratio
+        self.l1_ratio_ = np.array([ratio] * len(labels))
+        scores, coefs, n_iters = (
+            np.swapaxes(a, 1, 2) for a in (scores, coefs, n_iters)
+        )
+        if self._has_no_ratios:
+            scores, coefs, n_iters = (a[:, :, 0] for a in (scores, coefs, n_iters))
+        self.n_iter_ = n_iters[None]
+        self.scores_ = dict.fromkeys(labels, scores)
+        self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(labels)}
+
+
+def _argmax(scores: Floats, Cs: Floats) -> int:
+    """Return the flat place of the largest score, with the smallest C of equal ones."""
+    ranked = np.where(np.isfinite(scores), scores, -np.inf)
+    smallest = np.where(ranked == ranked.max(), Cs, np.inf)
+    if np.isinf(smallest).all():
+        return int(np.argmax(ranked))
+    return int(np.argmin(smallest))

@@ -1,0 +1,458 @@
+"""Linear models with scikit-learn's parameters, against scikit-learn."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn import linear_model as originals
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance
+
+from sklearn_subqn import L1LogisticOWLQN, linear_model
+from sklearn_subqn._dropin import huber
+
+NAMES = linear_model.__all__
+
+
+def classes(n_classes):
+    X, y = make_classification(
+        150, 5, n_informative=4, n_redundant=0, n_classes=n_classes, random_state=0
+    )
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    return X * [1.0, 10.0, 1.0, 0.1, 1.0], np.array(["a", "b", "c"])[y], weights
+
+
+def numbers(counts=False):
+    X, y = make_regression(120, 5, noise=20.0, random_state=0)
+    rng = np.random.default_rng(0)
+    y = rng.poisson(np.exp(y / 150.0)) if counts else y / 20.0 + 3.0
+    y = y.astype(float)
+    if not counts:
+        y[:10] += 50.0
+    return X, y, rng.uniform(0.2, 3.0, len(y))
+
+
+def pair(name, **params):
+    """Return both estimators, the original as exact as it can be."""
+    exact = {} if name == "QuantileRegressor" else {"tol": 1e-10, "max_iter": 10**5}
+    ours = getattr(linear_model, name)(**params)
+    return ours, getattr(originals, name)(**{**exact, **params})
+
+
+def huber_objective(model, X, y, weights):
+    z, e = np.abs(y - model.predict(X)) / model.scale_, model.epsilon
+    losses = np.where(z <= e, z * z, 2.0 * e * z - e * e)
+    total = weights @ (model.scale_ + model.scale_ * losses)
+    return total + model.alpha * model.coef_ @ model.coef_
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_scikit_learn(name):
+    ours, theirs = getattr(linear_model, name), getattr(originals, name)
+    assert ours().get_params() == theirs().get_params()
+    assert ours.__name__ == name
+
+
+# --- logistic regression -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"C": 0.1},
+        {"C": 0.1, "class_weight": "balanced"},
+        {"C": 0.1, "class_weight": {"a": 3.0, "b": 0.5}},
+        {"C": 0.1, "fit_intercept": False},
+        {"C": 0.05, "l1_ratio": 1.0, "solver": "saga"},
+        {"C": 0.05, "l1_ratio": 0.5, "solver": "saga"},
+        {"C": np.inf, "solver": "newton-cholesky"},
+        {"penalty": None},
+        {"penalty": "l1", "solver": "saga", "C": 0.1},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:.*has no effect:UserWarning")
+@pytest.mark.filterwarnings("ignore:'penalty' was deprecated:FutureWarning")
+@pytest.mark.filterwarnings("ignore:Inconsistent values:UserWarning")
+def test_logistic_regression_is_that_of_scikit_learn(params, n_classes):
+    X, y, weights = classes(n_classes)
+    if params.get("solver") == "saga":
+        X = X / X.std(axis=0)
+    ours, theirs = pair("LogisticRegression", **params)
+    for each in (ours, theirs):
+        each.fit(X, y, weights)
+    sizes = X.std(axis=0)
+    assert ours.coef_.shape == theirs.coef_.shape
+    assert_allclose(sizes * ours.coef_, sizes * theirs.coef_, atol=2e-5)
+    assert_allclose(ours.intercept_, theirs.intercept_, atol=2e-5)
+    assert ours.n_iter_.shape == theirs.n_iter_.shape
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-5)
+    # The objective as it is documented.
+    per_class = {"a": 1.0, "b": 1.0, "c": 1.0}
+    if params.get("class_weight") == "balanced":
+        totals = {label: weights[y == label].sum() for label in ours.classes_}
+        mean = np.mean(list(totals.values()))
+        per_class = {label: mean / totals[label] for label in totals}
+    elif "class_weight" in params:
+        per_class |= params["class_weight"]
+    counted = weights * [per_class[label] for label in y]
+    losses = log_loss(y, ours.predict_proba(X), sample_weight=counted, normalize=False)
+    free = params.get("penalty", 1) is None or np.isinf(params["C"])
+    l1 = {"l1": 1.0}.get(params.get("penalty"), params.get("l1_ratio", 0.0))
+    penalty = l1 * np.abs(ours.coef_).sum() + (1.0 - l1) / 2.0 * np.sum(ours.coef_**2)
+    value = losses if free else params["C"] * losses + penalty
+    assert ours.objective_ == pytest.approx(value, rel=1e-10)
+    assert ours.dual_gap_ == np.inf if free else 0.0 <= ours.dual_gap_ <= 1e-9 * value
+
+
+def test_the_relation_to_alpha():
+    X, y, weights = classes(3)
+    ours = linear_model.LogisticRegression(C=0.2).fit(X, y, weights)
+    alpha = 1.0 / (0.2 * weights.sum())
+    model = L1LogisticOWLQN(alpha, l1_ratio=0.0).fit(X, y, weights)
+    assert_allclose(ours.coef_, model.coef_, rtol=1e-9)
+    assert ours.objective_ == pytest.approx(model.objective_ / alpha, rel=1e-9)
+    (history,) = ours.history_
+    assert history.objective[-1] == pytest.approx(ours.objective_, rel=1e-9)
+    assert history.lower_bound[-1] <= ours.objective_
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"Cs": 4},
+        {"Cs": [1.0, 0.01], "class_weight": "balanced", "scoring": "neg_log_loss"},
+        {"Cs": [0.1, 1.0], "l1_ratios": [0.0, 0.5], "solver": "saga"},
+        {"Cs": [0.1, 1.0], "refit": False},
+        {"Cs": [0.1, 1.0], "use_legacy_attributes": False},
+        {"Cs": [0.1], "l1_ratios": [0.2, 0.5], "use_legacy_attributes": False},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:.*has no effect:UserWarning")
+def test_cross_validation_is_that_of_scikit_learn(params, n_classes):
+    X, y, weights = classes(n_classes)
+    X = X / X.std(axis=0)
+    ours, theirs = pair("LogisticRegressionCV", cv=3, **params)
+    if "l1_ratios" in params:
+        theirs.set_params(solver="saga")
+    for each in (ours, theirs):
+        each.fit(X, y, sample_weight=weights)
+    for name in ("coef_", "intercept_", "scores_", "coefs_paths_", "Cs_", "C_"):
+        one, other = getattr(ours, name), getattr(theirs, name)
+        assert isinstance(one, dict) == isinstance(other, dict)
+        if isinstance(other, dict):
+            assert one.keys() == other.keys()
+            one, other = list(one.values()), list(other.values())
+        assert np.shape(one) == np.shape(other)
+        assert_allclose(one, other, atol=1e-4)
+    assert_array_equal(ours.l1_ratio_, theirs.l1_ratio_)
+    assert_array_equal(ours.l1_ratios_, theirs.l1_ratios_)
+    assert ours.n_iter_.shape == theirs.n_iter_.shape
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-4)
+    if params.get("refit", True):
+        assert 0.0 <= ours.dual_gap_ <= 1e-9 * ours.objective_
+    else:
+        assert not hasattr(ours, "dual_gap_")
+
+
+# --- regression ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"alpha": 0.1},
+        {"alpha": 0.01, "quantile": 0.9},
+        {"alpha": 0.0},
+        {"alpha": 0.0, "quantile": 0.1, "fit_intercept": False},
+    ],
+    ids=str,
+)
+def test_quantile_regression_is_that_of_scikit_learn(params, weighted):
+    X, y, weights = numbers()
+    weights = weights if weighted else None
+    ours, theirs = pair("QuantileRegressor", **params)
+    values = []
+    for each in (ours, theirs):
+        each.fit(X, y, weights)
+        values.append(
+            params["alpha"] * np.abs(each.coef_).sum()
+            + mean_pinball_loss(
+                y, each.predict(X), sample_weight=weights, alpha=each.quantile
+            )
+        )
+    assert ours.objective_ == pytest.approx(values[0], rel=1e-12)
+    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    if params["alpha"]:
+        assert 0.0 <= ours.dual_gap_ <= 1e-6 * values[0]
+        assert ours.objective_ - ours.dual_gap_ <= values[1] * (1 + 1e-12)
+    else:
+        assert ours.dual_gap_ == np.inf
+    # The linear program has one solution only, with random weights.
+    if weighted:
+        assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
+        assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-7)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3, 0.0])
+def test_poisson_regression_is_that_of_scikit_learn(alpha):
+    X, y, weights = numbers(counts=True)
+    ours, theirs = pair("PoissonRegressor", alpha=alpha)
+    for each in (ours, theirs):
+        each.fit(X, y, weights)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-7)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-7)
+    assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+    deviance = mean_poisson_deviance(y, ours.predict(X), sample_weight=weights)
+    value = 0.5 * deviance + 0.5 * alpha * ours.coef_ @ ours.coef_
+    assert ours.objective_ == pytest.approx(value, rel=1e-12)
+    assert ours.history_[0].objective[-1] == pytest.approx(value, rel=1e-9)
+    assert ours.dual_gap_ <= 1e-9 * value if alpha else ours.dual_gap_ == np.inf
+    assert ours.score(X, y, weights) == pytest.approx(theirs.score(X, y, weights))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"alpha": 1.0},
+        {"alpha": 0.0},
+        {"epsilon": 1.0, "alpha": 0.1},
+        {"fit_intercept": False, "alpha": 0.1},
+    ],
+    ids=str,
+)
+def test_huber_regression_is_that_of_scikit_learn(params, weighted):
+    X, y, weights = numbers()
+    weights = weights if weighted else np.ones(len(y))
+    ours, theirs = pair("HuberRegressor", **params)
+    for each in (ours, theirs):
+        each.fit(X, y, weights)
+    value, other = (huber_objective(each, X, y, weights) for each in (ours, theirs))
+    assert ours.objective_ == pytest.approx(value, rel=1e-12)
+    assert value <= other * (1 + 1e-12)
+    # Near a scale of zero, scikit-learn ends early.
+    assert other == pytest.approx(value, rel=1e-6 if theirs.scale_ > 1e-6 else 1e-3)
+    if params.get("alpha") == 0.0:
+        assert ours.dual_gap_ == np.inf
+    else:
+        assert 0.0 <= ours.dual_gap_ <= 1e-11 * value
+    if theirs.scale_ > 1e-6:
+        assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+        assert ours.scale_ == pytest.approx(theirs.scale_, rel=1e-4)
+        assert_array_equal(ours.outliers_, theirs.outliers_)
+    history = ours.history_[0]
+    assert np.all(np.diff(history.objective) <= 0.0)
+    assert history.objective[-1] == pytest.approx(value, rel=1e-9)
+    assert np.all(np.array(history.lower_bound) <= value * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("n_fits", [1, 2, 3])
+def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
+    X, y, weights = numbers()
+    best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
+    monkeypatch.setattr(huber, "_MOST_FITS", n_fits)
+    model = linear_model.HuberRegressor(epsilon=2.0)
+    with pytest.warns(ConvergenceWarning, match="a relative gap of"):
+        model.fit(X, y, weights)
+    assert model.dual_gap_ > 1e-5 * model.objective_
+    assert model.objective_ - model.dual_gap_ <= best.objective_ * (1 + 1e-12)
+    assert model.objective_ == pytest.approx(huber_objective(model, X, y, weights))
+    assert model.objective_ >= best.objective_ * (1 - 1e-12)
+
+
+def test_a_scale_of_zero_is_proven_by_least_absolute_errors():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 40))
+    y = X[:, 0] + rng.normal(size=50)
+    model = linear_model.HuberRegressor(alpha=0.1).fit(X, y)
+    assert 0.0 < model.scale_ < 1e-9
+    assert model.dual_gap_ <= 1e-9 * model.objective_
+    theirs = originals.HuberRegressor(alpha=0.1, max_iter=10**4).fit(X, y)
+    assert model.objective_ <= huber_objective(theirs, X, y, np.ones(50))
+    assert model.outliers_.sum() < 25
+
+
+def test_huber_regression_does_not_depend_on_the_unit_of_y():
+    X, y, _ = numbers()
+    model = linear_model.HuberRegressor(alpha=0.1).fit(X, y)
+    for unit in (1e-6, 1e6):
+        other = linear_model.HuberRegressor(alpha=0.1 / unit).fit(X, unit * y)
+        assert_allclose(other.coef_, unit * model.coef_, rtol=1e-6)
+        assert other.scale_ == pytest.approx(unit * model.scale_, rel=1e-6)
+
+
+def test_no_penalty_in_any_units_of_features():
+    """The maximum likelihood, by a general solver on features of one size."""
+    X, y, _ = classes(2)
+    signs = np.where(y == "b", 1.0, -1.0)
+
+    def value(w):
+        scores = X @ (w[:-1] / X.std(axis=0)) + w[-1]
+        return np.logaddexp(0.0, -signs * scores).sum()
+
+    best = minimize(value, np.zeros(6), method="BFGS", options={"gtol": 1e-7})
+    units = 10.0 ** np.array([-6.0, 0.0, 3.0, 6.0, -3.0])
+    model = linear_model.LogisticRegression(C=np.inf).fit(X * units, y)
+    assert_allclose(
+        model.coef_[0] * units * X.std(axis=0), best.x[:-1], rtol=1e-4, atol=1e-5
+    )
+    assert model.objective_ == pytest.approx(best.fun, rel=1e-9)
+
+
+# --- what all share ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sparse_input(name):
+    X, y, weights = numbers(counts=True)
+    if name.startswith("Logistic"):
+        X, y, weights = classes(3)
+    params = {"alpha": 0.01} if "Regressor" in name else {}
+    model = getattr(linear_model, name)(**params)
+    dense = model.fit(X, y, sample_weight=weights)
+    coef = dense.coef_
+    model.fit(sparse.csr_array(X), y, sample_weight=weights)
+    assert_allclose(model.coef_, coef, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (linear_model.LogisticRegression(solver="saga"), "solver='saga' has no effect"),
+        (linear_model.LogisticRegression(dual=True), "dual=True has no effect"),
+        (
+            linear_model.LogisticRegression(penalty="l2", l1_ratio=0.5),
+            "l1_ratio=0.5 has no effect with penalty='l2'",
+        ),
+        (
+            linear_model.LogisticRegression(penalty=None, C=2.0),
+            r"C=2.0 has no effect with penalty=None",
+        ),
+        (
+            linear_model.PoissonRegressor(solver="newton-cholesky"),
+            "solver='newton-cholesky' has no effect",
+        ),
+        (
+            linear_model.QuantileRegressor(alpha=0.1, solver_options={"a": 1}),
+            r"solver_options=\{'a': 1\} has no effect",
+        ),
+    ],
+    ids=str,
+)
+def test_what_has_no_effect_is_named(model, message):
+    X, y, _ = numbers(counts=True)
+    with pytest.warns(UserWarning, match=message) as caught:
+        model.fit(X, np.minimum(y, 2))
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("LogisticRegression", {"C": -1.0}),
+        ("LogisticRegression", {"solver": "newton"}),
+        ("LogisticRegressionCV", {"Cs": 0}),
+        ("QuantileRegressor", {"quantile": 1.0}),
+        ("PoissonRegressor", {"alpha": -1.0}),
+        ("HuberRegressor", {"epsilon": 0.5}),
+    ],
+)
+def test_values_are_checked_as_by_scikit_learn(name, params):
+    X, y, _ = numbers(counts=True)
+    messages = []
+    for models in (linear_model, originals):
+        with pytest.raises(ValueError, match=next(iter(params))) as caught:
+            getattr(models, name)(**params).fit(X, y)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "PoissonRegressor"])
+def test_few_iterations_give_a_warning_with_the_gap(name):
+    X, y, _ = numbers(counts=True)
+    model = getattr(linear_model, name)(max_iter=1, tol=1e-12)
+    with pytest.warns(
+        ConvergenceWarning, match=f"{name}.* reached max_iter=1 .*proven"
+    ):
+        model.fit(X, np.minimum(y, 2))
+
+
+# --- scripts written for scikit-learn, with one import changed ------------------------
+
+
+def classify(LogisticRegression):
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, _ = classes(3)
+    pipe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000, C=0.5))
+    probabilities = cross_val_predict(pipe, X, y, cv=3, method="predict_proba")
+    calibrated = CalibratedClassifierCV(LogisticRegression(), cv=2).fit(X, y)
+    return probabilities, calibrated.predict_proba(X), pipe.fit(X, y)[-1].coef_
+
+
+def search_over_penalties(LogisticRegressionCV):
+    X, y, _ = classes(2)
+    clf = LogisticRegressionCV(
+        Cs=[0.01, 0.1, 1.0],
+        cv=3,
+        l1_ratios=(0,),
+        scoring="neg_log_loss",
+        use_legacy_attributes=False,
+        tol=1e-8,
+        max_iter=10**4,
+    ).fit(X, y)
+    return clf.C_, clf.scores_.mean(axis=0), clf.predict_proba(X)
+
+
+def quantiles(QuantileRegressor):
+    X, y, weights = numbers()
+    models = [
+        QuantileRegressor(quantile=q, alpha=0.05, solver="highs")
+        for q in (0.1, 0.5, 0.9)
+    ]
+    return np.column_stack([m.fit(X, y, weights).predict(X) for m in models])
+
+
+def count(PoissonRegressor):
+    from sklearn.model_selection import GridSearchCV
+
+    X, y, weights = numbers(counts=True)
+    search = GridSearchCV(
+        PoissonRegressor(max_iter=300, tol=1e-8), {"alpha": [0.0, 0.1, 1.0]}, cv=3
+    ).fit(X, y, sample_weight=weights)
+    return search.cv_results_["mean_test_score"], search.predict(X)
+
+
+def robust(HuberRegressor):
+    X, y, _ = numbers()
+    model = HuberRegressor(epsilon=1.35, alpha=0.1, max_iter=10**4, tol=1e-9).fit(X, y)
+    return model.coef_, model.intercept_, model.scale_, model.outliers_.astype(float)
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        (classify, "LogisticRegression"),
+        (search_over_penalties, "LogisticRegressionCV"),
+        (quantiles, "QuantileRegressor"),
+        (count, "PoissonRegressor"),
+        (robust, "HuberRegressor"),
+    ],
+)
+def test_a_script_with_one_import_changed(script, name):
+    ours, theirs = (script(getattr(m, name)) for m in (linear_model, originals))
+    for one, other in zip(ours, theirs, strict=True):
+        assert_allclose(one, other, atol=2e-3)
