@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification, make_regression
 
 from sklearn_subqn.svm import LinearSVC, LinearSVR, SubLBFGSLinearSVC
 
-EXACT = {"tol": 1e-8, "max_iter": 10**6, "fit_intercept": False}
+EXACT = {"tol": 1e-8, "max_iter": 10**6, "random_state": 0, "fit_intercept": False}
 
 
 def classes(n_classes, seed=0):
@@ -74,7 +74,7 @@ def test_regression_is_that_of_liblinear(loss, epsilon, weighted):
     ours = LinearSVR(**EXACT, **params).fit(X, y, weights)
     theirs = svm.LinearSVR(**EXACT, **params).fit(X, y, weights)
     assert ours.coef_.shape == theirs.coef_.shape
-    assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
     # The objective as scikit-learn states it, and a bound of it that others respect.
     residuals = np.maximum(np.abs(y - ours.predict(X)) - epsilon, 0.0)
     losses = residuals**2 if loss.startswith("squared") else residuals
