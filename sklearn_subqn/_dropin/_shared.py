@@ -37,10 +37,13 @@ from .._validation import (
     user_level,
 )
 
-# The penalty that stands for none, of columns whose mean square is about one and in
+# The penalty that stands for none, of columns whose variance is about one and in
 # units of the curvature of the loss. It moves coefficients by this share of themselves,
 # times the condition of the problem.
 _NO_PENALTY = 1e-10
+
+# Columns whose variance is below this share of their mean square are constant.
+_ONE_NUMBER = 1e-20
 
 
 class DropIn(LinearEstimator):
@@ -128,8 +131,12 @@ class DropInProblems(LinearProblems):
         self._constant = constant
         self._sizes: Any = None
         if free:
-            X, self._sizes = _unit_columns(X)
+            X, self._sizes = _unit_columns(X, centered=bool(estimator.fit_intercept))
         super().__init__(estimator, X, targets, loss, weights, **kwargs)
+        if self._shift is not None and self._sizes is not None:
+            # In units of X as it was given, as coefficients are decoded.
+            by = self._shift.by * self._sizes[self._shift.columns]
+            self._shift = self._shift._replace(by=by)
 
     def objective(self, index: int, alpha: float) -> Objective:
         if self._free:
@@ -164,6 +171,14 @@ class DropInProblems(LinearProblems):
         value = solution.objective + shift
         return replace(solution, objective=value, dual_gap=gap, history=history)
 
+    def _stored(self, w: Floats) -> Floats:
+        if self._sizes is None:
+            return super()._stored(w)
+        coef, intercept = self._told(*self._decoded([w]))
+        if self._shift is not None:
+            intercept = self._shift.inward(coef, intercept)
+        return self._encoded(coef, intercept)[0][: self.design.n_params]
+
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         if self._sizes is not None:
             coef = coef * self._sizes
@@ -174,15 +189,25 @@ class DropInProblems(LinearProblems):
         return (coef if self._sizes is None else coef / self._sizes), intercept
 
 
-def _unit_columns(X: Any) -> tuple[Any, Floats]:
-    """Return X with columns of mean square about one, and powers of two by which."""
+def _unit_columns(X: Any, *, centered: bool) -> tuple[Any, Floats]:
+    """Return X with columns of variance or square about one, and their sizes.
+
+    Sizes are powers of two, so that dividing by them is exact.
+    """
     if sparse.issparse(X):
-        data = X.data.astype(np.float64)
-        squares = np.bincount(X.indices, data * data, minlength=X.shape[1])
+        n, data = X.shape[0], X.data.astype(np.float64)
+        d = X.shape[1]
+        means = np.bincount(X.indices, data, minlength=d) / n
+        squares = np.bincount(X.indices, data * data, minlength=d) / n
+        spread = squares - means * means
     else:
-        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64)
-    squares[squares == 0.0] = X.shape[0]
-    sizes = np.exp2(np.rint(0.5 * np.log2(squares / X.shape[0])))
+        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64) / X.shape[0]
+        spread = X.var(axis=0, dtype=np.float64)
+    # Columns of one number are left to the intercept.
+    spread = np.where(spread > _ONE_NUMBER * squares, spread, squares)
+    moments = spread if centered else squares
+    moments = np.where(moments > 0.0, moments, 1.0)
+    sizes = np.exp2(np.rint(0.5 * np.log2(moments)))
     if not sparse.issparse(X):
         return (X / sizes).astype(X.dtype, copy=False), sizes
     scaled = X.copy()

@@ -309,6 +309,21 @@ def test_no_penalty_in_any_units_of_features():
     assert model.objective_ == pytest.approx(best.fun, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if "CV" not in name])
+def test_no_penalty_with_features_far_from_zero(name):
+    X, y, weights = numbers(counts=True)
+    if name == "LogisticRegression":
+        X, y, weights = classes(3)
+    params = {"C": np.inf} if name == "LogisticRegression" else {"alpha": 0.0}
+    model = getattr(linear_model, name)(**params)
+    near = model.fit(X, y, weights).objective_, model.coef_, model.predict(X)
+    far = X + 1e5 * np.array([1.0, 0.0, -3.0, 20.0, 0.0])
+    assert model.fit(far, y, weights).objective_ == pytest.approx(near[0], rel=1e-9)
+    assert_allclose(model.coef_, near[1], rtol=1e-5, atol=1e-6)
+    if name != "LogisticRegression":
+        assert_allclose(model.predict(far), near[2], rtol=1e-5, atol=1e-5)
+
+
 # --- what all share ------------------------------------------------------------------
 
 
