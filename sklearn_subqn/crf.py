@@ -422,6 +422,8 @@ class LinearChainCRF(LinearEstimator):
         ``fit``. They may have attributes that are new. Dual ascent on the sequences of
         the call needs no step size; large batches learn more than small ones. With L1
         weights become zero, and others that were, once more sequences ask for them.
+        Steps are in units of the attributes' sizes, of which the stream keeps root mean
+        squares, and so is its L1 penalty, whatever the attributes' own units.
         ``min_freq`` counts within each call: a pair gets its weight from the first call
         that has it often enough.
 
@@ -888,7 +890,9 @@ class LinearChainCRF(LinearEstimator):
             self._penalty(design.n_params),
             float(self.alpha),
         )
-        return objective, Seen().and_of(labeled.weights)
+        columns = np.arange(data.X.shape[1])
+        seen = Seen().and_of(data.X, data.starts, labeled.weights, columns)
+        return objective, seen
 
     def _observed(self, labeled: Labeled) -> tuple[Pairs, Mask]:
         """Return which pairs of attributes and labels, and of labels, have a weight."""
@@ -953,7 +957,8 @@ class LinearChainCRF(LinearEstimator):
             self._pairs, self._transitions = pairs, transitions
             self._w = np.zeros(len(pairs.labels) + int(transitions.sum()))
             self._seen = Seen()
-        penalty = float(self.alpha), float(self.l1_ratio)
+        n_params = len(self._w)
+        penalty = float(self.alpha), float(self.l1_ratio), self._pairs, n_params
         sums = getattr(self, "_sums", None)
         if sums is None:
             w = self._w.astype(np.float64, copy=False)
@@ -971,11 +976,18 @@ class LinearChainCRF(LinearEstimator):
         design = ChainDesign(
             own, data.starts, len(classes), own_pairs, self._transitions
         )
-        places = np.append(places, np.arange(n, len(self._w)))
-        seen = self._seen.and_of(weights)
+        places = np.append(places, np.arange(n, n_params))
+        seen = self._seen.and_of(own, data.starts, weights, columns)
         strengths = seen.strengths(*penalty)
         loss = self._loss_of(data.starts)
-        own_sums = learn(design, loss.oracle, targets, weights, strengths, sums[places])
+        own_sums = learn(
+            design,
+            loss.oracle,
+            targets,
+            weights,
+            strengths.of(places),
+            sums[places],
+        )
         if not np.all(np.isfinite(own_sums)):
             raise ValueError(
                 f"{type(self).__name__} became infinite or not a number. Scale the "

@@ -11,6 +11,14 @@ by beta = (1 - r) alpha S. Where r is near one that is not enough to average noi
 beta then is the root of alpha S, as in regularized dual averaging (Xiao 2010), in whose
 units a sequence has the mean weight.
 
+The step of a sequence is as short as its largest feature asks for. So features are
+divided by scales: beta times the square of a scale is max((1 - r) alpha S, m root(alpha
+S)), with m the mean square of the entries of a feature that are not zero, one for
+binary features. Parameters of large features move as others do, in units of their size,
+until the penalty of the objective is stronger. L1 is in these units, too. On tokens
+with a word and a length in units of .01, 1 and 100 the accuracy after one pass is .86
+each time, and was .86, .31 and .24.
+
 Parts made when S was small fit models with a weak penalty, which later ones lack: on
 base NP one pass in random order then ends at 2.2 times the optimum. With S at least
 1 / alpha sequences, as if others were to come, it ends at 1.9 times, and F rises from
@@ -32,40 +40,114 @@ from .losses._oracle import Oracle
 # the optimum with 1, 3 and 6 sweeps of a batch.
 _N_SWEEPS = 3
 
+# Mean squares and divisors are no less.
+_TINY = 1e-300
+
 
 class Seen(NamedTuple):
-    """How many sequences there were so far, and the sum of their weights."""
+    """What there was so far.
+
+    Attributes
+    ----------
+    n : int
+        Number of sequences.
+    weight : float
+        The sum of their weights.
+    counts, squares : ndarray of shape (d,)
+        Weighted numbers of tokens in which features are not zero, and the means of
+        their squares there; one where there are none.
+    """
 
     n: int = 0
     weight: float = 0.0
+    counts: Floats = np.zeros(0)
+    squares: Floats = np.zeros(0)
 
-    def and_of(self, weights: Floats) -> Seen:
-        """Return these and those of a batch."""
-        return Seen(self.n + len(weights), self.weight + float(weights.sum()))
+    def and_of(self, X: Any, starts: Rows, weights: Floats, columns: Rows) -> Seen:
+        """Return these and those of a batch.
 
-    def strengths(self, alpha: float, l1_ratio: float) -> Strengths:
-        """Return those of an elastic net of strength ``alpha``."""
+        Parameters
+        ----------
+        X : CSR matrix or CSR array of shape (T, d)
+        starts : ndarray of shape (n + 1,)
+        weights : ndarray of shape (n,)
+        columns : ndarray of shape (d,)
+            Numbers of the features, of which some may be new.
+        """
+        # In units of the largest weight, so that products do not overflow.
+        largest = float(weights.max(initial=0.0)) or 1.0
+        tokens = np.repeat(weights / largest, np.diff(starts))
+        terms = np.repeat(tokens, np.diff(X.indptr)) * (X.data != 0.0)
+        more = np.bincount(X.indices, terms, X.shape[1]).astype(np.float64)
+        terms *= X.data.astype(np.float64) ** 2
+        means = np.ones(len(columns))
+        total = np.bincount(X.indices, terms, X.shape[1])
+        np.divide(np.maximum(total, _TINY), more, out=means, where=more > 0.0)
+        n_new = max(int(columns.max(initial=-1)) + 1 - len(self.counts), 0)
+        counts = np.append(self.counts, np.zeros(n_new))
+        squares = np.append(self.squares, np.ones(n_new))
+        more *= largest
+        before, old = counts[columns], squares[columns]
+        counts[columns] += more
+        shares = more / np.maximum(counts[columns], _TINY)
+        squares[columns] = np.where(before > 0.0, old + shares * (means - old), means)
+        weight = self.weight + float(weights.sum())
+        return Seen(self.n + len(weights), weight, counts, squares)
+
+    def strengths(
+        self, alpha: float, l1_ratio: float, pairs: Pairs, n_params: int
+    ) -> Strengths:
+        """Return those of an elastic net of strength ``alpha`` on so many parameters.
+
+        They begin with those of pairs.
+        """
         if not self.n:
-            return Strengths(0.0, 0.0)
+            return Strengths(0.0, 0.0, 1.0)
         unit = self.weight / self.n
         total = max(alpha * self.weight, unit)
-        l2 = max((1.0 - l1_ratio) * total, float(np.sqrt(total * unit)))
-        return Strengths(l1_ratio * total, l2)
+        ridge = (1.0 - l1_ratio) * total
+        root = float(np.sqrt(total) * np.sqrt(unit))
+        l1, l2 = l1_ratio * total, max(ridge, root)
+        if np.all(self.squares == 1.0):
+            return Strengths(l1, l2, 1.0)
+        of_features = np.ones(len(pairs.ptr) - 1)
+        squares = np.maximum(ridge / l2, self.squares * (root / l2))
+        of_features[: len(squares)] = np.sqrt(squares)
+        scales = np.ones(n_params)
+        scales[: pairs.ptr[-1]] = np.repeat(of_features, np.diff(pairs.ptr))
+        return Strengths(l1, l2, scales)
 
 
 class Strengths(NamedTuple):
-    """Of the L1 and L2 penalties against the sum of the losses so far."""
+    """Of the L1 and L2 penalties against the sum of the losses so far.
+
+    Attributes
+    ----------
+    l1, l2 : float
+        Of parameters times their scales.
+    scales : ndarray of shape (q,) or 1.0
+        Of the parameters.
+    """
 
     l1: float
     l2: float
+    scales: Floats | float
 
     def parameters(self, sums: Floats) -> Floats:
         """Return the parameters that sums of dual parts stand for."""
-        return soft_threshold(sums, self.l1) / self.l2
+        scaled = soft_threshold(sums / self.scales, self.l1)
+        return np.asarray(scaled / self.l2 / self.scales)
 
     def sums(self, w: Floats) -> Floats:
         """Return the smallest sums that stand for parameters w."""
-        return self.l2 * w + self.l1 * np.sign(w)
+        scaled = self.l2 * (self.scales * w) + self.l1 * np.sign(w)
+        return np.asarray(self.scales * scaled)
+
+    def of(self, places: Rows) -> Strengths:
+        """Return those of some parameters."""
+        if isinstance(self.scales, float):
+            return self
+        return self._replace(scales=self.scales[places])
 
 
 def learn(
@@ -93,13 +175,26 @@ def learn(
     """
     chains = loss.chains(targets)
     assert chains is not None, "a loss of chains"
-    l1, l2 = strengths
+    l1, l2, scales = strengths
+    design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
-    sweeps.recenter(sums / l2)
+    sweeps.recenter(sums / l2 / scales)
     order = np.flatnonzero(weights)
     for _ in range(_N_SWEEPS):
         sweeps.run(order)
-    return sums - design.adjoint(sweeps.dual().dual)
+    return np.asarray(sums - scales * design.adjoint(sweeps.dual().dual))
+
+
+def _scaled(design: ChainDesign, scales: Floats | float) -> ChainDesign:
+    """Return the design of features divided by the scales of their parameters."""
+    if isinstance(scales, float):
+        return design
+    X, pairs = design.X, design.pairs
+    of_features = np.ones(design.n_features)
+    of_features[pairs.features] = scales[: design.n_pairs]
+    arrays = X.data / of_features[X.indices], X.indices, X.indptr
+    X = type(X)(arrays, shape=X.shape)
+    return ChainDesign(X, design.starts, design.n_labels, pairs, design.transitions)
 
 
 def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from _sequences import all_labelings, as_matrices, attributes_of, random_sequences
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -19,6 +20,7 @@ from sklearn.utils import estimator_checks
 
 from sklearn_subqn import ConvergenceDisplay, LinearChainCRF
 from sklearn_subqn._core import chain_design
+from sklearn_subqn._core.chain_stream import Seen
 from sklearn_subqn._core.losses import _base
 from sklearn_subqn._core.solvers import CHAIN_SOLVERS
 
@@ -728,7 +730,7 @@ def test_partial_fit_with_l1_comes_near_the_optimum(loss, l1_ratio):
     whole = LinearChainCRF(1e-2, l1_ratio=l1_ratio, loss=loss, tol=1e-2).fit(X, y)
     crf = clone(whole)
     values = []
-    for n_passes in (1, 1, 6, 40):
+    for n_passes in (1, 1, 6, 64):
         for _ in range(n_passes):
             for part in batches(X, y, 20):
                 crf.partial_fit(*part, classes=list("abc"))
@@ -800,6 +802,88 @@ def test_partial_fit_in_any_unit_of_weights(l1_ratio):
     c.partial_fit(X, y, list("abc"), np.arange(60) % 2)
     d.partial_fit(X[1::2], y[1::2], list("abc"))
     assert weights(c) == weights(d)
+
+
+def sentences_with_lengths(unit, n=300):
+    """Return tokens with a word that mostly names the label, and a length in a unit."""
+    rng = np.random.default_rng(2)
+    labels = ["O", "CAT", "DOG", "MOUSE"]
+    y = [[labels[i] for i in rng.integers(0, 4, 5)] for _ in range(n)]
+    X = []
+    for tags in y:
+        words = [
+            f"{tag}{rng.integers(6)}" if rng.random() < 0.8 else f"x{rng.integers(20)}"
+            for tag in tags
+        ]
+        lengths = unit * rng.lognormal(3.0, 1.0, size=5)
+        X.append(
+            [{"word": w, "length": v} for w, v in zip(words, lengths, strict=True)]
+        )
+    return X, y
+
+
+def streamed(X, y, n_passes=1, **options):
+    crf = LinearChainCRF(1e-2, **options)
+    for _ in range(n_passes):
+        for part in batches(X, y, 20):
+            crf.partial_fit(*part, classes=["O", "CAT", "DOG", "MOUSE"])
+    return crf
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_partial_fit_learns_in_any_unit_of_attributes(loss, l1_ratio):
+    """As well as ``fit``, which sees all data at once."""
+    options = {"loss": loss, "l1_ratio": l1_ratio}
+    X, y = sentences_with_lengths(0.01)
+    best = LinearChainCRF(1e-2, tol=3e-2, **options).fit(X, y).score(X, y)
+    for unit in (0.01, 1.0, 100.0):
+        X, y = sentences_with_lengths(unit)
+        assert streamed(X, y, 2, **options).score(X, y) > best - 0.02
+
+
+def test_partial_fit_is_the_same_in_other_large_units():
+    """Where the penalty of the objective is weak beside that of steps."""
+    models = [streamed(*sentences_with_lengths(2.0**k)) for k in (6, 20)]
+    a, b = (
+        {
+            pair: w * 2.0**k if pair[0] == "length" else w
+            for pair, w in weights(crf).items()
+        }
+        for crf, k in zip(models, (6, 20), strict=True)
+    )
+    assert a == pytest.approx(b, rel=1e-9)
+
+
+def test_partial_fit_goes_on_from_fit_in_any_unit_of_attributes():
+    scores = []
+    for unit in (0.01, 100.0):
+        X, y = sentences_with_lengths(unit)
+        crf = LinearChainCRF(1e-2, tol=1e-2).fit(X[:200], y[:200])
+        for part in batches(X[200:250], y[200:250], 5):
+            crf.partial_fit(*part)
+        scores.append(crf.score(X, y))
+    assert scores[1] > scores[0] - 0.02
+
+
+def test_sizes_of_features_do_not_depend_on_batches():
+    rng = np.random.default_rng(0)
+    starts, weights = np.arange(0, 41, 4), rng.uniform(0.5, 2.0, size=10)
+    X = sparse.random_array((40, 7), density=0.3, rng=rng, format="csr")
+    X.data[3] = 0.0
+    columns = np.arange(7)
+    whole = Seen().and_of(X, starts, weights, columns)
+    parts = Seen()
+    for first, end in ((0, 4), (4, 5), (5, 10)):
+        rows = X[starts[first] : starts[end]]
+        own = np.unique(rows.indices)
+        bounds = starts[first : end + 1] - starts[first]
+        parts = parts.and_of(rows[:, own].tocsr(), bounds, weights[first:end], own)
+    assert_allclose(parts.counts, whole.counts)
+    assert_allclose(parts.squares, whole.squares)
+    dense, s = X.toarray(), np.repeat(weights, 4)[:, np.newaxis]
+    assert_allclose(whole.counts, (s * (dense != 0.0)).sum(axis=0))
+    assert_allclose(whole.squares * whole.counts, (s * dense**2).sum(axis=0))
 
 
 def test_partial_fit_of_matrices_and_rules():
