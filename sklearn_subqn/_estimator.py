@@ -19,6 +19,7 @@ from ._core.columns import own_columns
 from ._core.losses import Loss
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import SolverSpec
+from ._names import instead_of
 from ._problems import Problems
 from ._solve import Solution, warn_of_constants
 from ._validation import (
@@ -28,7 +29,6 @@ from ._validation import (
     check_range,
     check_sparse_structure,
     check_unmasked,
-    did_you_mean,
     plain_csr,
 )
 
@@ -97,13 +97,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     solver: str
     max_iter: int
 
+    #: Each estimator has its own.
+    fit: Callable[..., Any]
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse parameters of other names with a word on what to give instead."""
         known = inspect.signature(cls.__init__).parameters
         if all(known[name].kind != known[name].VAR_KEYWORD for name in known):
             for name in kwargs:
                 if name not in known:
-                    raise TypeError(_unexpected(cls.__name__, name, list(known)))
+                    of_fit = inspect.signature(cls.fit).parameters
+                    raise TypeError(
+                        f"{cls.__name__}() got an unexpected keyword argument {name!r}."
+                        + instead_of(name, list(known), list(of_fit))
+                    )
         return super().__new__(cls)
 
     def _check_parameters(self) -> None:
@@ -278,17 +285,6 @@ class LinearEstimator(Estimator):
 def loss_name(loss: Any) -> str:
     """Return a loss as users write it."""
     return repr(loss) if isinstance(loss, str) else type(loss).__name__
-
-
-def _unexpected(class_name: str, name: str, known: list[str]) -> str:
-    """Return what to say of a parameter that there is not."""
-    message = f"{class_name}() got an unexpected keyword argument {name!r}."
-    if name == "C" and "alpha" in known:
-        return (
-            f"{message} Its strength of regularization is alpha, against the mean of "
-            "the loss instead of the sum: alpha = 1 / (C * n_samples)."
-        )
-    return message + did_you_mean(name, known)
 
 
 def is_narrow(X: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core.names import by_name, classes_axis
-from ._validation import did_you_mean
+from ._names import did_you_mean
 
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]

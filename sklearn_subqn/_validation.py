@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import numbers
@@ -19,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._core.names import Axis, by_name
+from ._names import did_you_mean
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -193,12 +193,6 @@ def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
             f"{name} must be one of {options}; got {value!r}."
             + did_you_mean(value, accepted)
         )
-
-
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """Return a sentence that proposes the known name nearest to an unknown one."""
-    near = difflib.get_close_matches(str(name).lower(), list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def warn_of_unused(

@@ -42,6 +42,7 @@ LEVELS = [
     ["_core.solvers.related", *related_files()],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
+    ["_names"],
     ["_callbacks", "_plotting", "_process", "_validation"],
     ["_roles", "_sequences", "_shift", "_solve", "_transitions"],
     ["_problems"],

@@ -1,0 +1,148 @@
+"""Names that people know from other packages, and what they are called here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from typing import Any
+
+# What to say of a parameter that there is not: the first entry counts whose parameter
+# the class has, or that needs none.
+_PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
+    "C": [
+        (
+            "alpha",
+            "Its strength of regularization is alpha, against the mean of the loss "
+            "instead of the sum: alpha = 1 / (C * n_samples).",
+        ),
+        (
+            "alphas",
+            "Its values of alpha are alphas, against the mean of the loss instead of "
+            "the sum: alpha = 1 / (C * n_samples).",
+        ),
+        ("Cs", "Its values of C are Cs."),
+    ],
+    "Cs": [
+        (
+            "alphas",
+            "Its grid is alphas, against the mean of the loss instead of the sum: "
+            "alpha = 1 / (C * n_samples).",
+        ),
+        (
+            "alpha",
+            "It takes one strength of regularization: alpha = 1 / (C * n_samples).",
+        ),
+        ("C", "It takes one C."),
+    ],
+    "alpha": [
+        ("C", "Its factor on the sum of the losses is C = 1 / (alpha * n_samples)."),
+        ("c2", "Its strength of regularization is c2 = alpha * n_sequences / 2."),
+        ("alphas", "Its values of alpha are alphas."),
+        ("Cs", "Its values of C are Cs; C = 1 / (alpha * n_samples)."),
+    ],
+    "alphas": [("Cs", "Its grid is Cs; C = 1 / (alpha * n_samples).")],
+    "penalty": [
+        ("l1_ratio", "l1_ratio=1 means L1 and l1_ratio=0 means L2."),
+        (None, "Its penalty is L2. BMRMClassifier and BMRMRegressor have others."),
+    ],
+    "dual": [(None, "Leave it out: primal and dual have the same solution.")],
+    "intercept_scaling": [(None, "Leave it out: intercepts are not penalized.")],
+    "c1": [
+        (
+            "all_possible_states",
+            "Its penalty is given by alpha = (c1 + 2 * c2) / n_sequences and l1_ratio "
+            "= c1 / (c1 + 2 * c2), as by LinearChainCRF.from_crfsuite.",
+        )
+    ],
+    "algorithm": [("solver", "Its method is solver.")],
+    "max_iterations": [("max_iter", "Its limit on iterations is max_iter.")],
+    "l1_ratios": [("l1_ratio", "It takes one l1_ratio.")],
+    "positive": [(None, "Coefficients cannot be bounded.")],
+    "lambda_": [
+        ("alpha", "Its strength of regularization is alpha."),
+        ("alphas", "Its strengths of regularization are alphas."),
+        ("C", "Its factor on the sum of the losses is C = 1 / (lambda * n_samples)."),
+    ],
+    "random_state": [
+        (None, "Leave it out: nothing is random, and results are always the same.")
+    ],
+    "learning_rate": [("eta0", "Its first step size is eta0.")],
+    "q": [("quantile", "It is called quantile.")],
+    "normalize": [
+        (None, "Scale features before, for example by a StandardScaler in a pipeline.")
+    ],
+}
+_PARAMETERS |= {
+    "c2": _PARAMETERS["c1"],
+    "lamda": _PARAMETERS["lambda_"],
+    "reg_lambda": _PARAMETERS["lambda_"],
+    "lambda_l2": _PARAMETERS["lambda_"],
+    "method": _PARAMETERS["algorithm"],
+    "n_iter": _PARAMETERS["max_iterations"],
+    "num_iterations": _PARAMETERS["max_iterations"],
+    "n_estimators": _PARAMETERS["max_iterations"],
+}
+
+# Names of losses elsewhere, with those here of which the first counts that there is.
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "mae": ("absolute_error", "quantile"),
+    "l1": ("absolute_error",),
+    "lad": ("absolute_error",),
+    "reg:absoluteerror": ("absolute_error",),
+    "mse": ("squared_error",),
+    "l2": ("squared_error",),
+    "least_squares": ("squared_error",),
+    "reg:squarederror": ("squared_error",),
+    "pinball": ("quantile",),
+    "check": ("quantile",),
+    "reg:quantileerror": ("quantile",),
+    "svr": ("epsilon_insensitive",),
+    "count:poisson": ("poisson",),
+    "log": ("log_loss", "pairwise-log"),
+    "logistic": ("log_loss", "pairwise-log"),
+    "deviance": ("log_loss",),
+    "cross_entropy": ("log_loss",),
+    "binary": ("log_loss",),
+    "binary_crossentropy": ("log_loss",),
+    "binary:logistic": ("log_loss",),
+    "softmax": ("log_loss",),
+    "svm": ("hinge", "pairwise"),
+    "perceptron": ("hinge",),
+    "auc": ("roc_area", "pairwise"),
+    "roc_auc": ("roc_area", "pairwise"),
+    "f1": ("f_beta",),
+    "lambdarank": ("ndcg", "roc_area"),
+    "rank_xendcg": ("ndcg",),
+    "rank:ndcg": ("ndcg",),
+    "map": ("ndcg", "roc_area"),
+    "rank:map": ("ndcg",),
+    "average_precision": ("ndcg", "roc_area"),
+    "ranknet": ("pairwise-log",),
+    "rank:pairwise": ("pairwise-log",),
+    "ranksvm": ("pairwise",),
+}
+
+
+def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> str:
+    """Return a sentence on what to give in place of a parameter that there is not.
+
+    Parameters
+    ----------
+    name : str
+    known, of_fit : collection of str
+        Parameters of the class, and of its method ``fit``.
+    """
+    if name in of_fit:
+        return f" It is given to fit: fit(X, y, {name}={name})."
+    for needed, text in _PARAMETERS.get(name, ()):
+        if needed is None or needed in known:
+            return f" {text}"
+    return did_you_mean(name, known)
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """Return a sentence that proposes the known name nearest to an unknown one."""
+    known, given = list(known), str(name).lower()
+    near = [option for option in _OPTIONS.get(given, ()) if option in known]
+    near = near or difflib.get_close_matches(given, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
