@@ -301,7 +301,7 @@ def test_epsilon_has_one_default_for_each_of_its_meanings():
     ("model", "message"),
     [
         (BMRMRegressor(quantile=0.9), r"quantile=0.9 .* to loss='quantile'\."),
-        (
+        (BMRMRegressor(epsilon=0.1), "squared_epsilon_insensitive' or loss='huber'"),
             BMRMRegressor(epsilon=0.1),
             "loss='squared_epsilon_insensitive' or loss='huber'",
         ),
