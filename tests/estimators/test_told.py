@@ -302,9 +302,6 @@ def test_epsilon_has_one_default_for_each_of_its_meanings():
     [
         (BMRMRegressor(quantile=0.9), r"quantile=0.9 .* to loss='quantile'\."),
         (BMRMRegressor(epsilon=0.1), "squared_epsilon_insensitive' or loss='huber'"),
-            BMRMRegressor(epsilon=0.1),
-            "loss='squared_epsilon_insensitive' or loss='huber'",
-        ),
         (BMRMRegressor(l1_ratio=0.9), "penalty='l2': .* penalty='elasticnet'"),
         (BMRMRegressor(p=1.2), "p=1.2 has no effect with penalty='l2'"),
         (BMRMRegressor(penalty_matrix=np.eye(4)), "^penalty_matrix has no effect"),
