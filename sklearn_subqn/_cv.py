@@ -6,7 +6,7 @@ import copy
 import numbers
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +20,13 @@ from ._callbacks import FitTask, with_callbacks
 from ._classifier import LinearClassifier
 from ._estimator import LinearEstimator, forget
 from ._problems import LinearProblems, n_threads
+from ._scoring import (
+    best_alpha,
+    check_error_score,
+    checked_score,
+    refuses_weights,
+    with_classes,
+)
 from ._validation import check_number, check_weights, unchanged_on_failure, user_level
 
 # Ends of the default grid with L2.
@@ -29,7 +36,7 @@ _LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 class FoldPath(NamedTuple):
     """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
 
-    ``proven`` tells where the tolerance was reached.
+    ``proven`` tells where the tolerance was reached, ``failures`` what scorers raised.
     """
 
     scores: list[float]
@@ -37,6 +44,7 @@ class FoldPath(NamedTuple):
     proven: list[bool]
     n_iters: list[int]
     coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    failures: Sequence[Exception] = ()
 
 
 class WarmPaths(LinearEstimator):
@@ -76,7 +84,7 @@ class WarmPaths(LinearEstimator):
             solutions = problems.solve(float(alpha), FitTask.silent())
             for name, value in problems.attributes().items():
                 setattr(self, name, value)
-            path.scores.append(_checked_score(score()))
+            path.scores.append(checked_score(score()))
             path.gaps.append(max(solution.relative_gap for solution in solutions))
             path.proven.append(all(solution.proven for solution in solutions))
             path.n_iters.append(max(solution.n_iter for solution in solutions))
@@ -106,7 +114,7 @@ class WarmPaths(LinearEstimator):
         warn_of_folds(
             self.gaps_path_, np.array([path.proven for path in paths]), alphas, self.tol
         )
-        best = _best(self.scores_path_.mean(axis=0), alphas)
+        best = best_alpha(self.scores_path_, alphas, [path.failures for path in paths])
         self.alpha_ = float(alphas[best])
         if self.refit:
             task = FitTask(self, len(problems), self.max_iter, *data)
@@ -127,6 +135,11 @@ class PathCV(WarmPaths, LinearClassifier):
     """What classifiers with a cross-validated ``alpha`` add to those without."""
 
     scoring: Any
+    error_score: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_error_score(self.error_score)
 
     @abstractmethod
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
@@ -161,12 +174,15 @@ class PathCV(WarmPaths, LinearClassifier):
         Raises
         ------
         TypeError, ValueError
-            If parameters or data are not acceptable, or a fit overflows.
+            If parameters or data are not acceptable, or a fit overflows; or what the
+            scorer raises, if it does on all folds or ``error_score="raise"``.
 
         Warns
         -----
         ConvergenceWarning
             If ``tol`` was not reached by a fit; states the gap that was.
+        UserWarning
+            If some folds cannot be scored.
         """
         self._check_parameters()
         raw_X, raw_y = X, y
@@ -177,7 +193,7 @@ class PathCV(WarmPaths, LinearClassifier):
                 "scoring must be a single metric, by which alpha is chosen; got "
                 f"{self.scoring!r}."
             )
-        scorer = check_scoring(self, scoring=self.scoring)
+        scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
         score_weights = None
         if sample_weight is not None:
             score_weights = np.broadcast_to(
@@ -224,9 +240,18 @@ class PathCV(WarmPaths, LinearClassifier):
         keywords = {}
         if score_weights is not None and not refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
-        return model._path(
-            problems, alphas, lambda: scorer(model, X[test], y[test], **keywords)
-        )
+        failures: list[Exception] = []
+
+        def score() -> Any:
+            try:
+                return scorer(model, X[test], y[test], **keywords)
+            except Exception as error:
+                if isinstance(self.error_score, str):
+                    raise
+                failures.append(error)
+                return self.error_score
+
+        return model._path(problems, alphas, score)._replace(failures=failures)
 
 
 def warn_of_folds(
@@ -249,46 +274,6 @@ def warn_of_folds(
         ConvergenceWarning,
         stacklevel=user_level(),
     )
-
-
-def _checked_score(score: Any) -> float:
-    """Return what a scorer gave, if it is a number."""
-    try:
-        return float(score)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"scoring must return a number, got {score!r}.") from error
-
-
-def refuses_weights(scorer: Any) -> bool:
-    """Whether a scorer was told by its metadata request to go without weights."""
-    if not hasattr(scorer, "get_metadata_routing"):
-        return False
-    score = getattr(scorer.get_metadata_routing(), "score", None)
-    return score is not None and score.requests.get("sample_weight") is False
-
-
-def _best(means: npt.NDArray[np.float64], alphas: npt.NDArray[np.float64]) -> int:
-    """Return the place of the largest mean score; those that are not finite are last.
-
-    Raises
-    ------
-    ValueError
-        If none is finite.
-    """
-    finite = np.isfinite(means)
-    if not finite.any():
-        raise ValueError(
-            "No mean of the scores of the folds is finite, for any alpha. Is there a "
-            "fold that cannot be scored, for example of one class?"
-        )
-    if not finite.all():
-        warnings.warn(
-            "Scores of folds are not finite for alpha = "
-            f"{alphas[~finite].tolist()}, which were not chosen.",
-            UserWarning,
-            stacklevel=user_level(),
-        )
-    return int(np.argmax(np.where(finite, means, -np.inf)))
 
 
 def l2_grid(n: int) -> npt.NDArray[np.float64]:

@@ -34,7 +34,11 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         How to split, as in scikit-learn; ``None`` means 5 stratified folds.
     scoring : str, callable or None, default=None
         What to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
-        are passed to the scorer if there are any.
+        are passed to the scorer if there are any, and all classes as ``labels`` to
+        metrics of probabilities that take them: a fold may lack some.
+    error_score : "raise" or float, default=nan
+        Score of a fold on which the scorer raises an error, such as one without a
+        class. Folds without any finite score are left out of the means, with a warning.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -67,7 +71,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     alpha_ : float
         The value with the best mean score; the largest of them if there are several.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
-        Scores on the left-out samples.
+        Scores on the left-out samples, ``error_score`` where there are none.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
@@ -97,6 +101,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         *,
         cv: Any = None,
         scoring: Any = None,
+        error_score: Any = np.nan,
         refit: bool = True,
         l1_ratio: float = 1.0,
         solver: str = "auto",
@@ -112,6 +117,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         self.alphas = alphas
         self.cv = cv
         self.scoring = scoring
+        self.error_score = error_score
         self.refit = refit
         self.l1_ratio = l1_ratio
         self.solver = solver

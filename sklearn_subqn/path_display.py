@@ -174,6 +174,9 @@ class PathScoreDisplay:
         ax = axes(self, ax)
         self.ax_, self.figure_ = ax, ax.figure
         scores = np.asarray(self.scores)
+        scored = np.isfinite(scores).any(axis=1)
+        # As where alpha was chosen, without folds that could not be scored.
+        scores = scores[scored] if scored.any() else scores
         mean, deviation = scores.mean(axis=0), scores.std(axis=0)
         label = self.estimator_name if name is None else name
         style = styled({"marker": ".", "label": label}, line_kw)

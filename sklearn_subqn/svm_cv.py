@@ -32,6 +32,9 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     scoring : str, callable or None, default=None
         What to maximize, as in scikit-learn; ``None`` means accuracy. Sample weights
         are passed to the scorer if there are any.
+    error_score : "raise" or float, default=nan
+        Score of a fold on which the scorer raises an error, such as one without a
+        class. Folds without any finite score are left out of the means, with a warning.
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
@@ -69,7 +72,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     alpha_ : float
         The value with the best mean score; the largest of them if there are several.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
-        Scores on the left-out samples.
+        Scores on the left-out samples, ``error_score`` where there are none.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
         Proven relative gaps, the largest of all binary problems.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
@@ -99,6 +102,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         *,
         cv: Any = None,
         scoring: Any = None,
+        error_score: Any = np.nan,
         refit: bool = True,
         loss: str = "hinge",
         solver: str = "auto",
@@ -116,6 +120,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         self.alphas = alphas
         self.cv = cv
         self.scoring = scoring
+        self.error_score = error_score
         self.refit = refit
         self.loss = loss
         self.solver = solver

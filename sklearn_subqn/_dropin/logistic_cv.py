@@ -13,9 +13,10 @@ from sklearn.model_selection import check_cv
 
 from .._callbacks import FitTask, with_callbacks
 from .._core.regularizers import Regularizer, elastic_net
-from .._cv import refuses_weights, warn_of_folds
+from .._cv import warn_of_folds
 from .._estimator import forget
 from .._problems import n_threads
+from .._scoring import refuses_weights
 from .._solve import Floats
 from .._validation import check_number, check_weights, unchanged_on_failure
 from ._shared import row_weights
