@@ -263,6 +263,7 @@ class _Search:
             0.0,
             proven,
             not w.any(),
+            abs(value),
         )
         problem.starts[0] = solution.start
         return solution

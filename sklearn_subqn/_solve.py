@@ -18,6 +18,7 @@ from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import History, Options, Result, SolverSpec, Start, run
 from ._process import isolated
+from ._tolerance import Accuracy, Scale, accuracy_of, relative
 from ._validation import user_level
 
 Floats = npt.NDArray[np.float64]
@@ -26,16 +27,6 @@ Floats = npt.NDArray[np.float64]
 # all of them large against the second number of entries.
 _MAX_CUTS, _FEW_ENTRIES = 40, 2**15
 _MIN_CUTS = 6
-
-# With solver="auto", problems of at most this many entries are solved to this gap
-# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
-# and the result does not depend on the order or repetition of rows. Losses that count
-# rows take longer, and know no weights: they are left out. With an L1 penalty,
-# coefficients are less certain than the objective: no gap will do, and the solver goes
-# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
-# where solvers of cuts know no such end.
-_SMALL = 20_000
-_EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
 
 # Rounding coefficients to float32 goes without a warning if the relative gap stays
 # below this or twice the tolerance, or the gap below this share of the objective at
@@ -47,11 +38,6 @@ _SAME = 1e-15
 
 # With verbose=1, lines are printed at powers of two, and after so many seconds.
 _QUIET = 5.0
-
-# A model does not use its features if they lower the objective by no more than is
-# proven of it, and by less than this share of it; or, whatever is proven, by rounding
-# of the objective. Less than this share of what there is to lower is nothing.
-_NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
 
 # Problems that a warning names.
 _MOST_NAMED = 5
@@ -130,6 +116,7 @@ class Problem(NamedTuple):
 class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
+    ``size`` is what ``relative_gap`` is relative to.
     ``proven`` tells whether the tolerance was reached, or a callback ended the run,
     ``constant`` whether the coefficients are of no use: zero would do as well, and
     ``plan`` what solver="auto" chose, or the solver.
@@ -145,12 +132,13 @@ class Solution:
     drift: float
     proven: bool
     constant: bool
+    size: float
     plan: str = ""
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the objective."""
-        return _relative(self.dual_gap, self.objective)
+        """The gap as a share of what the tolerance is relative to."""
+        return relative(self.dual_gap, self.size)
 
     def times(self, unit: float) -> Solution:
         """Return the solution with objectives and gaps times a positive number."""
@@ -167,38 +155,6 @@ class Solution:
     def start(self) -> Start:
         """Where a fit of a similar problem may start."""
         return Start(self.w, self.dual, self.scores, self.drift)
-
-
-class Accuracy(NamedTuple):
-    """The relative gaps at which a run ends, as in ``run``.
-
-    Attributes
-    ----------
-    tol : float
-        Where it ends at once.
-    enough : float
-        From which on it ends where it becomes slow.
-    asked : float
-        From which on its iterations are limited.
-    """
-
-    tol: float
-    enough: float
-    asked: float
-
-
-def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
-    """Return what ``tol`` means: small problems are solved as exactly as can be."""
-    small = objective.design.n_rows * objective.n_params <= _SMALL
-    if not (automatic and small) or objective.loss.counts_rows:
-        return Accuracy(tol, 0.0, 0.0)
-    by_cuts = objective.loss.joint or not objective.loss.analytic
-    exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
-    if tol <= exact:
-        return Accuracy(tol, 0.0, 0.0)
-    # Rounding, which bounds are charged for, may keep them from more than that.
-    enough = tol if exact == _NEVER else min(tol, _NEARLY_EXACT)
-    return Accuracy(exact, enough, tol)
 
 
 def solve(
@@ -230,10 +186,11 @@ def solve(
         name = next(iter(solvers))
     accuracy = accuracy_of(problem.objective, settings.tol, name == "auto")
     options = replace(options or _options(settings), tol=accuracy.tol)
-    report = _Report(problem, settings, task)
+    scale = Scale(problem.objective)
+    report = _Report(problem, settings, task, scale)
     try:
         result, w, end = _minimize(
-            problem, solvers[name], options, accuracy, settings.max_iter, report
+            problem, solvers[name], options, accuracy, settings.max_iter, report, scale
         )
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
@@ -242,7 +199,7 @@ def solve(
             "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
     _check_finite(problem, w, end)
-    solution, status = _certified(problem, settings.tol, result, w, end)
+    solution, status = _certified(problem, settings.tol, result, w, end, scale)
     solution.plan = result.plan or name
     solution = solution.times(problem.unit)
     if settings.verbose:
@@ -271,9 +228,13 @@ class _Report:
     problem, settings
         As of ``solve``.
     task : ProblemTask
+    scale : Scale
     """
 
-    def __init__(self, problem: Problem, settings: Settings, task: ProblemTask) -> None:
+    def __init__(
+        self, problem: Problem, settings: Settings, task: ProblemTask, scale: Scale
+    ) -> None:
+        self._scale = scale
         self._problem = problem
         self._settings = settings
         self._task = task
@@ -285,7 +246,7 @@ class _Report:
         unit = self._problem.unit
         value, dual_gap = unit * result.point.value, unit * result.gap
         progress = Progress(result.n_iter, value, dual_gap, passes, seconds)
-        gap = _relative(dual_gap, value)
+        gap = relative(dual_gap, value)
         due = result.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
         if verbose > 1 or (verbose and due):
             self._printed = seconds
@@ -310,6 +271,7 @@ def _minimize(
     accuracy: Accuracy,
     max_iter: int,
     report: Callable[[Result], bool],
+    scale: Scale,
 ) -> tuple[Result, Floats, Point]:
     """Return the result, and parameters as they are stored with their point."""
     objective, start = problem.objective, problem.start
@@ -323,6 +285,8 @@ def _minimize(
     result = run(
         spec.start(objective, start, options),
         max_iter=max_iter,
+        size=scale.size,
+        is_useful=scale.is_useful,
         bundle=bundle,
         passes=lambda: objective.passes - passes,
         report=report,
@@ -377,7 +341,7 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
 
 
 def _certified(
-    problem: Problem, tol: float, result: Result, w: Floats, end: Point
+    problem: Problem, tol: float, result: Result, w: Floats, end: Point, scale: Scale
 ) -> tuple[Solution, str]:
     """Return the solution with what is proven of it, and how its run ended."""
     objective, value = problem.objective, end.value
@@ -385,11 +349,12 @@ def _certified(
     while value - gap > result.lower_bound:
         # By the rounding of the difference.
         gap = float(np.nextafter(gap, np.inf))
-    reached = result.gap <= tol * abs(result.point.value)
+    size = scale.size(value)
+    reached = result.gap <= tol * scale.size(result.point.value)
     # As of targets that are all the same, with an optimum of zero.
     proven, status = reached or result.status == "callback", result.status
     proven = proven or result.gap <= rounding_of(result.point)
-    raised = reached and gap > max(2.0 * tol, _ROUNDED) * abs(value)
+    raised = reached and gap > max(2.0 * tol, _ROUNDED) * size
     rounded = raised and problem.dtype == np.float32
     if rounded and gap > _LOST * abs(objective.origin().value):
         proven, status = False, "rounded"
@@ -403,26 +368,10 @@ def _certified(
         end.scores,
         end.drift,
         proven,
-        reached and _is_constant(objective, w, value, gap),
+        reached and scale.is_constant(w, value, gap),
+        size,
     )
     return solution, status
-
-
-def _is_constant(objective: Objective, w: Floats, value: float, gap: float) -> bool:
-    """Whether parameters, all but the free ones zero, would do as well as w."""
-    free = w[objective.regularizer.n_penalized :]
-    if objective.regularizer.center(len(w)).any():
-        return False
-    origin = objective.origin()
-    constant = origin.along_free(free).value(1.0) if free.any() else origin.value
-    if constant - objective.risk_infimum <= _NOTHING * abs(constant):
-        # Features have nothing to do: no surprise where all targets are equal.
-        targets = objective.targets[objective.weights > 0.0]
-        if np.all(targets == targets[0]):
-            return False
-    size = abs(constant)
-    least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
-    return constant - value <= least
 
 
 def warn_of_constants(
@@ -462,10 +411,6 @@ def warn_of_constants(
         UserWarning,
         stacklevel=user_level(),
     )
-
-
-def _relative(gap: float, value: float) -> float:
-    return gap / abs(value) if value else (0.0 if gap == 0.0 else np.inf)
 
 
 def _warn(

@@ -112,7 +112,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum.
+        of the optimum; for "poisson" that of the objective with the mean of ``y ln y -
+        y`` added, half the mean deviance and the penalty.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False

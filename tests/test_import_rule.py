@@ -44,6 +44,7 @@ LEVELS = [
     ["_core.solvers", "_core"],
     ["_names"],
     ["_callbacks", "_plotting", "_process", "_validation"],
+    ["_tolerance"],
     ["_roles", "_scoring", "_sequences", "_shift", "_solve", "_transitions"],
     ["_problems"],
     ["_f_beta", "_nu", "_queries"],

@@ -601,7 +601,10 @@ def test_small_problems_end_where_more_exactness_takes_long():
         rng.standard_t(2, size=(30, 300)),
         rng.poisson(np.exp(rng.uniform(0, 15, 30))),
     )
-    model = BMRMRegressor(1e-4, loss="poisson", penalty="l1", max_iter=50).fit(X, y)
+    # The deviance nearly vanishes: tol is relative to 1e-6 of the objective.
+    model = BMRMRegressor(
+        1e-4, loss="poisson", penalty="l1", tol=1e-2, max_iter=50
+    ).fit(X, y)
     assert model.dual_gap_ <= 1e-5 * abs(model.objective_)
     assert model.n_iter_ < 40
 

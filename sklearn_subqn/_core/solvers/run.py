@@ -258,6 +258,8 @@ def run(
     max_iter: int,
     enough: float = 0.0,
     asked: float = 0.0,
+    size: Callable[[float], float] = abs,
+    is_useful: Callable[[Result], bool] = lambda result: True,
     bundle: CutBundle | None = None,
     passes: Callable[[], float] = lambda: 0.0,
     report: Callable[[Result], bool | None] | None = None,
@@ -269,13 +271,18 @@ def run(
     solver : generator of Iterate
         The first iterate is the starting point.
     tol : float
-        Stop when objective - lower bound <= tol * |objective|.
+        Stop when objective - lower bound <= tol * size(objective).
     max_iter : int
         Limit on the number of iterations.
     enough : float
         A larger relative gap, from which on the run ends where it becomes slow.
     asked : float
         A larger relative gap, from which on the run has a limited number of iterations.
+    size : callable
+        From the objective to what gaps are relative to.
+    is_useful : callable
+        Whether the run may end where its gap is ``tol``. It goes on otherwise, as long
+        as there is progress.
     bundle : CutBundle, optional
         Turns the cuts of the iterates into a lower bound.
     passes : callable, optional
@@ -298,6 +305,12 @@ def run(
     result: Result | None = None
     n_prepared = n_cuts = 0
     limit = max_iter
+
+    def reached(tol: float) -> bool:
+        assert result is not None
+        value = result.point.value
+        return bool(value - result.lower_bound <= tol * size(value))
+
     while True:
         try:
             iterate = next(solver)
@@ -305,7 +318,7 @@ def run(
             assert result is not None, "a solver yields its starting point"
             result.status = stop.value or "stopped"
             _improve_bound(result, bundle)
-            if _gap_reached(result, tol):
+            if reached(tol):
                 result.status = "converged"
             _record_bound(result)
             break
@@ -329,20 +342,22 @@ def run(
         if iterate.preparing:
             n_prepared = len(history)
         wants_stop = report is not None and report(result) is True
-        if limit == max_iter and _gap_reached(result, asked):
+        if limit == max_iter and reached(asked):
             limit = min(max(_TIMES * result.n_iter, _LEAST), max_iter)
-        if _gap_reached(result, tol) or _is_enough(result, enough):
+        if (reached(tol) and is_useful(result)) or (
+            reached(enough) and _is_slow(result)
+        ):
             result.status = "converged"
         elif wants_stop:
             result.status = "callback"
         elif result.n_iter >= limit:
             result.status = "max_iter"
-        elif _has_stalled(history, n_prepared, tol):
+        elif _has_stalled(history, n_prepared, tol * size(history.objective[-1])):
             result.status = "stalled"
         else:
             continue
         _improve_bound(result, bundle)
-        if _gap_reached(result, max(tol, asked)):
+        if reached(max(tol, asked)):
             result.status = "converged"
         _record_bound(result)
         solver.close()
@@ -365,25 +380,20 @@ def _record_bound(result: Result) -> None:
     result.history.lower_bound[-1] = result.lower_bound
 
 
-def _gap_reached(result: Result, tol: float) -> bool:
-    value = result.point.value
-    return bool(value - result.lower_bound <= tol * abs(value))
-
-
-def _is_enough(result: Result, enough: float) -> bool:
-    """Whether the gap is no larger than ``enough``, and hardly becomes smaller."""
+def _is_slow(result: Result) -> bool:
+    """Whether the gap hardly becomes smaller."""
     history = result.history
-    if len(history) <= _HALVED_WITHIN or not _gap_reached(result, enough):
+    if len(history) <= _HALVED_WITHIN:
         return False
     earlier = -1 - _HALVED_WITHIN
     before = history.objective[earlier] - history.lower_bound[earlier]
     return result.gap > 0.5 * before
 
 
-def _has_stalled(history: History, n_prepared: int, tol: float) -> bool:
+def _has_stalled(history: History, n_prepared: int, allowed: float) -> bool:
     if len(history) - n_prepared <= _STALL_WINDOW:
         return False
     fallen = history.objective[-1 - _STALL_WINDOW] - history.objective[-1]
     before, now = history.lower_bound[-1 - _STALL_WINDOW], history.lower_bound[-1]
     risen = 0.0 if now == before else now - before
-    return fallen + risen <= 0.1 * tol * abs(history.objective[-1])
+    return fallen + risen <= 0.1 * allowed

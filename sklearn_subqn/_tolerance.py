@@ -1,0 +1,129 @@
+"""What the tolerance of a fit means: gaps relative to what, and of what use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ._core.line_search import rounding_of
+from ._core.objective import Objective, Point
+from ._core.solvers import Result
+
+Floats = npt.NDArray[np.float64]
+
+# With solver="auto", problems of at most this many entries are solved to this gap
+# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
+# and the result does not depend on the order or repetition of rows. Losses that count
+# rows take longer, and know no weights: they are left out. With an L1 penalty,
+# coefficients are less certain than the objective: no gap will do, and the solver goes
+# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
+# where solvers of cuts know no such end.
+_SMALL = 20_000
+_EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
+
+# A model does not use its features if they lower the objective by no more than is
+# proven of it, and by less than this share of it; or, whatever is proven, by rounding
+# of the objective. Less than this share of what there is to lower is nothing.
+_NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
+
+
+class Accuracy(NamedTuple):
+    """The relative gaps at which a run ends, as in ``run``.
+
+    Attributes
+    ----------
+    tol : float
+        Where it ends at once.
+    enough : float
+        From which on it ends where it becomes slow.
+    asked : float
+        From which on its iterations are limited.
+    """
+
+    tol: float
+    enough: float
+    asked: float
+
+
+def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
+    """Return what ``tol`` means: small problems are solved as exactly as can be."""
+    small = objective.design.n_rows * objective.n_params <= _SMALL
+    if not (automatic and small) or objective.loss.counts_rows:
+        return Accuracy(tol, 0.0, 0.0)
+    by_cuts = objective.loss.joint or not objective.loss.analytic
+    exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
+    if tol <= exact:
+        return Accuracy(tol, 0.0, 0.0)
+    # Rounding, which bounds are charged for, may keep them from more than that.
+    enough = tol if exact == _NEVER else min(tol, _NEARLY_EXACT)
+    return Accuracy(exact, enough, tol)
+
+
+class Scale:
+    """What gaps of an objective are relative to, and what its features are for.
+
+    Parameters
+    ----------
+    objective : Objective
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+
+    def size(self, value: float) -> float:
+        """Return the absolute value of J, less the infimum of the risk if known.
+
+        That is zero but for Poisson losses: of these half the deviance is left. What
+        is nothing beside J is rounding.
+        """
+        infimum = self._objective.risk_infimum
+        if not np.isfinite(infimum):
+            return abs(value)
+        return max(abs(value - infimum), _SAME_OBJECTIVE * abs(value))
+
+    @cached_property
+    def _origin(self) -> Point:
+        return self._objective.origin()
+
+    def constant(self, w: Floats) -> float:
+        """Return J where all parameters but the free ones of w are zero."""
+        free = w[self._objective.regularizer.n_penalized :]
+        if not free.any():
+            return self._origin.value
+        return self._origin.along_free(free).value(1.0)
+
+    def is_useful(self, result: Result) -> bool:
+        """Whether features do most of what they can, or are proven to do nothing.
+
+        A weak signal lowers J by less than the tolerance: zeros would be near enough.
+        """
+        point, value = result.point, result.point.value
+        least = max(_SAME_OBJECTIVE * self.size(value), rounding_of(point))
+        if (
+            result.gap <= least
+            or self._objective.regularizer.center(len(point.w)).any()
+        ):
+            return True
+        return bool(result.gap <= self.constant(point.w) - value)
+
+    def is_constant(self, w: Floats, value: float, gap: float) -> bool:
+        """Whether parameters, all but the free ones zero, would do as well as w."""
+        objective = self._objective
+        if objective.regularizer.center(len(w)).any():
+            return False
+        constant = self.constant(w)
+        if constant - objective.risk_infimum <= _NOTHING * abs(constant):
+            # Features have nothing to do: no surprise where all targets are equal.
+            targets = objective.targets[objective.weights > 0.0]
+            if np.all(targets == targets[0]):
+                return False
+        size = self.size(constant)
+        least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
+        return constant - value <= least
+
+
+def relative(gap: float, size: float) -> float:
+    return gap / size if size else (0.0 if gap == 0.0 else np.inf)
