@@ -693,7 +693,7 @@ def test_corrupted_sparse_samples_are_refused(change):
     """SciPy would crash the process where the user's function uses them."""
     X = sparse.csr_matrix(np.eye(3))
     getattr(X, change)[-1] = 10**6
-    svm = StructuredSVM(lambda x, y: (x @ [1.0] * 3) * y, lambda x, y, w: 1)
+    svm = StructuredSVM(lambda x, y: x @ np.ones(3) * y, lambda x, y, w: 1)
     with pytest.raises(ValueError, match="X is a corrupted sparse matrix"):
         svm.fit(X, [1, 1, 1])
 
