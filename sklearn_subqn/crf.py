@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -73,6 +73,12 @@ def _is_log_loss(estimator: Any) -> bool:
             f"Probabilities need loss='log_loss', got loss={estimator.loss!r}."
         )
     return True
+
+
+def _names_of_columns(model: Mapping[str, Any]) -> dict[Any, int]:
+    """Return the columns by the names of attributes, or of those of tables."""
+    names = model.get("feature_names_in_", ())
+    return model["_columns"] or {name: j for j, name in enumerate(names)}
 
 
 class Labeled(NamedTuple):
@@ -1062,13 +1068,12 @@ class LinearChainCRF(LinearEstimator):
         old: Pairs = previous["_pairs"]
         known = {c: i for i, c in enumerate(previous["classes_"].tolist())}
         labels = np.array([known.get(c, -1) for c in self.classes_.tolist()])
-        if self._columns is None:
-            d = previous["n_features_in_"]
-            columns = np.arange(self.n_features_in_)
-            columns[columns >= d] = -1
+        names, old_names = _names_of_columns(vars(self)), _names_of_columns(previous)
+        if names and old_names:
+            columns = np.array([old_names.get(name, -1) for name in names])
         else:
-            get = previous["_columns"].get
-            columns = np.array([get(name, -1) for name in self._columns])
+            columns = np.arange(self.n_features_in_)
+            columns[columns >= previous["n_features_in_"]] = -1
         places = chain_design.places_of(
             old, columns[self._pairs.features], labels[self._pairs.labels]
         )

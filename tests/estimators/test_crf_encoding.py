@@ -429,6 +429,17 @@ def test_tables_of_sequences_have_named_columns(problem, library):
     assert not hasattr(other, "feature_names_in_")
 
 
+def test_warm_starts_match_columns_of_tables_by_name(problem):
+    X, y, crf = problem
+    names = list(crf.attributes_)
+    tables = [pd.DataFrame(m, columns=names) for m in as_matrices(X, names)]
+    other = LinearChainCRF(1e-2, tol=1e-9, warm_start=True).fit(tables, y)
+    best = other.objective_
+    other.set_params(callback=lambda progress: True)
+    other.fit([table[names[::-1]] for table in tables], y)
+    assert other.history_[0].objective[0] == pytest.approx(best, rel=1e-6)
+
+
 def test_tables_without_names_keep_their_order():
     tables = [pd.DataFrame(np.eye(3)), pd.DataFrame(np.eye(3))[[1, 0, 2]]]
     with pytest.raises(ValueError, match="got 1 where that has 0"):
