@@ -115,8 +115,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""
-        check_option("solver", self.solver, list(self._solvers))
+        if not isinstance(self.solver, str) or self.solver not in self._solvers:
+            smooth = self._is_smooth()
+            kinds = (smooth, None) if smooth is not None else (True, False, None)
+            fitting = [k for k, v in self._solvers.items() if v.smooth in kinds]
+            check_option("solver", self.solver, fitting)
         check_parameters(self)
+
+    def _is_smooth(self) -> bool | None:
+        """Return whether the loss is differentiable, if parameters tell."""
+        return None
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         """Return the problems of data that it validates."""

@@ -183,6 +183,9 @@ class MulticlassHingeClassifier(LinearClassifier):
             check_option("rescaling", self.rescaling, ["margin", "slack"])
         super()._check_parameters()
 
+    def _is_smooth(self) -> bool:
+        return False
+
     def _combination(self) -> str:
         return "loss='hinge'"
 

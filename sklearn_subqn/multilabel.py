@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,15 +17,17 @@ from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier
 from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
 from ._core.names import Axis, classes_axis, column_names
+from ._core.objective import Objective
 from ._core.solvers import SOLVERS
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
-from ._solve import Floats, Progress
+from ._solve import Floats, Progress, Solution
 from ._validation import (
     check_label_margins,
     check_option,
     check_sample_weight,
     check_weights,
     unchanged_on_failure,
+    user_level,
 )
 
 
@@ -140,8 +143,10 @@ class MultilabelHingeClassifier(LinearClassifier):
     Notes
     -----
     Where labels are noisy, the worst one of each sample cannot be told from the others,
-    and the optimum with ``reduction="max"`` predicts no label at any ``alpha``; fitting
-    warns of that.
+    and the optimum with ``reduction="max"`` predicts few labels or none at any
+    ``alpha``. Fitting warns where predictions for the training samples are nearer to no
+    labels at all than to the true ones, that is, where more of the relevant labels are
+    missed than found.
 
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the
@@ -237,7 +242,9 @@ class MultilabelHingeClassifier(LinearClassifier):
         ConvergenceWarning
             If ``tol`` was not reached; states the gap that was.
         UserWarning
-            If the optimum makes no use of the features; says what to take instead.
+            If the optimum makes no use of the features, or if with ``reduction="max"``
+            and a threshold the model misses more of the relevant labels of its training
+            samples than it finds; says what to take instead.
         """
         return self._fit(X, y, sample_weight)
 
@@ -245,8 +252,42 @@ class MultilabelHingeClassifier(LinearClassifier):
         return f"reduction={self.reduction!r}"
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_option("reduction", self.reduction, ["mean", "max"])
+        super()._check_parameters()
+
+    def _is_smooth(self) -> bool | None:
+        # With one class per sample either reduction has kinks.
+        return None if self.reduction == "mean" else False
+
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        super()._store(problems, solutions)
+        (solution,) = solutions
+        by_worst = self.multilabel_ and self.threshold and self.reduction == "max"
+        if by_worst and not solution.constant:
+            self._warn_of_missed(problems.objective(0, self._strength()), solution)
+
+    def _warn_of_missed(self, objective: Objective, solution: Solution) -> None:
+        """Warn if predictions are nearer to no labels at all than to the true ones.
+
+        That is, if they miss more of the relevant labels than they find: numbers of
+        wrong labels are those missed and those predicted wrongly, and all predicted
+        ones are what they differ by from none.
+        """
+        relevant = np.asarray(objective.targets) > 0
+        found = relevant & (solution.scores[:, :-1] > solution.scores[:, -1:])
+        weights = objective.weights
+        hits = float(weights @ found.sum(axis=1))
+        share = hits / (float(weights @ relevant.sum(axis=1)) or np.inf)
+        if relevant.any() and share < 0.5:
+            warnings.warn(
+                f"{type(self).__name__} finds {share:.1%} of the relevant labels of "
+                "its training samples, and misses the others: with reduction='max' "
+                "only the worst label of each sample counts, which cannot be told "
+                "where labels are noisy. Take reduction='mean', in which all labels "
+                "count.",
+                UserWarning,
+                stacklevel=user_level(),
+            )
 
     def _instead(self) -> str:
         if not self.multilabel_:

@@ -359,7 +359,7 @@ def test_options_that_there_are_not_get_a_proposal():
         (BMRMClassifier(loss="log_los"), "'log_loss'"),
         (BMRMRegressor(loss="squared_eror"), "'squared_error'"),
         (BMRMClassifier(penalty="L1"), "'l1'"),
-        (SubLBFGSLinearSVC(solver="newton"), "'newton-cg'"),
+        (SubLBFGSLinearSVC(loss="squared_hinge", solver="newton"), "'newton-cg'"),
         (BMRMRanker(loss="pairwise_linear"), "'pairwise-linear'"),
     ]:
         with pytest.raises(ValueError, match=rf"Did you mean {proposal}\?$"):
