@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, linprog, minimize
 
+from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core import cut_model as cut_models
+from sklearn_subqn._core import simplex_qp
 from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.cut_model import Cuts, LinearModel, cut_model
 from sklearn_subqn._core.design import Design
@@ -362,6 +364,26 @@ def test_the_minimizer_has_the_digits_of_its_last_step():
     result = solve("ls-bmrm", objective, tol=1e-11)
     assert result.status == "converged"
     assert result.n_iter <= 15
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_quadratic_programs_end_where_only_rounding_is_left(monkeypatch):
+    # Where all rows can be right and alpha is tiny, indices came and went without
+    # lowering the value until the limit of ten iterations for each cut.
+    counts = []
+    solve_program = simplex_qp.simplex.minimize
+
+    def counted(Q, c, *others):
+        counts.append((solve_program(Q, c, *others), len(c)))
+
+    monkeypatch.setattr(simplex_qp.simplex, "minimize", counted)
+    rng = np.random.default_rng(1)
+    X = np.split(rng.standard_cauchy(size=(24, 20)), 6)
+    y = [list(labels) for labels in np.split(rng.integers(3, size=24).astype(str), 6)]
+    model = LinearChainCRF(1e-8, loss="hinge", max_iter=300).fit(X, y)
+    assert model.dual_gap_ <= 1e-2 * model.objective_
+    assert len(counts) >= 50
+    assert all(count <= 20 + 3 * n_cuts for count, n_cuts in counts)
 
 
 def test_aggregated_bmrm_needs_no_quadratic_program(monkeypatch):

@@ -4,10 +4,15 @@ The Cholesky factor of the matrix on the support is kept up to date as indices e
 leave, so that a step takes about as many operations as the support has pairs.
 """
 
-from .standard cimport fabs, sqrt
+from .standard cimport INFINITY, fabs, sqrt
 
 # No step is longer than this; one without an end on the simplex changes nothing.
 cdef double LONGEST = 1e30
+
+# Where so many indices in a row have entered without lowering the value by more than its
+# rounding, it ends: they would come and go until the limit. Hinges of small chains, six
+# sequences of Cauchy features with alpha 1e-8, take a fifth of the iterations.
+cdef Py_ssize_t MAX_IDLE = 10
 
 
 def minimize(
@@ -30,7 +35,9 @@ def minimize(
     shape (m,) are overwritten.
     """
     cdef Py_ssize_t i, j, n, first, entering, it, m = c.shape[0], refined = 0
+    cdef Py_ssize_t idle = 0
     cdef double total, mean, limit, ratio, size, cost, best, price, nu, largest
+    cdef double value, terms, lowest = INFINITY
     cdef bint done
     if (
         Q.shape[0] != m or Q.shape[1] != m or x.shape[0] != m
@@ -88,7 +95,7 @@ def minimize(
                 n -= 1
                 continue
             # Reduced costs of all, and what is left of them by rounding.
-            price = 0.0
+            price = value = terms = 0.0
             for i in range(m):
                 cost = -c[i]
                 size = fabs(c[i])
@@ -99,6 +106,15 @@ def minimize(
                 work[2, i] = cost + tolerance * size
                 work[3, i] = size
                 price += cost * x[i]
+                value += 0.5 * (cost - c[i]) * x[i]
+                terms += size * x[i]
+            if value < lowest - tolerance * terms:
+                lowest = value
+                idle = 0
+            else:
+                idle += 1
+                if idle > MAX_IDLE:
+                    break
             for i in range(n):
                 work[2, support[i]] = price
             entering = -1
