@@ -79,9 +79,12 @@ class Problems(ABC):
         As above; ``solve`` leaves there where the solutions are.
     parts : sequence or None
         What each of several problems is for, such as its class.
+    unit : float
+        What the user reads as an objective of one.
     """
 
     parts: Any = None
+    unit: float = 1.0
 
     def __init__(
         self, estimator: Any, labels: list[str], starts: list[Start], dtype: Any
@@ -132,7 +135,7 @@ class Problems(ABC):
 
     def _unit(self, index: int, objective: Objective) -> float:
         """Return what the user reads as an objective of one."""
-        return 1.0
+        return self.unit
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""

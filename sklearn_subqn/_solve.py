@@ -202,7 +202,7 @@ def solve(
     solution, status = _certified(problem, settings.tol, result, w, end, scale)
     solution.plan = result.plan or name
     solution = solution.times(problem.unit)
-    if settings.verbose:
+    if settings.verbose > 0:
         gap = solution.relative_gap
         print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
     if task.warns and not solution.proven:
@@ -248,7 +248,7 @@ class _Report:
         progress = Progress(result.n_iter, value, dual_gap, passes, seconds)
         gap = relative(dual_gap, value)
         due = result.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
-        if verbose > 1 or (verbose and due):
+        if verbose > 1 or (verbose > 0 and due):
             self._printed = seconds
             print(
                 f"{self._problem.label}: iteration {result.n_iter:4d}  objective "

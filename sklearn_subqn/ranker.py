@@ -82,7 +82,7 @@ _LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
 _LARGEST_RELEVANCE = 500.0
 
 
-class Ranker(BundleEstimator):
+class BaseRanker(BundleEstimator):
     """What rankers share: losses of queries, scores and what they are worth."""
 
     loss: str | Callable[[Any], Any]
@@ -265,7 +265,7 @@ class Ranker(BundleEstimator):
         return tags
 
 
-class BMRMRanker(Ranker):
+class BMRMRanker(BaseRanker):
     """Linear ranking of the rows of each query, with any of many losses.
 
     Minimizes ``alpha * Omega(w) + sum_q v_q loss_q / sum_q v_q`` over queries q, with

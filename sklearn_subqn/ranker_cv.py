@@ -16,10 +16,10 @@ from ._problems import n_threads
 from ._queries import Queries
 from ._solve import Floats, Progress
 from ._validation import check_number, unchanged_on_failure
-from .ranker import Ranker, checked_relevance
+from .ranker import BaseRanker, checked_relevance
 
 
-class BMRMRankerCV(WarmPaths, Ranker):
+class BMRMRankerCV(WarmPaths, BaseRanker):
     """Linear ranking with cross-validation over a path of regularization strengths.
 
     Queries are held out as wholes. On each fold the problem is solved from the largest

@@ -1,0 +1,354 @@
+"""Linear ranking with the parameters of LightGBM's ranker."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .._callbacks import with_callbacks
+from .._estimator import forget
+from .._problems import LinearProblems
+from .._queries import Queries
+from .._solve import Floats
+from .._validation import (
+    check_n_jobs,
+    check_number,
+    check_option,
+    unchanged_on_failure,
+)
+from ..ranker import BaseRanker, checked_relevance
+from ._shared import warn
+
+# The strength against the mean loss of a query where none is given.
+_ALPHA = 1e-3
+
+_OBJECTIVES = ("lambdarank", "rank_xendcg")
+
+# Parameters of trees, with their defaults.
+_OF_TREES: dict[str, Any] = {
+    "boosting_type": "gbdt",
+    "num_leaves": 31,
+    "max_depth": -1,
+    "learning_rate": 0.1,
+    "n_estimators": 100,
+    "subsample_for_bin": 200000,
+    "class_weight": None,
+    "min_split_gain": 0.0,
+    "min_child_weight": 1e-3,
+    "min_child_samples": 20,
+    "subsample": 1.0,
+    "subsample_freq": 0,
+    "colsample_bytree": 1.0,
+    "importance_type": "split",
+}
+
+
+class Ranker(BaseRanker):
+    """Linear ranking of the rows of queries with the parameters of LightGBM's ranker.
+
+    Minimizes ``sum_q loss_q + reg_alpha * ||w||_1 + reg_lambda / 2 * ||w||²`` over
+    queries q, where the loss of a query is the mean of ``(y_j - y_i) * ln(1 + exp(z_i -
+    z_j))`` over pairs of rows with relevances y_i < y_j and scores z, and reports how
+    far the result is from the optimum at most. Change the import in a script written
+    for ``lightgbm.LGBMRanker``; see Notes for what differs.
+
+    Parameters
+    ----------
+    boosting_type, num_leaves, max_depth, learning_rate, n_estimators, \
+            subsample_for_bin
+        Without effect, since there are no trees. Where they are given, a warning says
+        so.
+    objective : {"lambdarank", "rank_xendcg"} or None, default=None
+        The loss above in any case: the logistic loss of pairs, which LambdaRank weighs
+        by changes of NDCG, is weighed by differences of relevance, and stays convex.
+    class_weight, min_split_gain, min_child_weight, min_child_samples, subsample, \
+            subsample_freq, colsample_bytree
+        Without effect.
+    reg_alpha, reg_lambda : float, default=0.0
+        Strengths of the L1 and L2 penalties, not negative. If both are zero,
+        ``reg_lambda`` is a thousandth of the number of queries.
+    random_state : int, RandomState instance or None, default=None
+        Results do not depend on it: nothing is random.
+    n_jobs : int or None, default=None
+        Number of threads for products with blocks of rows. ``None`` means 1 unless in
+        a :func:`joblib.parallel_config` context; ``-1`` means all processors.
+    importance_type : str, default="split"
+        Without effect.
+    verbose : int, default=-1
+        Print progress at some iterations if 1, at each if larger.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, of the type of X.
+    intercept_ : float
+        Zero: rankings do not depend on it.
+    feature_importances_ : ndarray of shape (n_features,)
+        Absolute values of ``coef_``, which depend on the units of the features.
+    objective_ : float
+        Objective at the coefficients, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    best_score_ : dict
+        NDCG of ``eval_set`` by names of data and measures, as "valid_0" and "ndcg@5".
+    evals_result_ : dict
+        The same as lists of one entry, for the one model that there is.
+    n_iter_ : int
+        Number of iterations.
+    n_queries_ : int
+        Number of queries of the training data.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How the problem was solved.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRanker : Other losses, queries in any order by ``qid``, weights of queries.
+
+    Notes
+    -----
+    What differs from LightGBM: the model is linear, so that features should be scaled
+    and missing values filled in; the optimum is proven to a relative gap of 1e-3; in
+    NDCG queries without relevant rows count zero, not one; ``objective_`` is a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.ranking import Ranker
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0, 1])
+    >>> ranker = Ranker(reg_lambda=0.01).fit(X, y, group=[10] * 6)
+    >>> bool(ranker.dual_gap_ <= 1e-3 * ranker.objective_)
+    True
+    >>> round(ranker.score(X, y, group=[10] * 6), 3)
+    1.0
+    """
+
+    # What the parameters of the base are here.
+    loss = "pairwise-linear-log"
+    k = None
+    solver = "auto"
+    tol = 1e-3
+    max_iter = 1000
+    bundle_size = None
+    warm_start = False
+    callback = None
+    _weaker = "decrease reg_alpha and reg_lambda"
+
+    best_score_: dict[str, dict[str, float]]
+    evals_result_: dict[str, dict[str, list[float]]]
+
+    def __init__(
+        self,
+        *,
+        boosting_type: str = "gbdt",
+        num_leaves: int = 31,
+        max_depth: int = -1,
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample_for_bin: int = 200000,
+        objective: str | None = None,
+        class_weight: Any = None,
+        min_split_gain: float = 0.0,
+        min_child_weight: float = 1e-3,
+        min_child_samples: int = 20,
+        subsample: float = 1.0,
+        subsample_freq: int = 0,
+        colsample_bytree: float = 1.0,
+        reg_alpha: float = 0.0,
+        reg_lambda: float = 0.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        importance_type: str = "split",
+        verbose: int = -1,
+    ) -> None:
+        self.boosting_type = boosting_type
+        self.num_leaves = num_leaves
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.subsample_for_bin = subsample_for_bin
+        self.objective = objective
+        self.class_weight = class_weight
+        self.min_split_gain = min_split_gain
+        self.min_child_weight = min_child_weight
+        self.min_child_samples = min_child_samples
+        self.subsample = subsample
+        self.subsample_freq = subsample_freq
+        self.colsample_bytree = colsample_bytree
+        self.reg_alpha = reg_alpha
+        self.reg_lambda = reg_lambda
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.importance_type = importance_type
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        init_score: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_init_score: Any = None,
+        eval_group: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = (1, 2, 3, 4, 5),
+        feature_name: Any = "auto",
+        categorical_feature: Any = "auto",
+        callbacks: Any = None,
+        init_model: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Relevances: rows with larger ones should have larger scores.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows.
+        init_score : default=None
+            Without effect; where it is given, a warning says so.
+        group : array-like of shape (n_queries,), default=None
+            Numbers of rows of the queries, one after the other. Without it all rows
+            belong to one query, with a warning.
+        eval_set : list of tuples (X, y), default=None
+            Data of which NDCG is computed, see ``best_score_``.
+        eval_names : list of str, default=None
+            Their names; "valid_0" and so on by default.
+        eval_sample_weight, eval_init_score : default=None
+            Without effect.
+        eval_group : list of array-like, default=None
+            ``group`` of each of ``eval_set``, with which it is needed.
+        eval_metric : {"ndcg"} or None, default=None
+            Other measures have no effect.
+        eval_at : list of int, default=(1, 2, 3, 4, 5)
+            Ranks at which NDCG ends.
+        feature_name, categorical_feature, callbacks, init_model
+            Without effect.
+
+        Returns
+        -------
+        self : Ranker
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the optimum was not proven; states the gap that was.
+        UserWarning
+            If something was given that has no effect, or if the optimum makes no use of
+            the features.
+        """
+        given = {
+            "init_score": init_score,
+            "eval_sample_weight": eval_sample_weight,
+            "eval_init_score": eval_init_score,
+            "eval_metric": None if eval_metric in ("ndcg", ["ndcg"]) else eval_metric,
+            "callbacks": callbacks or None,
+            "init_model": init_model,
+            "feature_name": _unless_auto(feature_name),
+            "categorical_feature": _unless_auto(categorical_feature),
+        }
+        names = [name for name, value in given.items() if value is not None]
+        if names:
+            warn(f"{', '.join(names)} given to fit: without effect in a linear model.")
+        self._fit(X, y, sample_weight, qid=None, group=group, query_weight=None)
+        forget(self, "best_score_", "evals_result_")
+        if eval_set is not None:
+            self._evaluate(eval_set, eval_names, eval_group, eval_at)
+        return self
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[Any]:
+        """Absolute values of the coefficients."""
+        if not hasattr(self, "coef_"):
+            raise AttributeError("This Ranker is not fitted yet.")
+        return np.abs(self.coef_)
+
+    @property
+    def penalty(self) -> str:  # type: ignore[override]
+        """Name of the penalty."""
+        if not self.reg_alpha:
+            return "l2"
+        return "elasticnet" if self.reg_lambda else "l1"
+
+    @property
+    def l1_ratio(self) -> float:  # type: ignore[override]
+        """Share of L1 in the penalty."""
+        total = self.reg_alpha + self.reg_lambda
+        return self.reg_alpha / total if total else 0.0
+
+    def _check_parameters(self) -> None:
+        if self.objective is not None:
+            check_option("objective", self.objective, _OBJECTIVES)
+        for name in ("reg_alpha", "reg_lambda"):
+            check_number(name, getattr(self, name), low=0.0)
+        check_number("verbose", self.verbose, low=-1, integer=True)
+        check_n_jobs(self.n_jobs)
+        set_ = [
+            f"{name}={getattr(self, name)!r}"
+            for name, default in _OF_TREES.items()
+            if getattr(self, name) != default
+        ]
+        if set_:
+            warn(
+                f"{', '.join(set_)} without effect: the model is linear, and has no "
+                "trees."
+            )
+
+    def _strength(self) -> float:
+        total = float(self.reg_alpha + self.reg_lambda)
+        return total / self.n_queries_ if total else _ALPHA
+
+    def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
+        problems = super()._ranking(X, y, queries)
+        problems.unit = float(self.n_queries_)
+        return problems
+
+    def _evaluate(self, eval_set: Any, names: Any, groups: Any, eval_at: Any) -> None:
+        """Set what the model is worth on other data."""
+        if isinstance(eval_set, tuple):
+            eval_set = [eval_set]
+        if groups is None or len(groups) != len(eval_set):
+            raise ValueError("eval_set needs eval_group, with a group for each of it.")
+        if names is None:
+            names = [f"valid_{i}" for i in range(len(eval_set))]
+        self.best_score_ = {}
+        for name, (X, y), group in zip(names, eval_set, groups, strict=True):
+            scores, relevance = self.predict(X), checked_relevance(y, "eval_set")
+            queries = Queries.of(len(relevance), None, None, group, None)
+            self.best_score_[name] = {
+                f"ndcg@{k}": queries.ndcg(scores, relevance, int(k)) for k in eval_at
+            }
+        self.evals_result_ = {
+            name: {key: [value] for key, value in found.items()}
+            for name, found in self.best_score_.items()
+        }
+
+
+def _unless_auto(value: Any) -> Any:
+    """Return a value, or None for "auto"."""
+    return None if isinstance(value, str) and value == "auto" else value

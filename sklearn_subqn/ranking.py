@@ -1,0 +1,5 @@
+"""Linear ranking with the parameters of LightGBM's ranker, and a proven gap."""
+
+from ._dropin.ranking import Ranker
+
+__all__ = ["Ranker"]

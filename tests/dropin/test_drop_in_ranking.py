@@ -1,0 +1,176 @@
+"""Ranking with LightGBM's parameters."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.metrics import ndcg_score
+
+from sklearn_subqn import BMRMRanker
+from sklearn_subqn.ranking import Ranker
+
+
+def queries(n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(4, 12, n)
+    X = rng.normal(size=(group.sum(), 4))
+    y = np.digitize(X @ [1.0, -0.5, 0.0, 0.2] + rng.normal(size=len(X)), [0.0, 1.5])
+    return X, y, group
+
+
+def value(w, X, y, group, reg_lambda):
+    """Return the objective as it is documented."""
+    total, scores = 0.5 * reg_lambda * w @ w, X @ w
+    for rows in np.split(np.arange(len(y)), np.cumsum(group)[:-1]):
+        z, r = scores[rows], y[rows]
+        gaps = r[None, :] - r[:, None]
+        pairs = gaps > 0
+        if pairs.any():
+            costs = gaps * np.logaddexp(0.0, z[:, None] - z[None, :])
+            total += costs[pairs].mean()
+    return total
+
+
+def test_the_objective_is_the_documented_one():
+    X, y, group = queries()
+    ranker = Ranker(reg_lambda=0.5).fit(X, y, group=group)
+    best = minimize(value, np.zeros(4), (X, y, group, 0.5), options={"gtol": 1e-8})
+    assert_allclose(ranker.coef_, best.x, atol=1e-4)
+    expected = value(ranker.coef_, X, y, group, 0.5)
+    assert ranker.objective_ == pytest.approx(expected, rel=1e-9)
+    assert ranker.objective_ - ranker.dual_gap_ <= best.fun * (1 + 1e-12)
+    assert ranker.dual_gap_ <= 1e-3 * expected
+    assert ranker.history_[0].objective[-1] == pytest.approx(expected, rel=1e-3)
+    assert_allclose(ranker.feature_importances_, np.abs(ranker.coef_))
+
+
+@pytest.mark.parametrize(
+    ("params", "same"),
+    [
+        ({}, {"alpha": 1e-3}),
+        ({"reg_lambda": 0.2}, {"alpha": 0.01}),
+        ({"reg_alpha": 0.2}, {"alpha": 0.01, "penalty": "l1"}),
+        (
+            {"reg_alpha": 0.1, "reg_lambda": 0.3},
+            {"alpha": 0.02, "penalty": "elasticnet", "l1_ratio": 0.25},
+        ),
+    ],
+    ids=str,
+)
+def test_penalties(params, same):
+    X, y, group = queries()
+    ranker = Ranker(**params).fit(X, y, group=group)
+    model = BMRMRanker(loss="pairwise-linear-log", **same).fit(X, y, group=group)
+    assert_allclose(ranker.coef_, model.coef_, rtol=1e-9, atol=1e-12)
+    assert ranker.objective_ == pytest.approx(len(group) * model.objective_)
+
+
+def test_data_to_evaluate():
+    X, y, group = queries()
+    other = queries(seed=1)
+    ranker = Ranker().fit(
+        X,
+        y,
+        group=group,
+        eval_set=[other[:2]],
+        eval_group=[other[2]],
+        eval_at=[3, 5],
+    )
+    rows = np.split(np.arange(len(other[1])), np.cumsum(other[2])[:-1])
+    scores = ranker.predict(other[0])
+    for k in (3, 5):
+        expected = np.mean(
+            [ndcg_score([2.0 ** other[1][r] - 1.0], [scores[r]], k=k) for r in rows]
+        )
+        assert ranker.best_score_["valid_0"][f"ndcg@{k}"] == pytest.approx(expected)
+        assert len(ranker.evals_result_["valid_0"][f"ndcg@{k}"]) == 1
+    with pytest.raises(ValueError, match="eval_set needs eval_group"):
+        ranker.fit(X, y, group=group, eval_set=[other[:2]])
+    ranker.fit(X, y, group=group)
+    assert not hasattr(ranker, "best_score_")
+
+
+def test_what_has_no_effect_is_named():
+    X, y, group = queries()
+    with pytest.warns(
+        UserWarning, match="num_leaves=7, n_estimators=5 without"
+    ) as found:
+        Ranker(num_leaves=7, n_estimators=5).fit(X, y, group=group)
+    assert found[0].filename == __file__
+    with pytest.warns(UserWarning, match="init_score, callbacks given to fit"):
+        Ranker().fit(X, y, group=group, init_score=y, callbacks=[print])
+
+
+def test_values_are_checked():
+    X, y, group = queries()
+    for params, message in (
+        ({"objective": "ndcg"}, "objective must be one of 'lambdarank'"),
+        ({"reg_lambda": -1.0}, "reg_lambda must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Ranker(**params).fit(X, y, group=group)
+    with pytest.raises(ValueError, match="group"):
+        Ranker().fit(X, y, group=group[1:])
+
+
+def test_verbose_as_in_lightgbm_is_silent(capsys):
+    X, y, group = queries()
+    Ranker(verbose=-1).fit(X, y, group=group)
+    assert capsys.readouterr().out == ""
+    Ranker(verbose=1).fit(X, y, group=group)
+    assert "Ranker: iteration" in capsys.readouterr().out
+
+
+def lightgbm_ranker():
+    return pytest.importorskip("lightgbm").LGBMRanker
+
+
+def test_parameters_are_those_of_lightgbm():
+    ours = inspect.signature(Ranker).parameters
+    theirs = inspect.signature(lightgbm_ranker()).parameters
+    assert {name for name in theirs if name != "kwargs"} == {*ours} - {"verbose"}
+    assert all(ours[n].default == theirs[n].default for n in theirs if n != "kwargs")
+    names = list(inspect.signature(Ranker.fit).parameters)
+    assert (
+        names == list(inspect.signature(lightgbm_ranker().fit).parameters)[: len(names)]
+    )
+    assert clone(Ranker(reg_alpha=0.1)).get_params()["reg_alpha"] == 0.1
+
+
+def script(LGBMRanker):
+    """Do what a script does that was written for LightGBM."""
+    (X, y, group), (X_test, y_test, group_test) = queries(80), queries(20, seed=1)
+    ranker = LGBMRanker(
+        objective="lambdarank",
+        n_estimators=20,
+        learning_rate=0.1,
+        min_child_samples=5,
+        random_state=0,
+        n_jobs=1,
+        verbose=-1,
+    )
+    ranker.fit(
+        X,
+        y,
+        group=group,
+        eval_set=[(X_test, y_test)],
+        eval_group=[group_test],
+        eval_metric="ndcg",
+        eval_at=[5],
+    )
+    order = np.argsort(-ranker.predict(X_test[: group_test[0]]))
+    best = int(np.argmax(ranker.feature_importances_))
+    return order.shape, best, ranker.best_score_["valid_0"]["ndcg@5"]
+
+
+@pytest.mark.filterwarnings("ignore:.*without effect:UserWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_script_with_one_import_changed():
+    ours, theirs = script(Ranker), script(lightgbm_ranker())
+    assert ours[:2] == theirs[:2]
+    assert ours[2] == pytest.approx(theirs[2], abs=0.15)
+    assert ours[2] > 0.5
