@@ -35,6 +35,10 @@ _COLUMNS_SHARE = 0.8
 _PROMOTED_BYTES = 1 << 18
 
 
+# Products with columns are sums over so many roots of the number of rows at a time, and
+# over more where features are so many that adding the sums would take some share of it.
+_ROOTS, _ENTRIES_A_SUM = 16.0, 16
+
 # A product with fewer entries than this takes a thread about as long as starting it.
 _PART_SIZE = 100_000
 
@@ -633,14 +637,34 @@ class Design:
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
-                if self._is_narrow and dual.ndim == 1:
-                    rows = np.arange(stop - start)
-                    _add_rows_times(block, rows, dual[start:stop], product)
-                else:
-                    product += self._float64(block).T @ dual[start:stop]
+                size = max(stop - start, 1)
+                if dual.ndim == 1 or not sparse.issparse(block):
+                    size = min(self._summed_rows, size)
+                for a in range(0, stop - start, size):
+                    rows = slice(a, min(a + size, stop - start))
+                    u = dual[start:stop][rows]
+                    if dual.ndim == 1 and sparse.issparse(block):
+                        some = np.zeros(self.n_features)
+                        _add_rows_times(
+                            block, np.arange(rows.start, rows.stop), u, some
+                        )
+                        product += some
+                    else:
+                        product += self._float64(row_view(block, rows)).T @ u
             return product
 
         return np.asarray(sum(self.each(multiply, self._parts)))
+
+    @cached_property
+    def _summed_rows(self) -> int:
+        """Of how many rows products with columns are summed by themselves at a time.
+
+        Of equal rows each sum is rounded alike, so that errors grow with the number of
+        its terms, and not with the root of that.
+        """
+        row_size = max(1, self.n_entries // max(1, self.n_rows))
+        few = int(_ROOTS * np.sqrt(self.n_rows))
+        return max(few, _ENTRIES_A_SUM * self.n_features // row_size, 1)
 
     def each(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         """Return results of a function of parts of the data, each by a thread."""

@@ -13,6 +13,28 @@ both sides and select, without branches.
 from .standard cimport fabs
 
 
+cdef struct Sum:
+    # A sum, and what rounding has taken from it.
+    double total, rest
+
+
+cdef inline void add_to(Sum* sum, double x) noexcept nogil:
+    """Add x, keeping what rounding takes (Knuth's sum of two numbers).
+
+    Errors of plain sums grow with the number of terms where these are alike. The chain of
+    dependent operations is that of a plain sum, so that it takes no longer.
+    """
+    cdef double total = sum.total + x
+    cdef double part = total - sum.total
+    sum.rest += (sum.total - (total - part)) + (x - part)
+    sum.total = total
+
+
+cdef inline double result(const Sum* sum) noexcept nogil:
+    """Return the sum, infinite where it overflows."""
+    return sum.total + sum.rest if sum.rest == sum.rest else sum.total
+
+
 def value(
     const double[::1] scores,
     const double[::1] targets,
@@ -24,7 +46,8 @@ def value(
 ):
     """Return the weighted sum of the losses without a ridge."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double t, above, below, total = 0.0
+    cdef double t, above, below
+    cdef Sum total = Sum(0.0, 0.0)
     check_length(n, targets, weights)
     with nogil:
         for i in range(n):
@@ -32,8 +55,8 @@ def value(
             above, below = t - tube, t + tube
             above = high * above if above > 0.0 else 0.0
             below = low * below if below < 0.0 else 0.0
-            total += weights[i] * (above + below)
-    return total
+            add_to(&total, weights[i] * (above + below))
+    return result(&total)
 
 
 def subgradient(
@@ -116,7 +139,8 @@ def smooth_value(
 ):
     """Return the weighted sum of the losses with a ridge; ``center`` may be None."""
     cdef Py_ssize_t i, n = scores.shape[0]
-    cdef double t, v, c, shift, total = 0.0
+    cdef double t, v, c, shift
+    cdef Sum total = Sum(0.0, 0.0)
     cdef double inverse = 1.0 / ridge, edge = tube * inverse
     cdef bint centered = check_center(n, center)
     check_length(n, targets, weights)
@@ -132,8 +156,8 @@ def smooth_value(
                 # Not as a difference of squares, which may overflow.
                 v = clip(t * inverse, low, high, edge)
                 t = v * (t - 0.5 * ridge * v)
-            total += weights[i] * (t - tube * fabs(v))
-    return total
+            add_to(&total, weights[i] * (t - tube * fabs(v)))
+    return result(&total)
 
 
 def smooth_gradient(
