@@ -93,6 +93,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: How to make more use of the features.
     _weaker: ClassVar[str] = "decrease alpha or tol"
 
+    #: What to say of parameters that there are not, where it is not the usual.
+    _instead_of: ClassVar[Mapping[str, str]] = {}
+
     alpha: Any
     solver: str
     max_iter: int
@@ -109,7 +112,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                     of_fit = inspect.signature(cls.fit).parameters
                     raise TypeError(
                         f"{cls.__name__}() got an unexpected keyword argument {name!r}."
-                        + instead_of(name, list(known), list(of_fit))
+                        + cls._instead_of.get(
+                            name, instead_of(name, list(known), list(of_fit))
+                        )
                     )
         return super().__new__(cls)
 

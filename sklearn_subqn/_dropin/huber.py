@@ -143,6 +143,10 @@ class HuberRegressor(DropInRegressor):
 
     _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "HuberRegressor")
 
+    _instead_of: ClassVar[dict[str, str]] = {
+        "C": " Its strength of regularization is alpha, against the sum of the losses."
+    }
+
     loss = "huber"
 
     def __init__(
