@@ -142,7 +142,7 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:
     """Return a sentence that proposes the known name nearest to an unknown one."""
-    known, given = list(known), str(name).lower()
-    near = [option for option in _OPTIONS.get(given, ()) if option in known]
-    near = near or difflib.get_close_matches(given, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    options, given = {option.lower(): option for option in known}, str(name).lower()
+    near = [option for option in _OPTIONS.get(given, ()) if option in options]
+    near = near or difflib.get_close_matches(given, options, n=1)
+    return f" Did you mean {options[near[0]]!r}?" if near else ""

@@ -51,7 +51,7 @@ LEVELS = [
     ["_estimator"],
     ["_bundle", "_classifier", "_online"],
     ["_cv"],
-    ["*", "_dropin", "_dropin.*"],
+    ["*", "_dropin", "_dropin.*", "_linear_chain"],
     [""],
 ]
 
@@ -106,6 +106,7 @@ RESERVED = {
         "_validation",
         "_callbacks",
         "_dropin.*",
+        "_linear_chain",
         "[a-z]*",
     ],
     "scipy.sparse": [
@@ -120,6 +121,7 @@ RESERVED = {
         "_queries",
         "_estimator",
         "_dropin.*",
+        "_linear_chain",
         "[a-z]*",
     ],
     "matplotlib": ["_plotting"],
@@ -127,6 +129,7 @@ RESERVED = {
         "_core.online.losses",
         "_bundle",
         "_dropin.*",
+        "_linear_chain",
         "_estimator",
         "_f_beta",
         "_nu",
@@ -144,8 +147,8 @@ RESERVED = {
         "_core.threshold_design",
         "_f_beta",
         "_nu",
+        "_linear_chain",
         "_problems",
-        "crf",
         "structured",
     ],
     "_core.kernels": ["_core.*", "_core.*.*"],

@@ -166,7 +166,7 @@ class LogisticRegression(BaseLogistic):
     >>> bool(clf.dual_gap_ <= 1e-4 * clf.objective_)
     True
     >>> clf.score(X, y)
-    0.96
+    0.92
     """
 
     _original: ClassVar[tuple[str, str]] = (

@@ -191,7 +191,7 @@ class PoissonRegressor(DropInRegressor):
     >>> y = rng.poisson(np.exp(X @ [0.5, -0.5] + 1.0))
     >>> model = PoissonRegressor(alpha=1e-3).fit(X, y)
     >>> model.coef_.round(1)
-    array([ 0.5, -0.5])
+    array([ 0.6, -0.5])
     """
 
     _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "PoissonRegressor")

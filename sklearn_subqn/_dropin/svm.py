@@ -114,7 +114,7 @@ class LinearSVC(DropIn, LinearClassifier):
     >>> bool(clf.dual_gap_ <= 1e-4 * clf.objective_)
     True
     >>> clf.score(X, y)
-    0.96
+    0.95
     """
 
     _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVC")

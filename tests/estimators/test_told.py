@@ -14,7 +14,24 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.svm import LinearSVR
 
 import sklearn_subqn
-from sklearn_subqn import (BMRMClassifier, BMRMOutlierDetector, BMRMRanker, BMRMRegressor, L1LogisticOWLQN, L1LogisticOWLQNCV, MulticlassHingeClassifier, MultilabelHingeClassifier, OnlineLBFGSRegressor, SubLBFGSLinearSVC, SubLBFGSLinearSVCCV, _solve, linear_model, ranking, svm, crf)
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMOutlierDetector,
+    BMRMRanker,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    L1LogisticOWLQNCV,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    OnlineLBFGSRegressor,
+    SubLBFGSLinearSVC,
+    SubLBFGSLinearSVCCV,
+    _solve,
+    crf,
+    linear_model,
+    ranking,
+    svm,
+)
 
 NO_USE = "makes no use of the features"
 

@@ -1,0 +1,456 @@
+"""Conditional random fields with the parameters of sklearn-crfsuite's."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.solvers import History
+from .._estimator import Estimator, forget
+from .._linear_chain import LinearChainCRF
+from .._validation import check_number, check_option, unchanged_on_failure
+from ._shared import warn
+
+# Where users give none: the relative gap, and as many iterations as it takes.
+_TOL, _UNLIMITED = 1e-3, 10**6
+
+_LOG_LOSS = ("lbfgs", "l2sgd")
+_PERCEPTRONS = ("ap", "pa", "arow")
+
+# Parameters that tell how the original optimizes, or where it keeps its files.
+_WITHOUT_EFFECT = {
+    **dict.fromkeys(
+        (
+            "num_memories",
+            "period",
+            "delta",
+            "linesearch",
+            "max_linesearch",
+            "calibration_eta",
+            "calibration_rate",
+            "calibration_samples",
+            "calibration_candidates",
+            "calibration_max_trials",
+            "pa_type",
+            "error_sensitive",
+            "averaging",
+            "variance",
+            "gamma",
+        ),
+        "the method is chosen by the data.",
+    ),
+    "model_filename": "models are not kept in files; pickle the estimator.",
+    "keep_tempfiles": "there are no temporary files.",
+    "trainer_cls": "there is no trainer.",
+}
+
+
+class TrainingLog(NamedTuple):
+    """What is known of the training.
+
+    Attributes
+    ----------
+    iterations : list of dict
+        The "num", the "loss" and the "time" of each.
+    """
+
+    iterations: list[dict[str, float]]
+
+    @property
+    def last_iteration(self) -> dict[str, float]:
+        """The last of them."""
+        return self.iterations[-1]
+
+
+class CRF(Estimator):
+    """Linear-chain conditional random field with the parameters of sklearn-crfsuite's.
+
+    Minimizes ``sum_i loss_i + c1 * ||w||_1 + c2 * ||w||²`` over sequences, with the
+    negative logarithm of the probability of the labels, and reports how far the result
+    is from the optimum at most. Change the import in a script written for
+    ``sklearn_crfsuite.CRF``; see Notes for what differs.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"} or None, default=None
+        "lbfgs", which None means: the objective above. "l2sgd": the same without
+        ``c1``. "ap", "pa", "arow": ``sum_i loss_i + ||w||² / (2 * c)`` with the
+        structured hinge, which those online methods go after, and a warning.
+    min_freq : float or None, default=None
+        Pairs of an attribute and a label have no weight if they are in fewer places.
+    all_possible_states, all_possible_transitions : bool or None, default=None
+        Whether all pairs of attributes and labels, and of labels, have a weight, or
+        those only that training data have.
+    c1, c2 : float or None, default=None
+        Coefficients of the penalties, not negative, not both zero; None means 0 and 1.
+    max_iterations : int or None, default=None
+        Limit on the number of iterations, None for as many as it takes.
+    num_memories : int or None, default=None
+        Without effect, as all parameters below that say so: the method is chosen by the
+        data. Where they are given, a warning says so.
+    epsilon : float or None, default=None
+        Stop when the objective is proven to be within ``epsilon`` times itself of the
+        optimum; None means 1e-3.
+    period, delta, linesearch, max_linesearch, calibration_eta, calibration_rate, \
+            calibration_samples, calibration_candidates, calibration_max_trials, \
+            pa_type : default=None
+        Without effect.
+    c : float or None, default=None
+        Factor on the hinge for "ap", "pa" and "arow", positive; None means 1.
+    error_sensitive, averaging, variance, gamma : default=None
+        Without effect.
+    verbose : bool, default=False
+        Whether to print progress.
+    model_filename : str or None, default=None
+        Without effect: pickle the estimator.
+    keep_tempfiles : bool, default=False
+        Without effect: there are no temporary files.
+    trainer_cls : default=None
+        Without effect.
+
+    Attributes
+    ----------
+    classes_ : list
+        The labels.
+    attributes_ : list of str
+        Names of the attributes.
+    num_attributes_ : int
+        Their number.
+    state_features_ : mapping
+        Weights that are not zero, by pairs (attribute, label).
+    transition_features_ : dict
+        Weights that are not zero, by pairs (label, next label).
+    objective_ : float
+        Objective at the weights, as above.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of one History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    training_log_ : TrainingLog
+        ``iterations`` and ``last_iteration``, with "num", "loss" and "time".
+    dev_score_ : float
+        Share of the tokens of ``X_dev`` whose label is predicted right, if given.
+    model_ : LinearChainCRF
+        The fitted model, which has n-best labelings and more.
+
+    See Also
+    --------
+    LinearChainCRF : The same model by ``alpha = 2 * c2 / n_sequences``, with weights of
+        sequences, constraints on transitions, and ``partial_fit``.
+
+    Notes
+    -----
+    What differs from sklearn-crfsuite: the end of training is a proven relative gap;
+    the online methods "ap", "pa" and "arow" are replaced by what they go after; labels
+    are in sorted order, and may be of any type; models are not read from or written to
+    files of CRFsuite.
+
+    Examples
+    --------
+    >>> from sklearn_subqn.crf import CRF
+    >>> X = [[{"word": "the"}, {"word": "dog"}], [{"word": "a"}, {"word": "cat"}]]
+    >>> y = [["DET", "NOUN"], ["DET", "NOUN"]]
+    >>> crf = CRF(c1=0.0, c2=0.1, max_iterations=100).fit(X, y)
+    >>> crf.predict_single([{"word": "the"}, {"word": "cat"}])
+    ['DET', 'NOUN']
+    >>> bool(crf.dual_gap_ <= 1e-3 * crf.objective_)
+    True
+    """
+
+    _without_effect: ClassVar[dict[str, str]] = _WITHOUT_EFFECT
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        min_freq: float | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        c1: float | None = None,
+        c2: float | None = None,
+        max_iterations: int | None = None,
+        num_memories: int | None = None,
+        epsilon: float | None = None,
+        period: int | None = None,
+        delta: float | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: int | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        verbose: bool = False,
+        model_filename: str | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: Any = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+
+    @unchanged_on_failure
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            Training data: sequences of dicts from names to values, or of lists of
+            names.
+        y : iterable of label sequences
+            The label of each token.
+        X_dev, y_dev : as X and y, default=None
+            Data to score the model on, see ``dev_score_``; they do not change it.
+
+        Returns
+        -------
+        self : CRF
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A previously
+            fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``epsilon`` was not reached; states the gap that was.
+        UserWarning
+            If a parameter was set that has no effect, or an algorithm is replaced.
+        """
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("X_dev and y_dev belong together: give both or neither.")
+        X = X if hasattr(X, "__len__") else list(X)
+        n = len(X)
+        model = self._model(n).fit(X, y)
+        self.model_ = model
+        self.classes_ = model.classes_.tolist()
+        self.objective_ = n * model.objective_
+        self.dual_gap_ = n * model.dual_gap_
+        self.n_iter_ = model.n_iter_
+        self.history_ = [history.times(n) for history in model.history_]
+        self.training_log_ = _log(self.history_[0])
+        forget(self, "dev_score_")
+        if X_dev is not None:
+            self.dev_score_ = model.score(X_dev, y_dev)
+            if self.verbose:
+                print(f"CRF: accuracy {self.dev_score_:.4f} on X_dev")
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable labeling of each sequence.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            As in ``fit``.
+
+        Returns
+        -------
+        y : ndarray of lists of labels, of shape (n_sequences,)
+        """
+        return _of_lists(self._fitted().predict(X))
+
+    def predict_single(self, xseq: Any) -> list[Any]:
+        """Return the most probable labels of one sequence.
+
+        Parameters
+        ----------
+        xseq : sequence of tokens
+            As one of ``fit``.
+
+        Returns
+        -------
+        labels : list
+        """
+        return self._fitted().predict_single(xseq)
+
+    def predict_marginals(self, X: Any) -> npt.NDArray[Any]:
+        """Return the probabilities of the labels of each token.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            As in ``fit``.
+
+        Returns
+        -------
+        marginals : ndarray of lists of dicts, of shape (n_sequences,)
+            For each token a dict from labels to probabilities.
+        """
+        return _of_lists(self._fitted().predict_marginals(X))
+
+    def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
+        """Return the probabilities of the labels of each token of one sequence.
+
+        Parameters
+        ----------
+        xseq : sequence of tokens
+            As one of ``fit``.
+
+        Returns
+        -------
+        marginals : list of dicts
+            From labels to probabilities.
+        """
+        found: list[dict[Any, float]] = self._fitted().predict_marginals_single(xseq)
+        return found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of tokens whose label is predicted right.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            As in ``fit``.
+        y : iterable of label sequences
+            The label of each token.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        return self._fitted().score(X, y)
+
+    @property
+    def state_features_(self) -> Any:
+        """Weights that are not zero, by pairs (attribute, label)."""
+        return self._of_model("state_features_")
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """Weights that are not zero, by pairs (label, next label)."""
+        found: dict[tuple[Any, Any], float] = self._of_model("transition_features_")
+        return found
+
+    @property
+    def attributes_(self) -> list[Any]:
+        """Names of the attributes."""
+        return list(self._of_model("attributes_").tolist())
+
+    @property
+    def num_attributes_(self) -> int:
+        """Number of the attributes."""
+        return len(self.attributes_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = False
+        return tags
+
+    def _fitted(self) -> LinearChainCRF:
+        check_is_fitted(self)
+        return self.model_
+
+    def _of_model(self, name: str) -> Any:
+        if not hasattr(self, "model_"):
+            raise AttributeError(f"This CRF is not fitted yet, and has no {name}.")
+        return getattr(self.model_, name)
+
+    def _model(self, n: int) -> LinearChainCRF:
+        """Return the model of so many sequences that the parameters ask for."""
+        algorithm = "lbfgs" if self.algorithm is None else self.algorithm
+        check_option("algorithm", algorithm, [*_LOG_LOSS, *_PERCEPTRONS])
+        for name, reason in self._without_effect.items():
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                warn(f"{name}={value!r} has no effect: {reason}")
+        given: dict[str, Any] = {
+            "min_freq": self.min_freq or 0,
+            "all_possible_states": bool(self.all_possible_states),
+            "all_possible_transitions": bool(self.all_possible_transitions),
+            "tol": _TOL if self.epsilon is None else self.epsilon,
+            "max_iter": self.max_iterations or _UNLIMITED,
+            "verbose": int(self.verbose),
+        }
+        for name in ("c1", "c2", "c", "epsilon", "max_iterations"):
+            value = getattr(self, name)
+            if value is not None:
+                check_number(name, value, low=0.0, low_included=name != "c")
+        c1, c2 = (
+            default if c is None else c
+            for c, default in ((self.c1, 0.0), (self.c2, 1.0))
+        )
+        if algorithm in _LOG_LOSS:
+            self._warn_of("c", algorithm)
+            if algorithm == "l2sgd":
+                self._warn_of("c1", algorithm)
+                c1 = 0.0
+            return LinearChainCRF.from_crfsuite(c1, c2, n_sequences=n, **given)
+        c = 1.0 if self.c is None else self.c
+        for name in ("c1", "c2"):
+            self._warn_of(name, algorithm)
+        warn(
+            f"algorithm={algorithm!r} is replaced by the minimum of the structured "
+            f"hinge: sum of losses + ||w||² / (2 * c), c={c:g}."
+        )
+        return LinearChainCRF(1.0 / (c * n), loss="hinge", **given)
+
+    def _warn_of(self, name: str, algorithm: str) -> None:
+        """Warn if a parameter is given that the algorithm does not have."""
+        if getattr(self, name):
+            warn(
+                f"{name}={getattr(self, name)!r} has no effect with "
+                f"algorithm={algorithm!r}."
+            )
+
+
+def _log(history: History) -> TrainingLog:
+    """Return the record of a fit as sklearn-crfsuite has it."""
+    return TrainingLog(
+        [
+            {"num": float(k), "loss": value, "time": seconds}
+            for k, (value, seconds) in enumerate(
+                zip(history.objective, history.seconds, strict=True)
+            )
+        ][1:]
+    )
+
+
+def _of_lists(lists: Any) -> npt.NDArray[Any]:
+    """Return an array of lists, even where all are of one length."""
+    array = np.empty(len(lists), dtype=object)
+    array[:] = lists
+    return array
