@@ -305,7 +305,7 @@ class ChainDesign:
         for other in others:
             v += other
         product = np.empty(self.n_params)
-        product[: self.n_pairs] = v if self._places is None else v[self._places]
+        product[: self.n_pairs] = self.unpad(v)
         product[self.n_pairs :] = dual[self.n_tokens :][self.transitions]
         return product
 
@@ -327,6 +327,10 @@ class ChainDesign:
         params = np.zeros(self.n_features * self.stride)
         params[self._places] = w[: self.n_pairs]
         return params
+
+    def unpad(self, params: Floats) -> Floats:
+        """Return the parameters of pairs from ``pad``, of shape (P,)."""
+        return params if self._places is None else params[self._places]
 
     def take(self, sequences: Rows) -> ChainDesign:
         """Return the design of some of the sequences, of the same parameters."""

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from .chain_design import ChainDesign
-from .kernels import chain, chain_ascent
-from .losses._base import Chains, Floats, Rows, chain_scores
+from .kernels import chain, chain_ascent, chain_vertices
+from .losses._base import EPS, Chains, Floats, Rows, chain_scores
 
-# Marginals of so many bytes at most are kept; beyond that, other methods take over.
+# Dual variables take so many bytes at most; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
+
+# The share of the way towards the scores to try first after a warm start.
+_FIRST_RATE = 0.5
+
+# Entropies are off by at most this share of their terms, or nearly.
+_ROUNDING = 32.0 * EPS
 
 
 def soft_threshold(v: Floats, threshold: float) -> Floats:
@@ -53,14 +59,13 @@ class ChainSweeps(ABC):
 
     Attributes
     ----------
-    nodes : ndarray of shape (T, k)
-        The dual variables mu of labels, at first those of the true ones.
-    edges : ndarray of shape (m, k, k)
-        Those of pairs, ``edges[t]`` of the one that ends at token t, or their sums over
-        each sequence.
-    values : ndarray of shape (n,)
-        -h(mu) of each sequence.
+    gaps : ndarray of shape (n,)
+        About how far sequences were from their best when they were visited last.
+    w : ndarray of shape (q,)
+        The parameters that the dual stands for, before any threshold.
     """
+
+    gaps: Floats
 
     def __init__(
         self,
@@ -70,7 +75,7 @@ class ChainSweeps(ABC):
         strength: float,
         threshold: float = 0.0,
     ) -> None:
-        X, k, n = design.X, design.n_labels, design.n_rows
+        X, n = design.X, design.n_rows
         self._design = design
         self._chains = chains
         self._weights = weights
@@ -82,15 +87,11 @@ class ChainSweeps(ABC):
         own_ptr = np.empty(n + 1, dtype=np.intp)
         arrays = X.indices, X.indptr, design.starts
         chain_ascent.localize(*arrays, last, local, own, own_ptr)
-        mask = np.zeros(design.n_features * design.stride, dtype=np.uint8)
-        if design.stride:
-            mask[design.pairs.places(design.stride)] = 1
-        free, ends = design.transitions, np.zeros((2, k))
+        free = design.transitions
         if chains.allowed is not None:
             free = free & chains.allowed
-        if chains.ends is not None:
-            ends[~chains.ends] = -np.inf
-        self._arrays = (
+        self._free = free
+        self._features = (
             design.data.astype(np.float64, copy=False),
             local,
             X.indptr.astype(np.intp, copy=False),
@@ -98,47 +99,25 @@ class ChainSweeps(ABC):
             own[: own_ptr[-1]].copy(),
             own_ptr,
             *design.pairs,
-            mask,
+            _mask(design),
             design.stride,
-            free.astype(np.uint8),
-            ends,
             threshold,
+            self._steps,
+            self._targets,
         )
-        self.nodes = np.empty((design.n_tokens, k))
-        self.edges = np.empty((self.n_edges(design), k, k))
-        self.values = np.zeros(n)
-        self.reset()
-
-    @classmethod
-    def n_bytes(cls, design: ChainDesign) -> int:
-        """Return what the marginals take."""
-        k = design.n_labels
-        return 8 * k * (design.n_tokens + cls.n_edges(design) * k)
 
     @staticmethod
     @abstractmethod
-    def n_edges(design: ChainDesign) -> int:
-        """Return the number m."""
+    def n_bytes(design: ChainDesign) -> int:
+        """Return what the dual variables take."""
 
-    def run(self, order: npt.NDArray[np.intp]) -> None:
+    @abstractmethod
+    def run(self, order: Rows) -> None:
         """Ascend along each sequence of ``order`` once."""
-        rescaling = self._chains.rescaling
-        chain_ascent.sweep(
-            *self._arrays,
-            self._steps,
-            None if rescaling is None else self._targets,
-            rescaling == "slack",
-            order,
-            self.nodes,
-            self.edges,
-            self.values,
-            self._w,
-            self._transitions,
-        )
 
     def reset(self) -> None:
         """Go back to the true labels, w = 0."""
-        self._go_to(self._targets)
+        self._to_truth()
         self.recenter(np.zeros(self._design.n_params))
 
     @abstractmethod
@@ -148,27 +127,25 @@ class ChainSweeps(ABC):
     def recenter(self, w: Floats) -> None:
         """Go on from parameters computed anew from the dual, before any threshold."""
         self._w = self._design.pad(w).copy()
-        self._transitions = self._design.transition_scores(w)
-        if self._chains.allowed is not None:
-            self._transitions[~self._chains.allowed] = -np.inf
+        self._transitions = w[self._design.n_pairs :][
+            self._free[self._design.transitions]
+        ]
 
-    def dual(self) -> ChainDual:
-        """Return the dual point."""
-        k, starts = self._design.n_labels, self._design.starts
-        s = np.repeat(self._weights, np.diff(starts))
-        dual = np.empty((len(s) + k, k))
-        np.multiply(self.nodes, s[:, np.newaxis], out=dual[:-k])
-        dual[np.arange(len(s)), self._targets] -= s
-        second = _inner(starts)
-        places = self._targets[second - 1] * k + self._targets[second]
-        rates = s if len(self.edges) == len(s) else self._weights
-        dual[-k:] = (rates @ self.edges.reshape(len(rates), k * k)).reshape(k, k)
-        dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
-        return ChainDual(dual, -self.values)
+    @property
+    def w(self) -> Floats:
+        design = self._design
+        w = np.zeros(design.n_params)
+        w[: design.n_pairs] = design.unpad(self._w)[: design.n_pairs]
+        w[design.n_pairs :][self._free[design.transitions]] = self._transitions
+        return w
 
     @abstractmethod
-    def _go_to(self, labels: Rows) -> None:
-        """Go to the marginals of a labeling."""
+    def dual(self) -> ChainDual:
+        """Return the dual point."""
+
+    @abstractmethod
+    def _to_truth(self) -> None:
+        """Go to the marginals of the true labels."""
 
     def _split(self, scores: Floats) -> tuple[Floats, Floats]:
         chains = self._chains
@@ -176,25 +153,95 @@ class ChainSweeps(ABC):
 
 
 class EntropySweeps(ChainSweeps):
-    """Of the log-likelihood, where h is minus the entropy."""
+    """Of the log-likelihood, where h is minus the entropy.
+
+    The dual variables are the marginals of potentials, see ``kernels.chain_ascent``.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (T, width)
+        Marginals mu of labels, at first those of the true ones; k padded to a width.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        design, chains = self._design, self._chains
+        k, n, width = design.n_labels, design.n_rows, _width(design.n_labels)
+        pattern = np.full((k, width), -np.inf)
+        pattern[:, :k] = 0.0
+        if chains.allowed is not None:
+            pattern[:, :k][~chains.allowed] = -np.inf
+        first, second = np.nonzero(self._free)
+        places = (first * width + second).astype(np.intc)
+        ends = np.zeros((0, width))
+        if chains.ends is not None:
+            ends = np.zeros((2, width))
+            ends[:, :k][~chains.ends] = -np.inf
+        self._rules = pattern, places, ends
+        shapes = (design.n_tokens, width), (n, len(places))
+        self._theta, self._theta_pairs = map(np.zeros, shapes)
+        self.nodes, self._pairs = map(np.zeros, shapes)
+        self._entropies, self._sizes, self._rates, self.gaps = np.zeros((4, n))
+        second = _inner(design.starts)
+        of_pairs = np.full(k * k, -1)
+        of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
+        labels = self._targets.astype(np.intp)
+        # Which transitions with a parameter the true labels have, of which sequence.
+        self._true_pairs = of_pairs[labels[second - 1] * k + labels[second]]
+        self._of_pairs = _sequences(design.starts)[second][self._true_pairs >= 0]
+        self._true_pairs = self._true_pairs[self._true_pairs >= 0]
+        self.reset()
 
     @staticmethod
-    def n_edges(design: ChainDesign) -> int:
-        return design.n_tokens
+    def n_bytes(design: ChainDesign) -> int:
+        n_free = int(np.count_nonzero(design.transitions))
+        tokens = design.n_tokens * _width(design.n_labels)
+        return 16 * (tokens + design.n_rows * n_free)
+
+    def run(self, order: Rows) -> None:
+        chain_ascent.sweep(
+            *self._features,
+            self._w,
+            self._transitions,
+            *self._rules,
+            order,
+            *(self._theta, self._theta_pairs, self.nodes, self._pairs),
+            *(self._entropies, self._sizes, self._rates, self.gaps),
+        )
 
     def begin(self, scores: Floats) -> None:
-        starts = self._design.starts
-        log_z = np.empty(len(starts) - 1)
-        chain.marginals(*self._split(scores), starts, log_z, self.nodes, self.edges)
-        chain.entropies(self.nodes, self.edges, starts, self.values)
+        k = self._design.n_labels
+        self._theta[:, :k] = scores[:-k]
+        self._theta_pairs[:] = scores[-k:][self._free]
+        chain_ascent.begin(
+            *self._rules,
+            self._design.starts,
+            *(self._theta, self._theta_pairs, self.nodes, self._pairs),
+            *(self._entropies, self._sizes),
+        )
+        self._rates[:] = _FIRST_RATE
 
-    def _go_to(self, labels: Rows) -> None:
+    def dual(self) -> ChainDual:
+        design, starts, k = self._design, self._design.starts, self._design.n_labels
+        s = np.repeat(self._weights, np.diff(starts))
+        dual = np.zeros((len(s) + k, k))
+        np.multiply(self.nodes[:, :k], s[:, np.newaxis], out=dual[:-k])
+        dual[np.arange(len(s)), self._targets] -= s
+        pairs = self._weights @ self._pairs
+        shares = self._weights[self._of_pairs]
+        pairs -= np.bincount(self._true_pairs, shares, len(pairs))
+        dual[-k:][self._free] = pairs
+        # Entropies are differences of larger numbers, with the rounding of these.
+        lengths = np.diff(design.starts)
+        rounding = _ROUNDING * (self._sizes + 8.0 * lengths)
+        return ChainDual(dual, rounding * (self._rates > 0.0) - self._entropies)
+
+    def _to_truth(self) -> None:
         self.nodes[:] = 0.0
-        self.nodes[np.arange(len(labels)), labels] = 1.0
-        self.edges[:] = 0.0
-        second = _inner(self._design.starts)
-        self.edges[second, labels[second - 1], labels[second]] = 1.0
-        self.values[:] = 0.0
+        self.nodes[np.arange(len(self.nodes)), self._targets] = 1.0
+        self._pairs[:] = 0.0
+        np.add.at(self._pairs, (self._of_pairs, self._true_pairs), 1.0)
+        self._entropies[:] = self._sizes[:] = self._rates[:] = 0.0
 
 
 class VertexSweeps(ChainSweeps):
@@ -204,9 +251,68 @@ class VertexSweeps(ChainSweeps):
     labels as a factor: in place of marginals there are means of truth + D (y - truth).
     """
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        design, chains, k = self._design, self._chains, self._design.n_labels
+        self.nodes = np.empty((design.n_tokens, k))
+        self._edges = np.empty((design.n_rows, k, k))
+        self._values, self.gaps = np.zeros((2, design.n_rows))
+        ends = np.zeros((2, k))
+        if chains.ends is not None:
+            ends[~chains.ends] = -np.inf
+        mask = np.zeros(design.n_features * design.stride, dtype=np.uint8)
+        if design.stride:
+            mask[design.pairs.places(design.stride)] = 1
+        features, threshold = self._features[:8], self._features[10]
+        self._arrays = (
+            *(*features, mask, design.stride),
+            *(self._free.astype(np.uint8), ends, threshold),
+            *(self._steps, self._targets, chains.rescaling == "slack"),
+        )
+        self.reset()
+
     @staticmethod
-    def n_edges(design: ChainDesign) -> int:
-        return design.n_rows
+    def n_bytes(design: ChainDesign) -> int:
+        k = design.n_labels
+        return 8 * k * (design.n_tokens + design.n_rows * k)
+
+    def run(self, order: Rows) -> None:
+        # Steps towards labelings leave gaps that they do not tell.
+        self.gaps[order] = 1.0
+        chain_vertices.sweep(
+            *self._arrays,
+            order,
+            *(self.nodes, self._edges, self._values, self._w, self._transitions),
+        )
+
+    def recenter(self, w: Floats) -> None:
+        self._w = self._design.pad(w).copy()
+        self._transitions = self._design.transition_scores(w)
+        if self._chains.allowed is not None:
+            self._transitions[~self._chains.allowed] = -np.inf
+
+    @property
+    def w(self) -> Floats:
+        design = self._design
+        transitions = np.where(self._free, self._transitions, 0.0)
+        return np.append(
+            design.unpad(self._w)[: design.n_pairs], transitions[design.transitions]
+        )
+
+    def dual(self) -> ChainDual:
+        k, starts, labels = self._design.n_labels, self._design.starts, self._targets
+        s = np.repeat(self._weights, np.diff(starts))
+        dual = np.empty((len(s) + k, k))
+        np.multiply(self.nodes, s[:, np.newaxis], out=dual[:-k])
+        dual[np.arange(len(s)), labels] -= s
+        second = _inner(starts)
+        places = labels[second - 1] * k + labels[second]
+        dual[-k:] = (self._weights @ self._edges.reshape(-1, k * k)).reshape(k, k)
+        dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
+        return ChainDual(dual, -self._values)
+
+    def _to_truth(self) -> None:
+        self._go_to(self._targets)
 
     def begin(self, scores: Floats) -> None:
         starts = self._design.starts
@@ -226,18 +332,18 @@ class VertexSweeps(ChainSweeps):
     def _go_to(self, labels: Rows) -> None:
         starts, k = self._design.starts, self._design.n_labels
         second = _inner(starts)
-        sequences = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        n_wrong = np.bincount(sequences, labels != self._targets, len(self.values))
+        sequences = _sequences(starts)
+        n_wrong = np.bincount(sequences, labels != self._targets, len(self._values))
         slack = self._chains.rescaling == "slack"
         rates = n_wrong if slack else np.ones_like(n_wrong)
-        self.values[:] = n_wrong
+        self._values[:] = n_wrong
         self.nodes[:] = 0.0
-        self.edges[:] = 0.0
+        self._edges[:] = 0.0
         for some, shares in ((labels, rates), (self._targets, 1.0 - rates)):
             s = shares[sequences]
             self.nodes[np.arange(len(some)), some] += s
             places = (sequences[second] * k + some[second - 1]) * k + some[second]
-            np.add.at(self.edges.reshape(-1), places, s[second])
+            np.add.at(self._edges.reshape(-1), places, s[second])
 
 
 def _kind(chains: Chains) -> type[ChainSweeps]:
@@ -265,3 +371,25 @@ def _inner(starts: Rows) -> Rows:
     inner = np.ones(starts[-1], dtype=bool)
     inner[starts[:-1]] = False
     return np.flatnonzero(inner)
+
+
+def _sequences(starts: Rows) -> Rows:
+    """Return the sequence of each token."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def _width(k: int) -> int:
+    """Return a number of labels padded to a multiple of four."""
+    return -(-k // 4) * 4
+
+
+def _mask(design: ChainDesign) -> npt.NDArray[np.uint8]:
+    """Return a bit of each padded parameter: whether it exists, four to a byte."""
+    if not design.stride:
+        return np.zeros(0, dtype=np.uint8)
+    exists = np.zeros(design.n_features * design.stride, dtype=np.uint8)
+    exists[design.pairs.places(design.stride)] = 1
+    bits: npt.NDArray[np.uint8] = exists.reshape(-1, 4) @ np.array(
+        [1, 2, 4, 8], np.uint8
+    )
+    return bits

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from _chains import SlackHinge, fitted, random_problem
+from _chains import Enumeration, SlackHinge, fitted, random_problem
+from scipy import sparse
 from scipy.optimize import minimize
 
 from sklearn_subqn._core import chain_sweeps
+from sklearn_subqn._core.chain_design import ChainDesign, observed_pairs
 from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import CHAIN_SOLVERS
@@ -116,11 +118,82 @@ def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
         dual, costs = sweeps.dual()
         w = design.adjoint(dual) / -o.alpha
         np.testing.assert_allclose(sweeps._w, design.pad(w), atol=1e-12)
+        np.testing.assert_allclose(sweeps.w, w, atol=1e-12)
         value = -o.alpha * o.regularizer.value(w) - o.weights @ costs
         # No step descends.
         assert value >= last - 1e-14
         last = value
     assert value <= o.at(w).value
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1e4])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("begun", [False, True])
+def test_dual_is_that_of_the_chains_with_its_potentials(scale, packed, begun):
+    """Marginals, sums of pairs and costs are those of all labelings one by one."""
+    rng = np.random.default_rng(3)
+    o = random_problem(rng, alpha=0.05, n=9, k=4, forbidden=0.4, ends=0.4)
+    o.design.X.data *= scale
+    if packed:
+        o.design.stride, o.design._places = 0, None
+    design, k = o.design, o.design.n_labels
+    chains, starts = o.loss.oracle.chains(o.targets), o.design.starts
+    sweeps = chain_sweeps.chain_sweeps(design, chains, o.weights, o.alpha)
+    order = np.flatnonzero(o.weights)
+    if begun:
+        sweeps.begin(o.at(rng.normal(size=o.n_params)).scores)
+    else:
+        for _ in range(5):
+            sweeps.run(order)
+    dual, costs = sweeps.dual()
+    pairs = np.zeros((k, k))
+    for i in order:
+        tokens = slice(starts[i], starts[i + 1])
+        labels, length = o.targets[tokens], starts[i + 1] - starts[i]
+        pairs -= o.weights[i] * _counts(labels, k)
+        theta = np.zeros((length + k, k))
+        theta[:length] = sweeps._theta[tokens, :k]
+        theta[length:][sweeps._free] = sweeps._theta_pairs[i]
+        own = Enumeration(
+            *o.loss.oracle.of_sequences(np.array([0, length])).split(theta)
+        )
+        if not sweeps._rates[i]:
+            # It leaves its true labels where others are possible and not too unlikely.
+            assert scale > 1.0 or len(own.labelings) == 1
+            np.testing.assert_array_equal(dual[tokens], 0.0)
+            assert costs[i] == 0.0
+            pairs += o.weights[i] * _counts(labels, k)
+            continue
+        expected = own.nodes.copy()
+        expected[np.arange(length), labels] -= 1.0
+        np.testing.assert_allclose(
+            dual[tokens], o.weights[i] * expected, atol=1e-12 * scale
+        )
+        # Never below minus the entropy, which would make a bound too high.
+        assert -own.entropy - 1e-14 <= costs[i] <= -own.entropy + 1e-12 * scale
+        pairs += o.weights[i] * own.edges.sum(axis=0)
+    free = sweeps._free
+    np.testing.assert_allclose(dual[-k:][free], pairs[free], atol=1e-12 * scale)
+
+
+def _counts(labels, k):
+    counts = np.zeros((k, k))
+    np.add.at(counts, (labels[:-1], labels[1:]), 1.0)
+    return counts
+
+
+def test_dual_variables_of_many_labels_take_little_room():
+    """They grow with the labels of a token, not with their pairs."""
+    rng = np.random.default_rng(0)
+    sizes = []
+    for k in (10, 20):
+        starts = np.arange(0, 4001, 40)
+        X = sparse.csr_array(rng.random((4000, 3)))
+        labels = rng.integers(k, size=4000)
+        pairs = observed_pairs(X, labels, k)
+        design = ChainDesign(X, starts, k, pairs, np.eye(k, dtype=bool))
+        sizes.append(chain_sweeps.EntropySweeps.n_bytes(design))
+    assert sizes[1] < 2.0 * sizes[0] < 16 * 2 * 4000 * 13
 
 
 @pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])

@@ -22,7 +22,7 @@ from .lattice cimport (
     set_transitions,
 )
 from .rows cimport allocate
-from .standard cimport INFINITY, free, log
+from .standard cimport INFINITY, free
 
 
 def log_partition(
@@ -41,7 +41,7 @@ def log_partition(
     with nogil:
         for i in range(n):
             log_z[i] = forward(
-                &lattice, &emissions[starts[i], 0], starts[i + 1] - starts[i]
+                &lattice, &emissions[starts[i], 0], lattice.k, starts[i + 1] - starts[i]
             )
         close_lattice(&lattice)
 
@@ -70,7 +70,7 @@ def marginals(
     ValueError
         If a sequence has no allowed labeling.
     """
-    cdef Py_ssize_t n = log_z.shape[0], i, length, failed = -1
+    cdef Py_ssize_t n = log_z.shape[0], i, t, j, length, failed = -1
     cdef Lattice lattice
     cdef double* pairs = NULL
     if nodes.shape[0] != emissions.shape[0] or nodes.shape[1] != emissions.shape[1]:
@@ -85,16 +85,19 @@ def marginals(
     with nogil:
         for i in range(n):
             length = starts[i + 1] - starts[i]
-            log_z[i] = forward(&lattice, &emissions[starts[i], 0], length)
+            log_z[i] = forward(&lattice, &emissions[starts[i], 0], lattice.k, length)
             if log_z[i] == -INFINITY:
                 failed = i
                 break
             if edges is not None and length > 1:
                 pairs = &edges[starts[i] + 1, 0, 0]
             backward(
-                &lattice, &emissions[starts[i], 0], length, &nodes[starts[i], 0],
-                pairs if length > 1 else NULL, NULL, 1.0,
+                &lattice, &emissions[starts[i], 0], lattice.k, length,
+                pairs if length > 1 else NULL,
             )
+            for t in range(length):
+                for j in range(lattice.k):
+                    nodes[starts[i] + t, j] = lattice.nodes[t * lattice.width + j]
         close_lattice(&lattice)
     _check_allowed(failed, starts)
 
@@ -132,6 +135,7 @@ def log_loss(
     cdef double total = 0.0, log_z, own, weight
     cdef Lattice lattice
     cdef const double* T
+    cdef const double* row
     if nodes is not None:
         _check_gradient(emissions, nodes, pairs)
     _open(&lattice, emissions, transitions, starts, n)
@@ -152,7 +156,7 @@ def log_loss(
                         for j in range(k):
                             nodes[t, j] = 0.0
                 continue
-            log_z = forward(&lattice, &emissions[start, 0], length)
+            log_z = forward(&lattice, &emissions[start, 0], k, length)
             own = labels_score(T, k, &emissions[start, 0], length, &labels[start])
             if log_z == -INFINITY or own == -INFINITY:
                 failed = i
@@ -162,16 +166,18 @@ def log_loss(
                 total += weight * (log_z - own)
             if nodes is None:
                 continue
-            backward(
-                &lattice, &emissions[start, 0], length, &nodes[start, 0], NULL,
-                &pairs[0, 0], weight,
-            )
+            backward(&lattice, &emissions[start, 0], k, length, NULL)
             for t in range(start, start + length):
-                nodes[t, labels[t]] -= 1.0
+                row = lattice.nodes + (t - start) * lattice.width
                 for j in range(k):
-                    nodes[t, j] *= weight
+                    nodes[t, j] = weight * row[j]
+                nodes[t, labels[t]] = weight * (row[labels[t]] - 1.0)
                 if t > start:
                     pairs[labels[t - 1], labels[t]] -= weight
+            for j in range(k):
+                row = lattice.pairs + j * lattice.width
+                for t in range(k):
+                    pairs[j, t] += weight * row[t]
         close_lattice(&lattice)
     _check_allowed(failed, starts)
     return total
@@ -414,13 +420,15 @@ def tangent(
                     for a in range(k):
                         dnodes[start + t, a] = 0.0
                 continue
-            if forward(&lattice, &emissions[start, 0], length) == -INFINITY:
+            if forward(&lattice, &emissions[start, 0], k, length) == -INFINITY:
                 failed = i
                 break
             backward(
-                &lattice, &emissions[start, 0], length, nodes,
-                edges if length > 1 else NULL, NULL, 1.0,
+                &lattice, &emissions[start, 0], k, length, edges if length > 1 else NULL
             )
+            for t in range(length):
+                for a in range(k):
+                    nodes[t * k + a] = lattice.nodes[t * lattice.width + a]
             # The mean change of a labeling's score up to token t, given its label, and
             # after it.
             for a in range(k):
@@ -477,39 +485,6 @@ def tangent(
     _check_allowed(failed, starts)
 
 
-def entropies(
-    const double[:, ::1] nodes,
-    const double[:, :, ::1] edges,
-    const Py_ssize_t[::1] starts,
-    double[::1] out,
-):
-    """Write the entropy of the chain with such marginals, one for each sequence.
-
-    The sum of the entropies of adjacent pairs without those of the inner labels, which
-    is that of the first label and of each one given the label before. ``edges`` is
-    indexed as that of ``marginals``.
-    """
-    cdef Py_ssize_t n = out.shape[0], k = nodes.shape[1], i, t, a, b
-    cdef double total, p, mass
-    if edges.shape[0] != nodes.shape[0] or edges.shape[1] != k or edges.shape[2] != k:
-        raise ValueError("marginals of labels and of pairs differ in shape.")
-    _check_starts(starts, n, nodes.shape[0])
-    with nogil:
-        for i in range(n):
-            total = 0.0
-            for a in range(k):
-                p = nodes[starts[i], a]
-                total -= p * log(p) if p > 0.0 else 0.0
-            for t in range(starts[i] + 1, starts[i + 1]):
-                for a in range(k):
-                    mass = nodes[t - 1, a]
-                    for b in range(k):
-                        p = edges[t, a, b]
-                        if p > 0.0:
-                            total -= p * log(p / mass)
-            out[i] = total
-
-
 cdef Py_ssize_t _check_starts(
     const Py_ssize_t[::1] starts, Py_ssize_t n, Py_ssize_t n_tokens
 ) except -1:
@@ -550,7 +525,7 @@ cdef int _open(
     cdef Py_ssize_t longest = _check(emissions, transitions, starts, n)
     open_lattice(lattice, emissions.shape[1], longest)
     try:
-        set_pattern(lattice, &transitions[0, 0])
+        set_pattern(lattice, &transitions[0, 0], lattice.k)
     except MemoryError:
         close_lattice(lattice)
         raise

@@ -1,73 +1,273 @@
-"""Dual coordinate ascent over the sequences of chains.
+"""Dual coordinate ascent over the sequences of chains, for the log-likelihood.
 
-The dual variables of sequence i are marginals mu_i of labels and of pairs of adjacent
-labels; w = -sum_i steps_i F_i (mu_i - truth_i) for its features F_i. A sequence's step
-goes from mu_i towards the marginals that are best at the current w, exactly far enough
-on that line; the dual, in units of the sequence's weight, is on it
+The dual variables of sequence i are the marginals mu_i of a chain, of labels and of
+pairs of adjacent labels, with the entropy H(mu_i); w = -sum_i steps_i F_i (mu_i -
+truth_i) for its features F_i. They are those of potentials theta_i, of the shape of the
+scores z:
 
-    h(mu + gamma d) + gamma <d, z> - gamma² c / 2,  c = steps_i ||F_i d||²,
+    mu = mu(theta),  H = ln Z(theta) - <mu, theta>,
 
-with the entropy h, or the cost of wrong labels, which is linear.
+so that no logarithm of a marginal is taken, and theta has one number for each label of a
+token and one for each transition with a parameter, which the tokens of a sequence share.
+A step goes to theta + gamma (z - theta) for the scores z at the current w. With the
+change d of the marginals the dual grows, in units of the sequence's weight, by
+
+    H(mu + d) - H(mu) + <d, z> - c / 2,  c = steps_i ||F_i d||²,
+
+and its slope there along d is (1 - gamma) q - c with q = <d, z - theta> >= 0. Since d is
+about proportional to gamma it vanishes near gamma q / (gamma q + c). One evaluation at
+the sequence's last gamma serves as a step and tells the next, unless it went down or
+ended far from where the slope vanishes.
+
+A sequence begins at its true labels, where theta is infinite. It leaves them for theta =
+z + B truth: with m wrong labels expected, the slope is B m - c there, m falls about as
+exp(-B) and c as m², so that B exp(B) = exp(B') c' / m' for those of a trial B'.
 
 Features of a sequence are gathered once: ``own[own_ptr[i] : own_ptr[i + 1]]`` are those
 of sequence i, and ``local`` of shape (nnz,) has their places among them, in the order
 of the stored entries of X, whose values ``data`` are empty where all are one.
-Parameters are padded or packed as in ``chain_pairs``, followed by nothing; ``mask``
-tells which of the padded ones exist, ``free`` of shape (k, k) which transitions.
-``ends`` of shape (2, k) is added to the scores of first and last tokens: zero, or minus
-infinity where a sequence cannot begin, or end, with a label.
 
 With an L1 penalty the model is what remains of w behind a threshold. The dual then has
 another quadratic term, which is nowhere larger than that above.
 """
 
+from .chain_features cimport (
+    Features,
+    Parameters,
+    check_features,
+    gather,
+    move,
+    set_patterns,
+    soft,
+    squared_gradient,
+    write_scores,
+)
 from .lattice cimport (
     Lattice,
-    Violations,
     backward,
     close_lattice,
-    close_violations,
     forward,
-    most_violated,
     open_lattice,
-    open_violations,
+    padded,
+    renew_transitions,
     set_pattern,
-    set_transitions,
 )
-from .pairs cimport add_padded_row, padded_scores
 from .rows cimport allocate, index
-from .standard cimport fabs, free as release, log, memcpy, memset
+from .standard cimport INFINITY, exp, fabs, free, log, memcpy
 
-# A slope of the dual on a line that is this small against that of its quadratic term at
-# the end will do; after so many trials, the best one.
-cdef double ACCURACY = 0.1
+# A step is taken where gamma + c / q, which is one where the slope vanishes, is within
+# these; of those out of the true labels, where c and B m differ by this share at most.
+# After so many trials the last one that does not go down is taken.
+cdef double LEAST = 0.5
+cdef double MOST = 1.6
+cdef double ACCURACY = 0.5
 cdef enum:
-    MAX_TRIALS = 8
+    MAX_TRIALS = 10
 
 
-cdef struct Features:
-    # Of a sequence: how many it has, which, and their parameters and gradient.
-    Py_ssize_t size
-    const int* own
-    double* params  # (size, stride)
-    double* gradient  # (size, stride)
+cdef struct Potentials:
+    # Of all labels of tokens, (L, width), and of the m transitions with a parameter.
+    double* labels
+    double* pairs
 
 
-cdef struct Parameters:
+cdef struct Visit:
+    # The sequence under way.
     Py_ssize_t k
-    Py_ssize_t width  # k padded
-    Py_ssize_t stride  # width, 0 if packed
-    const int* ptr
-    const unsigned short* labels
-    const unsigned char* mask
-    double* w
-    double threshold
+    Py_ssize_t width
+    Py_ssize_t m
+    Py_ssize_t length
+    double step  # its weight over alpha
+    const Py_ssize_t* truth
+    Features features
+    Potentials z  # scores at w
+    Potentials theta  # dual variables
+    Potentials mu
+    double* entropy
+    double* rate  # the last gamma, zero at the true labels
+    # A trial.
+    Lattice lattice
+    const int* places  # of the m transitions in those of the lattice
+    const double* ends  # (2, width), or NULL
+    double* kept  # (2, width)
+    Potentials new
+    Potentials d
+    double new_entropy
+    double new_size
+    double q
+    double c
+    double gain
 
 
-cdef inline double _soft(double x, double threshold) noexcept nogil:
-    if x > threshold:
-        return x - threshold
-    return x + threshold if x < -threshold else 0.0
+cdef inline void _infer(Visit* v) noexcept nogil:
+    """Find the marginals of the new potentials, and their entropy."""
+    cdef Py_ssize_t width = v.width, length = v.length, t, j, b, c
+    cdef double total, high, value
+    cdef double sums[4]
+    cdef double* last = v.new.labels + (length - 1) * width
+    cdef const double* new = v.new.labels
+    cdef const double* nodes = v.lattice.nodes
+    if length > 1:
+        for j in range(v.m):
+            v.lattice.transitions[v.places[j]] = v.new.pairs[j]
+        renew_transitions(&v.lattice)
+    if v.ends != NULL:
+        # What is forbidden is minus infinity for these sums only.
+        memcpy(v.kept, v.new.labels, width * sizeof(double))
+        memcpy(v.kept + width, last, width * sizeof(double))
+        for j in range(width):
+            v.new.labels[j] += v.ends[j]
+        for j in range(width):
+            last[j] += v.ends[width + j]
+    forward(&v.lattice, v.new.labels, width, length)
+    backward(&v.lattice, v.new.labels, width, length, NULL)
+    if v.ends != NULL:
+        memcpy(v.new.labels, v.kept, width * sizeof(double))
+        memcpy(last, v.kept + width, width * sizeof(double))
+    for c in range(4):
+        sums[c] = 0.0
+    for t in range(length):
+        high = v.lattice.highs[t]
+        for b in range(width >> 2):
+            for c in range(4):
+                sums[c] += nodes[c] * (new[c] - high)
+            nodes += 4
+            new += 4
+    total = (sums[0] + sums[1]) + (sums[2] + sums[3])
+    # Of the sums, what is lost to rounding is a share of their terms.
+    v.new_size = fabs(v.lattice.rest) + fabs(total)
+    if length > 1:
+        v.new_size += (length - 1) * fabs(v.lattice.top)
+        for j in range(v.m):
+            value = v.lattice.pairs[v.places[j]] * v.new.pairs[j]
+            total += value
+            v.new_size += fabs(value)
+    v.new_entropy = v.lattice.rest - total
+
+
+cdef inline void _evaluate(Visit* v, const Parameters* p) noexcept nogil:
+    """Do so, and find what going there does."""
+    cdef Py_ssize_t width = v.width, j, b, c, at
+    cdef double product, change
+    cdef double along[4]
+    cdef double moved[4]
+    cdef double* d = v.d.labels
+    cdef const double* theta = v.theta.labels
+    cdef const double* z = v.z.labels
+    cdef const double* nodes = v.lattice.nodes
+    cdef const double* mu = v.mu.labels
+    _infer(v)
+    for c in range(4):
+        along[c] = moved[c] = 0.0
+    for b in range(v.length * width >> 2):
+        for c in range(4):
+            change = nodes[c] - mu[c]
+            d[c] = change
+            along[c] += change * (z[c] - theta[c])
+            moved[c] += change * z[c]
+        d += 4
+        mu += 4
+        nodes += 4
+        z += 4
+        theta += 4
+    v.q = (along[0] + along[1]) + (along[2] + along[3])
+    product = (moved[0] + moved[1]) + (moved[2] + moved[3])
+    v.c = squared_gradient(&v.features, p, v.d.labels)
+    for j in range(v.m):
+        at = v.places[j]
+        change = v.lattice.pairs[at] - v.mu.pairs[j]
+        v.d.pairs[j] = change
+        v.q += change * (v.z.pairs[j] - v.theta.pairs[j])
+        product += change * v.z.pairs[j]
+        v.c += change * change
+    v.c *= v.step
+    v.gain = v.new_entropy - v.entropy[0] + product - 0.5 * v.c
+
+
+cdef inline double _step(Visit* v, const Parameters* p) noexcept nogil:
+    """Go towards the scores; return the gap there was, or zero for no step."""
+    cdef Py_ssize_t j, n
+    cdef double gamma = v.rate[0], low = 0.0, high = 1.0, ratio, best
+    for n in range(MAX_TRIALS):
+        for j in range(v.length * v.width):
+            v.new.labels[j] = v.theta.labels[j] + gamma * (
+                v.z.labels[j] - v.theta.labels[j]
+            )
+        for j in range(v.m):
+            v.new.pairs[j] = v.theta.pairs[j] + gamma * (
+                v.z.pairs[j] - v.theta.pairs[j]
+            )
+        _evaluate(v, p)
+        if not v.q > 0.0:
+            return 0.0
+        ratio = gamma + v.c / v.q
+        best = gamma * v.q / (gamma * v.q + v.c)
+        # Of tiny steps the gain is lost to rounding, but not the slope.
+        if (v.gain >= 0.0 or ratio <= 1.0) and LEAST <= ratio <= MOST:
+            break
+        if ratio > 1.0:
+            high = gamma
+        else:
+            low = gamma
+        if n == MAX_TRIALS - 1:
+            if v.gain < 0.0 and ratio > 1.0:
+                v.rate[0] = 0.5 * gamma
+                return 0.0
+            break
+        gamma = best if low < best < high else 0.5 * (low + high)
+    v.rate[0] = best
+    return 0.5 * v.q / gamma
+
+
+cdef inline double _leave(Visit* v, const Parameters* p, double* reach) noexcept nogil:
+    """Leave the true labels; return the gain, or zero for no step.
+
+    ``reach`` is where to begin to look for B, and where it ended.
+    """
+    cdef Py_ssize_t width = v.width, t, n
+    cdef double B = reach[0], low = 0.0, high = INFINITY, wrong, slope, next
+    for n in range(MAX_TRIALS):
+        memcpy(v.new.labels, v.z.labels, v.length * width * sizeof(double))
+        memcpy(v.new.pairs, v.z.pairs, v.m * sizeof(double))
+        for t in range(v.length):
+            v.new.labels[t * width + v.truth[t]] += B
+        _evaluate(v, p)
+        wrong = 0.0
+        for t in range(v.length):
+            wrong -= v.d.labels[t * width + v.truth[t]]
+        if not wrong > 0.0:
+            return 0.0
+        slope = B * wrong - v.c
+        if v.gain >= 0.0 and fabs(slope) <= ACCURACY * max(B * wrong, v.c):
+            break
+        if slope > 0.0:
+            high = B
+        else:
+            low = B
+        if n == MAX_TRIALS - 1:
+            if v.gain < 0.0:
+                return 0.0
+            break
+        next = _balanced(v.c / wrong, B)
+        if not low < next < high:
+            next = 0.5 * (low + high) if high < INFINITY else 2.0 * B + 1.0
+        B = next
+    reach[0] = B
+    v.rate[0] = 1.0 / (1.0 + B)
+    return v.gain
+
+
+cdef inline double _balanced(double share, double B) noexcept nogil:
+    """Return x with x exp(x) = share exp(B): Lambert's function, by Newton's method."""
+    cdef Py_ssize_t n
+    cdef double y, x
+    if share <= 0.0:
+        return 0.0
+    y = log(share) + B
+    x = y - log(y) if y > 1.0 else exp(y - 1.0)
+    for n in range(3):
+        x *= (1.0 + y - log(x)) / (1.0 + x)
+    return x
 
 
 def localize(
@@ -104,314 +304,6 @@ def localize(
             own_ptr[i + 1] = end
 
 
-cdef inline void _gather(Features* features, const Parameters* p) noexcept nogil:
-    cdef Py_ssize_t u, width = p.width
-    cdef const int* own = features.own
-    if p.stride:
-        for u in range(features.size):
-            memcpy(
-                features.params + u * width, p.w + width * own[u],
-                width * sizeof(double),
-            )
-    else:
-        _gather_packed(features, p)
-    if p.threshold > 0.0:
-        for u in range(features.size * width):
-            features.params[u] = _soft(features.params[u], p.threshold)
-
-
-cdef inline void _gather_packed(
-    Features* features, const Parameters* p
-) noexcept nogil:
-    cdef Py_ssize_t u, q, width = p.width
-    cdef const int* own = features.own
-    memset(features.params, 0, features.size * width * sizeof(double))
-    for u in range(features.size):
-        for q in range(p.ptr[own[u]], p.ptr[own[u] + 1]):
-            features.params[u * width + p.labels[q]] = p.w[q]
-
-
-cdef inline double _restrict(Features* features, const Parameters* p) noexcept nogil:
-    """Take what has no parameter out of the gradient; return its squared norm."""
-    cdef Py_ssize_t u, q, c, width = p.width
-    cdef double total = 0.0
-    cdef double* row
-    cdef const unsigned char* mask
-    for u in range(features.size):
-        row = features.gradient + u * width
-        if p.stride:
-            mask = p.mask + width * features.own[u]
-            for c in range(width):
-                row[c] *= mask[c]
-                total += row[c] * row[c]
-        else:
-            for q in range(p.ptr[features.own[u]], p.ptr[features.own[u] + 1]):
-                total += row[p.labels[q]] * row[p.labels[q]]
-    return total
-
-
-cdef inline void _move(
-    const Features* features, const Parameters* p, double step
-) noexcept nogil:
-    """Subtract ``step`` times the gradient from the parameters."""
-    cdef Py_ssize_t u, q, c, width = p.width
-    cdef const double* row
-    cdef double* w
-    for u in range(features.size):
-        row = features.gradient + u * width
-        if p.stride:
-            w = p.w + width * features.own[u]
-            for c in range(width):
-                w[c] -= step * row[c]
-        else:
-            for q in range(p.ptr[features.own[u]], p.ptr[features.own[u] + 1]):
-                p.w[q] -= step * row[p.labels[q]]
-
-
-cdef inline double _add_terms(
-    const double* mu, const double* d, Py_ssize_t k, double gamma, double* new,
-    double* slope, double* bend,
-) noexcept nogil:
-    """Write mu + gamma d for k entries; return their entropy and add its derivatives."""
-    cdef Py_ssize_t j
-    cdef double x, logarithm, total = 0.0, first = 0.0, second = 0.0
-    for j in range(k):
-        x = mu[j] + gamma * d[j]
-        if x < 0.0:
-            x = 0.0
-        new[j] = x
-        # Of what is zero at the end of the line the logarithm is finite, but large.
-        logarithm = log(x if x > 1e-300 else 1e-300)
-        total -= x * logarithm
-        first -= d[j] * logarithm
-        second += d[j] * d[j] / (x if x > 1e-300 else 1e-300)
-    slope[0] += first
-    bend[0] += second
-    return total
-
-
-cdef inline double _entropy_on_line(
-    const double* nodes, const double* edges, const double* dnodes, Py_ssize_t width,
-    const double* dedges, Py_ssize_t length, Py_ssize_t k, double gamma,
-    double* new_nodes, double* new_edges, double* slope, double* bend,
-) noexcept nogil:
-    """Return the entropy at mu + gamma d, and write that point and derivatives."""
-    cdef Py_ssize_t t
-    cdef double total = 0.0, less = 0.0, inner_slope = 0.0, inner_bend = 0.0
-    slope[0] = bend[0] = 0.0
-    for t in range(length):
-        if 0 < t < length - 1:
-            less += _add_terms(
-                nodes + t * k, dnodes + t * width, k, gamma, new_nodes + t * k,
-                &inner_slope, &inner_bend,
-            )
-        elif length == 1:
-            total += _add_terms(
-                nodes, dnodes, k, gamma, new_nodes, slope, bend
-            )
-        else:
-            _interpolate(nodes + t * k, dnodes + t * width, k, gamma, new_nodes + t * k)
-    if length > 1:
-        total += _add_terms(
-            edges, dedges, (length - 1) * k * k, gamma, new_edges, slope, bend
-        )
-    slope[0] -= inner_slope
-    bend[0] -= inner_bend
-    return total - less
-
-
-cdef inline void _interpolate(
-    const double* mu, const double* d, Py_ssize_t k, double gamma, double* new
-) noexcept nogil:
-    cdef Py_ssize_t j
-    for j in range(k):
-        new[j] = mu[j] + gamma * d[j]
-        if new[j] < 0.0:
-            new[j] = 0.0
-
-
-cdef inline double _bend_at_end(
-    const double* nodes, const double* edges, const double* dnodes, Py_ssize_t width,
-    const double* dedges, Py_ssize_t length, Py_ssize_t k,
-) noexcept nogil:
-    """Return minus the second derivative of the entropy along d at its end."""
-    cdef Py_ssize_t t, j
-    cdef double total = 0.0, less = 0.0
-    if length == 1:
-        for j in range(k):
-            total += dnodes[j] * dnodes[j] / (nodes[j] if nodes[j] > 1e-300 else 1e-300)
-        return total
-    for j in range((length - 1) * k * k):
-        total += dedges[j] * dedges[j] / (edges[j] if edges[j] > 1e-300 else 1e-300)
-    for t in range(1, length - 1):
-        for j in range(k):
-            less += (
-                dnodes[t * width + j] * dnodes[t * width + j]
-                / (nodes[t * k + j] if nodes[t * k + j] > 1e-300 else 1e-300)
-            )
-    return total - less if total > less else 0.0
-
-
-cdef struct Visit:
-    # The sequence under way: its scores and dual variables, and the way to go.
-    Py_ssize_t k
-    Py_ssize_t width
-    Py_ssize_t length
-    double step  # its weight over alpha
-    double* z  # (L, k)
-    const double* transitions  # (k, k), behind the threshold
-    const unsigned char* free  # (k, k)
-    double* nodes  # (L, k)
-    double* edges  # (L - 1, k, k), or their sums (k, k)
-    double* value  # entropy, or mean number of wrong labels
-    double* dnodes  # (L, width)
-    double* moved  # (k, k), sums of changes of pairs
-    # The features of its tokens.
-    const double* data
-    const int* local
-    const Py_ssize_t* indptr
-    Features features
-
-
-cdef struct Trial:
-    # Marginals at w, the way to them, and a point on it.
-    Lattice lattice
-    double* p_nodes
-    double* new_nodes
-    double* dedges
-    double* new_edges
-
-
-cdef struct Vertex:
-    const Py_ssize_t* targets
-    Py_ssize_t* worst
-    Violations violations
-
-
-cdef inline double _squared_change(Visit* v, const Parameters* p) noexcept nogil:
-    """Write the change of the parameters' gradient; return its squared norm."""
-    cdef Py_ssize_t t, j, first, width = v.width
-    cdef double total
-    memset(v.features.gradient, 0, v.features.size * width * sizeof(double))
-    for t in range(v.length):
-        first = v.indptr[t]
-        add_padded_row(
-            v.data + first if v.data != NULL else NULL, v.local + first,
-            v.indptr[t + 1] - first, width, v.dnodes + t * width, v.features.gradient,
-        )
-    total = _restrict(&v.features, p)
-    for j in range(v.k * v.k):
-        if v.free[j]:
-            total += v.moved[j] * v.moved[j]
-    return total
-
-
-cdef inline double _entropy_step(
-    Visit* v, const Parameters* p, Trial* trial
-) noexcept nogil:
-    """Go towards the marginals at w; return how far, zero for not at all."""
-    cdef Py_ssize_t k = v.k, width = v.width, length = v.length, n, t, j
-    cdef double c, q, gamma, low, high, value, slope, bend, gain, change, product = 0.0
-    forward(&trial.lattice, v.z, length)
-    backward(
-        &trial.lattice, v.z, length, trial.p_nodes,
-        trial.new_edges if length > 1 else NULL, NULL, 1.0,
-    )
-    for t in range(length):
-        for j in range(k):
-            v.dnodes[t * width + j] = trial.p_nodes[t * k + j] - v.nodes[t * k + j]
-            # What is forbidden has no marginals.
-            if v.dnodes[t * width + j] != 0.0:
-                product += v.dnodes[t * width + j] * v.z[t * k + j]
-    memset(v.moved, 0, k * k * sizeof(double))
-    for t in range(length - 1):
-        for j in range(k * k):
-            change = trial.new_edges[t * k * k + j] - v.edges[t * k * k + j]
-            trial.dedges[t * k * k + j] = change
-            v.moved[j] += change
-    for j in range(k * k):
-        if v.moved[j] != 0.0:
-            product += v.moved[j] * v.transitions[j]
-    c = v.step * _squared_change(v, p)
-    q = _bend_at_end(
-        trial.p_nodes, trial.new_edges, v.dnodes, width, trial.dedges, length, k
-    )
-    # At the end of the line the slope is -c: one step of Newton's method back.
-    gamma = q / (q + c) if q + c > 0.0 else 1.0
-    low, high = 0.0, 1.0
-    for n in range(MAX_TRIALS):
-        value = _entropy_on_line(
-            v.nodes, v.edges, v.dnodes, width, trial.dedges, length, k, gamma,
-            trial.new_nodes, trial.new_edges, &slope, &bend,
-        )
-        slope += product - gamma * c
-        bend += c
-        gain = value - v.value[0] + gamma * (product - 0.5 * gamma * c)
-        if fabs(slope) <= ACCURACY * c * gamma and (slope >= 0.0 or gain >= 0.0):
-            break
-        if slope > 0.0:
-            low = gamma
-        else:
-            high = gamma
-        gamma += slope / bend if bend > 0.0 else 0.0
-        if not low < gamma < high:
-            gamma = 0.5 * (low + high)
-        if high - low < 1e-10:
-            break
-    # An unverified step might descend; what is left of it is rounding.
-    if not (gain >= 0.0 or slope >= 0.0):
-        return 0.0
-    v.value[0] = value
-    memcpy(v.nodes, trial.new_nodes, length * k * sizeof(double))
-    if length > 1:
-        memcpy(v.edges, trial.new_edges, (length - 1) * k * k * sizeof(double))
-    return gamma
-
-
-cdef inline double _vertex_step(
-    Visit* v, const Parameters* p, Vertex* vertex
-) noexcept nogil:
-    """Go towards the most violated labeling; return how far, zero for not at all."""
-    cdef Py_ssize_t k = v.k, width = v.width, length = v.length, t, j, n_wrong = 0
-    cdef double c, gap, step, rate = 1.0
-    cdef const Py_ssize_t* own = vertex.targets
-    cdef Py_ssize_t* worst = vertex.worst
-    most_violated(&vertex.violations, v.transitions, k, v.z, length, own, worst)
-    for t in range(length):
-        n_wrong += worst[t] != own[t]
-    if vertex.violations.slack:
-        rate = n_wrong
-    # The slope at the start of the line, with the costs of wrong labels.
-    gap = n_wrong - v.value[0]
-    for j in range(k * k):
-        v.moved[j] = -v.edges[j]
-    for t in range(length):
-        for j in range(k):
-            v.dnodes[t * width + j] = -v.nodes[t * k + j]
-        v.dnodes[t * width + worst[t]] += rate
-        v.dnodes[t * width + own[t]] += 1.0 - rate
-        if t > 0:
-            v.moved[worst[t - 1] * k + worst[t]] += rate
-            v.moved[own[t - 1] * k + own[t]] += 1.0 - rate
-        for j in range(k):
-            if v.dnodes[t * width + j] != 0.0:
-                gap += v.dnodes[t * width + j] * v.z[t * k + j]
-    for j in range(k * k):
-        if v.moved[j] != 0.0:
-            gap += v.moved[j] * v.transitions[j]
-    if gap <= 0.0:
-        return 0.0
-    c = v.step * _squared_change(v, p)
-    step = gap / c if gap < c else 1.0
-    for t in range(length):
-        for j in range(k):
-            v.nodes[t * k + j] += step * v.dnodes[t * width + j]
-    for j in range(k * k):
-        v.edges[j] += step * v.moved[j]
-    v.value[0] += step * (n_wrong - v.value[0])
-    return step
-
-
 def sweep(
     const double[::1] data,
     const int[::1] local,
@@ -423,194 +315,252 @@ def sweep(
     const unsigned short[::1] labels,
     const unsigned char[::1] mask,
     Py_ssize_t stride,
-    const unsigned char[:, ::1] free,
-    const double[:, ::1] ends,
     double threshold,
     const double[::1] steps,
     const Py_ssize_t[::1] targets,
-    bint slack,
-    const Py_ssize_t[::1] order,
-    double[:, ::1] nodes,
-    double[:, :, ::1] edges,
-    double[::1] values,
     double[::1] w,
-    double[:, ::1] transitions,
+    double[::1] T,
+    const double[:, ::1] pattern,
+    const int[::1] places,
+    const double[:, ::1] ends,
+    const Py_ssize_t[::1] order,
+    double[:, ::1] theta,
+    double[:, ::1] theta_pairs,
+    double[:, ::1] mu,
+    double[:, ::1] mu_pairs,
+    double[::1] entropies,
+    double[::1] sizes,
+    double[::1] rates,
+    double[::1] gaps,
 ):
     """Ascend along one sequence after the other, in the given order.
-
-    Of the log-likelihood, or with ``targets`` of the hinge, whose best marginals are
-    those of one labeling: block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt
-    & Pletscher 2013).
 
     Parameters
     ----------
     steps : ndarray of shape (n,)
         Weights of sequences over alpha; zero to leave one out.
-    targets : ndarray of shape (T,) or None
-        The right labels.
-    slack : bool
-        Whether the hinge rescales slacks. In place of marginals mu, for labelings with
-        D wrong labels there is truth + D (mu - truth) then.
-    nodes : ndarray of shape (T, k)
-        Marginals of labels, changed in place.
-    edges : ndarray of shape (T, k, k), or of the hinge (n, k, k)
-        Of pairs, ``edges[t]`` of the one that ends at t, or their sums of sequences,
-        changed in place.
-    values : ndarray of shape (n,)
-        Entropies, or mean numbers of wrong labels, changed in place.
+    targets : ndarray of shape (T,)
+        The true labels.
     w : ndarray
         Parameters of pairs, changed in place.
-    transitions : ndarray of shape (k, k)
-        Minus infinity where forbidden, changed in place.
+    T : ndarray of shape (m,)
+        Parameters of transitions, changed in place.
+    pattern : ndarray of shape (k, width)
+        Minus infinity where a transition is forbidden or padding, else zero.
+    places : ndarray of shape (m,)
+        Where in ``pattern`` the transitions with a parameter are.
+    ends : ndarray of shape (2, width)
+        What is added to the scores of first and last tokens: zero or minus infinity.
+        Without rows for nothing.
+    theta, theta_pairs : ndarray of shape (T, width) and (n, m)
+        Potentials, changed in place; of sequences at their true labels not read.
+    mu, mu_pairs : ndarray of shape (T, width) and (n, m)
+        Their marginals, those of pairs summed over each sequence.
+    entropies, sizes : ndarray of shape (n,)
+        Entropies, and the absolute sums of the terms that they are made of.
+    rates : ndarray of shape (n,)
+        Of each sequence the last gamma; zero where it is at its true labels.
+    gaps : ndarray of shape (n,)
+        Receives about how far each sequence was from its best at this w.
     """
-    cdef Py_ssize_t k = nodes.shape[1], width, longest = 1, most = 1, o, i, t, j, size
-    cdef Py_ssize_t n_edges = nodes.shape[0] if targets is None else steps.shape[0]
-    cdef bint has_entropy = targets is None
-    cdef double gamma
+    cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
+    cdef Py_ssize_t longest = 1, most = 1, o, i, j
+    cdef double gap, reach = 1.0
     cdef double* room
-    cdef double* T = &transitions[0, 0]
-    cdef double* model_T
     cdef Visit v
-    cdef Trial trial
-    cdef Vertex vertex
-    cdef Parameters params
-    _check(
-        local, indptr, starts, own, own_ptr, ptr, labels, mask, ends, steps, order,
-        nodes, w, stride,
+    cdef Parameters p
+    check_features(
+        local, indptr, starts, own, own_ptr, ptr, labels, mask, w, stride, k, order
     )
-    if edges.shape[0] != n_edges or edges.shape[1] != k or edges.shape[2] != k:
-        raise ValueError("marginals of labels and of pairs differ in shape.")
-    if values.shape[0] != steps.shape[0]:
+    _check_state(
+        pattern, places, ends, starts, theta, theta_pairs, mu, mu_pairs, entropies, sizes
+    )
+    if T.shape[0] != m or targets.shape[0] != theta.shape[0]:
+        raise ValueError("arrays of tokens or transitions differ in length.")
+    if (
+        steps.shape[0] != entropies.shape[0] or rates.shape[0] != entropies.shape[0]
+        or gaps.shape[0] != entropies.shape[0]
+    ):
         raise ValueError("arrays of sequences differ in length.")
-    if targets is not None and targets.shape[0] != nodes.shape[0]:
-        raise ValueError("arrays of tokens differ in length.")
     for o in range(order.shape[0]):
         i = order[o]
         longest = max(longest, starts[i + 1] - starts[i])
         most = max(most, own_ptr[i + 1] - own_ptr[i])
-    width = stride if stride else (k + 3) // 4 * 4
-    params.k, params.width, params.stride = k, width, stride
-    params.ptr = &ptr[0]
-    params.labels = &labels[0] if labels.shape[0] else NULL
-    params.mask = &mask[0] if mask.shape[0] else NULL
-    params.w = &w[0] if w.shape[0] else NULL
-    params.threshold = threshold
-    size = longest * (k + width) + width + 2 * k * k + 2 * most * width
-    if has_entropy:
-        size += 2 * longest * k * (k + 1)
-    else:
-        # The most violated labeling.
-        size += longest
-    room = <double*> allocate(size * sizeof(double))
-    v.k, v.width = k, width
-    v.z = room
-    v.dnodes = v.z + longest * k + width
-    v.moved = v.dnodes + longest * width
-    model_T = v.moved + k * k
-    v.features.params = model_T + k * k
-    v.features.gradient = v.features.params + most * width
-    trial.p_nodes = v.features.gradient + most * width
-    v.transitions = model_T
-    v.free = &free[0, 0]
-    v.data = &data[0] if data.shape[0] else NULL
-    v.local = &local[0] if local.shape[0] else NULL
-    memset(v.dnodes, 0, longest * width * sizeof(double))
-    for j in range(k * k):
-        model_T[j] = _soft(T[j], threshold)
+    p.k, p.width, p.stride = k, width, stride
+    p.ptr = &ptr[0]
+    p.labels = &labels[0] if labels.shape[0] else NULL
+    p.mask = &mask[0] if mask.shape[0] else NULL
+    p.w = &w[0] if w.shape[0] else NULL
+    p.threshold = threshold
+    set_patterns(&p)
+    room = <double*> allocate(2 * width * most * sizeof(double))
+    v.features.params = room
+    v.features.gradient = room + most * width
     try:
-        if has_entropy:
-            trial.new_nodes = trial.p_nodes + longest * k
-            trial.dedges = trial.new_nodes + longest * k
-            trial.new_edges = trial.dedges + longest * k * k
-            open_lattice(&trial.lattice, k, longest)
-            set_pattern(&trial.lattice, model_T)
-            set_transitions(&trial.lattice, model_T)
-        else:
-            vertex.worst = <Py_ssize_t*> trial.p_nodes
-            open_violations(&vertex.violations, k, longest, slack)
+        _open(&v, longest, pattern, places, ends)
     except MemoryError:
-        release(room)
+        free(room)
         raise
+    v.features.data = &data[0] if data.shape[0] else NULL
+    v.features.local = &local[0] if local.shape[0] else NULL
     with nogil:
+        for j in range(m):
+            v.z.pairs[j] = soft(T[j], threshold)
         for o in range(order.shape[0]):
             i = order[o]
             if steps[i] == 0.0:
                 continue
-            v.length = starts[i + 1] - starts[i]
+            v.length = v.features.length = starts[i + 1] - starts[i]
+            v.m = m if v.length > 1 else 0
             v.step = steps[i]
-            v.nodes = &nodes[starts[i], 0]
-            v.value = &values[i]
-            v.indptr = &indptr[starts[i]]
+            v.truth = &targets[starts[i]]
+            v.theta.labels = &theta[starts[i], 0]
+            v.mu.labels = &mu[starts[i], 0]
+            if m:
+                v.theta.pairs = &theta_pairs[i, 0]
+                v.mu.pairs = &mu_pairs[i, 0]
+            v.entropy, v.rate = &entropies[i], &rates[i]
+            v.features.indptr = &indptr[starts[i]]
             v.features.size = own_ptr[i + 1] - own_ptr[i]
             v.features.own = &own[0] + own_ptr[i]
-            _gather(&v.features, &params)
-            for t in range(v.length):
-                j = v.indptr[t]
-                padded_scores(
-                    v.data + j if v.data != NULL else NULL, v.local + j,
-                    v.indptr[t + 1] - j, width, v.features.params, v.z + t * k,
-                )
-            for j in range(k):
-                v.z[j] += ends[0, j]
-                v.z[(v.length - 1) * k + j] += ends[1, j]
-            if has_entropy:
-                v.edges = &edges[starts[i], 0, 0] + k * k
-                gamma = _entropy_step(&v, &params, &trial)
+            gather(&v.features, &p)
+            write_scores(&v.features, &p, v.z.labels)
+            if rates[i] == 0.0:
+                gap = _leave(&v, &p, &reach)
             else:
-                v.edges = &edges[i, 0, 0]
-                vertex.targets = &targets[starts[i]]
-                gamma = _vertex_step(&v, &params, &vertex)
-            if gamma == 0.0:
+                gap = _step(&v, &p)
+            gaps[i] = gap
+            if gap == 0.0:
                 continue
-            _move(&v.features, &params, gamma * steps[i])
-            for j in range(k * k):
-                if v.free[j]:
-                    T[j] -= gamma * steps[i] * v.moved[j]
-                    model_T[j] = _soft(T[j], threshold)
-            if has_entropy:
-                set_transitions(&trial.lattice, model_T)
-        if has_entropy:
-            close_lattice(&trial.lattice)
-        else:
-            close_violations(&vertex.violations)
-        release(room)
+            entropies[i], sizes[i] = v.new_entropy, v.new_size
+            memcpy(
+                v.theta.labels, v.new.labels, v.length * width * sizeof(double)
+            )
+            memcpy(
+                v.mu.labels, v.lattice.nodes, v.length * width * sizeof(double)
+            )
+            move(&v.features, &p, steps[i])
+            for j in range(v.m):
+                v.theta.pairs[j] = v.new.pairs[j]
+                v.mu.pairs[j] = v.lattice.pairs[places[j]]
+                T[j] -= steps[i] * v.d.pairs[j]
+                v.z.pairs[j] = soft(T[j], threshold)
+        _close(&v)
+        free(room)
 
 
-cdef int _check(
-    const int[::1] local,
-    const Py_ssize_t[::1] indptr,
-    const Py_ssize_t[::1] starts,
-    const int[::1] own,
-    const Py_ssize_t[::1] own_ptr,
-    const int[::1] ptr,
-    const unsigned short[::1] labels,
-    const unsigned char[::1] mask,
+def begin(
+    const double[:, ::1] pattern,
+    const int[::1] places,
     const double[:, ::1] ends,
-    const double[::1] steps,
-    const Py_ssize_t[::1] order,
-    const double[:, ::1] nodes,
-    const double[::1] w,
-    Py_ssize_t stride,
+    const Py_ssize_t[::1] starts,
+    const double[:, ::1] theta,
+    const double[:, ::1] theta_pairs,
+    double[:, ::1] mu,
+    double[:, ::1] mu_pairs,
+    double[::1] entropies,
+    double[::1] sizes,
+):
+    """Write marginals, entropies and the sizes of their terms for given potentials.
+
+    Arrays are those of ``sweep``.
+    """
+    cdef Py_ssize_t width = padded(pattern.shape[0]), m = places.shape[0]
+    cdef Py_ssize_t n = entropies.shape[0], longest = 1, i, j
+    cdef Visit v
+    _check_state(
+        pattern, places, ends, starts, theta, theta_pairs, mu, mu_pairs, entropies, sizes
+    )
+    for i in range(n):
+        longest = max(longest, starts[i + 1] - starts[i])
+    _open(&v, longest, pattern, places, ends)
+    with nogil:
+        for i in range(n):
+            v.length = starts[i + 1] - starts[i]
+            v.m = m if v.length > 1 else 0
+            memcpy(
+                v.new.labels, &theta[starts[i], 0], v.length * width * sizeof(double)
+            )
+            for j in range(v.m):
+                v.new.pairs[j] = theta_pairs[i, j]
+            _infer(&v)
+            entropies[i], sizes[i] = v.new_entropy, v.new_size
+            memcpy(
+                &mu[starts[i], 0], v.lattice.nodes, v.length * width * sizeof(double)
+            )
+            for j in range(v.m):
+                mu_pairs[i, j] = v.lattice.pairs[places[j]]
+        _close(&v)
+
+
+cdef int _open(
+    Visit* v,
+    Py_ssize_t longest,
+    const double[:, ::1] pattern,
+    const int[::1] places,
+    const double[:, ::1] ends,
 ) except -1:
-    cdef Py_ssize_t n = steps.shape[0], d = ptr.shape[0] - 1, k = nodes.shape[1], o
-    cdef Py_ssize_t n_tokens = nodes.shape[0]
-    if starts.shape[0] != n + 1 or own_ptr.shape[0] != n + 1:
+    """Make room for trials of sequences of so many tokens at most."""
+    cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
+    cdef double* room = <double*> allocate(
+        (3 * (longest * width + m) + 2 * width) * sizeof(double)
+    )
+    try:
+        open_lattice(&v.lattice, k, longest)
+    except MemoryError:
+        free(room)
+        raise
+    v.k, v.width = k, width
+    v.z.labels = room
+    v.new.labels = v.z.labels + longest * width
+    v.d.labels = v.new.labels + longest * width
+    v.z.pairs = v.d.labels + longest * width
+    v.new.pairs = v.z.pairs + m
+    v.d.pairs = v.new.pairs + m
+    v.kept = v.d.pairs + m
+    v.ends = &ends[0, 0] if ends.shape[0] else NULL
+    v.places = &places[0] if m else NULL
+    try:
+        set_pattern(&v.lattice, &pattern[0, 0], width)
+    except MemoryError:
+        _close(v)
+        raise
+    memcpy(v.lattice.transitions, &pattern[0, 0], k * width * sizeof(double))
+    return 0
+
+
+cdef void _close(Visit* v) noexcept nogil:
+    close_lattice(&v.lattice)
+    free(v.z.labels)
+
+
+cdef int _check_state(
+    const double[:, ::1] pattern,
+    const int[::1] places,
+    const double[:, ::1] ends,
+    const Py_ssize_t[::1] starts,
+    const double[:, ::1] theta,
+    const double[:, ::1] theta_pairs,
+    const double[:, ::1] mu,
+    const double[:, ::1] mu_pairs,
+    const double[::1] entropies,
+    const double[::1] sizes,
+) except -1:
+    cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
+    cdef Py_ssize_t n = entropies.shape[0], j
+    if pattern.shape[1] != width or ends.shape[1] != width or ends.shape[0] not in (0, 2):
+        raise ValueError(f"rules of {k} labels are not padded to {width}.")
+    if theta.shape[1] != width or mu.shape[1] != width:
+        raise ValueError(f"potentials of {k} labels are not padded to {width}.")
+    if theta_pairs.shape[1] != m or mu_pairs.shape[1] != m:
+        raise ValueError("transitions differ in number.")
+    if starts.shape[0] != n + 1 or sizes.shape[0] != n:
         raise ValueError("arrays of sequences differ in length.")
-    if own_ptr[n] > own.shape[0]:
-        raise ValueError("sequences and their features differ in number.")
-    if starts[n] != n_tokens or indptr.shape[0] != n_tokens + 1:
+    if theta_pairs.shape[0] != n or mu_pairs.shape[0] != n:
+        raise ValueError("arrays of sequences differ in length.")
+    if theta.shape[0] != starts[n] or mu.shape[0] != starts[n]:
         raise ValueError("arrays of tokens differ in length.")
-    if indptr[n_tokens] != local.shape[0]:
-        raise ValueError("tokens and their features differ in number.")
-    if ends.shape[0] != 2 or ends.shape[1] != k:
-        raise ValueError("labels and what sequences may begin and end with differ.")
-    if stride and (stride < k or stride % 4 or w.shape[0] < d * stride):
-        raise ValueError(f"parameters of {k} labels are not padded to {stride}.")
-    if stride and mask.shape[0] != d * stride:
-        raise ValueError("parameters and their mask differ in length.")
-    if not stride and (ptr[d] > labels.shape[0] or w.shape[0] < labels.shape[0]):
-        raise ValueError("pairs and parameters differ in length.")
-    for o in range(order.shape[0]):
-        if not 0 <= order[o] < n:
-            raise ValueError(f"sequence {order[o]} is none of {n}.")
+    for j in range(m):
+        if not 0 <= places[j] < k * width:
+            raise ValueError(f"transition {places[j]} is none of {k} labels.")
     return 0

@@ -8,8 +8,12 @@ Sums are made with exponentials, scaled token by token (Rabiner 1989), where no 
 lose what matters to underflow, elsewhere with logarithms. They can lose nothing if any
 label can follow any other within few tokens: then what has become too small for a
 number stays small beside what reaches the same label from the likeliest label.
+
+Rows of the lattice are padded to a width that is a multiple of four, by zeros in place
+of exponentials: loops then have no rests, and their sums several terms under way.
 """
 
+from .exponentials cimport exponentials
 from .rows cimport allocate
 from .standard cimport INFINITY, ceil, exp, free, log, memcpy, memset
 
@@ -22,36 +26,50 @@ cdef enum:
 
 cdef struct Lattice:
     Py_ssize_t k
+    Py_ssize_t width  # k padded
     Py_ssize_t steps  # within which any label can follow any other, 0 if none are
     bint in_logs  # whether the last sums were made with logarithms
     double top  # the largest transition, and how far the others are below at most
     double spread
-    double* transitions  # (k, k)
-    double* into  # exponentials of T - top, (k, k), and their transpose
+    double* transitions  # (k, width)
+    double* into  # exponentials of T - top, (k, width), and their transpose
     double* out_of
-    double* factors  # (L, k): exponentials of emissions, the largest of a token is one
-    double* prefix  # (L, k): distribution of the label given the tokens up to it
-    double* suffix  # (k,): see ``backward``
-    double* coming  # (k,)
+    double* factors  # (L, width): exponentials of emissions, largest of a token is one
+    double* prefix  # (L, width): distribution of the label given the tokens up to it
+    double* coming  # (L, width): see ``backward``
+    double* nodes  # (L, width): probabilities of labels
+    double* pairs  # (width, width): of pairs of labels of adjacent tokens, summed
+    double* suffix  # (width,)
     double* scales  # (L,): sums of prefixes before they were divided by them
+    double* highs  # (L,): the largest emission of each token
+    double rest  # what ``forward`` returned without their sum
+
+
+cdef inline Py_ssize_t padded(Py_ssize_t k) noexcept nogil:
+    return (k + 3) // 4 * 4
 
 
 cdef inline int open_lattice(
     Lattice* lattice, Py_ssize_t k, Py_ssize_t longest
 ) except -1:
     """Make room for sequences of so many tokens at most."""
-    cdef double* room = <double*> allocate(
-        (3 * k * k + longest * (2 * k + 1) + 2 * k) * sizeof(double)
-    )
+    cdef Py_ssize_t width = padded(k)
+    cdef size_t size = (4 * width + 1) * width + longest * (4 * width + 2)
+    cdef double* room = <double*> allocate(size * sizeof(double))
+    memset(room, 0, size * sizeof(double))
     lattice.k = k
+    lattice.width = width
     lattice.transitions = room
-    lattice.into = room + k * k
-    lattice.out_of = room + 2 * k * k
-    lattice.factors = room + 3 * k * k
-    lattice.prefix = lattice.factors + longest * k
-    lattice.scales = lattice.prefix + longest * k
-    lattice.suffix = lattice.scales + longest
-    lattice.coming = lattice.suffix + k
+    lattice.into = room + width * width
+    lattice.out_of = lattice.into + width * width
+    lattice.pairs = lattice.out_of + width * width
+    lattice.suffix = lattice.pairs + width * width
+    lattice.factors = lattice.suffix + width
+    lattice.prefix = lattice.factors + longest * width
+    lattice.coming = lattice.prefix + longest * width
+    lattice.nodes = lattice.coming + longest * width
+    lattice.scales = lattice.nodes + longest * width
+    lattice.highs = lattice.scales + longest
     return 0
 
 
@@ -61,41 +79,67 @@ cdef inline void close_lattice(Lattice* lattice) noexcept nogil:
 
 cdef inline void set_transitions(Lattice* lattice, const double* T) noexcept nogil:
     """Take transitions of shape (k, k), with the pattern that ``set_pattern`` saw."""
-    cdef Py_ssize_t k = lattice.k, i, j
-    cdef double lowest = INFINITY, top = -INFINITY, e
-    for i in range(k * k):
-        lattice.transitions[i] = T[i]
-        if T[i] > top:
-            top = T[i]
-        if -INFINITY < T[i] < lowest:
-            lowest = T[i]
+    cdef Py_ssize_t i
+    for i in range(lattice.k):
+        memcpy(
+            lattice.transitions + i * lattice.width, T + i * lattice.k,
+            lattice.k * sizeof(double),
+        )
+    renew_transitions(lattice)
+
+
+cdef inline void renew_transitions(Lattice* lattice) noexcept nogil:
+    """Do so with those that were written to ``lattice.transitions``."""
+    cdef Py_ssize_t k = lattice.k, width = lattice.width, i, j
+    cdef double lowest = INFINITY, top = -INFINITY
+    cdef const double* row
+    cdef double* into
+    for i in range(k):
+        row = lattice.transitions + i * width
+        for j in range(k):
+            top = row[j] if row[j] > top else top
+            lowest = row[j] if -INFINITY < row[j] < lowest else lowest
     if top == -INFINITY:
         top = lowest = 0.0
     lattice.top = top
     lattice.spread = top - lowest
     for i in range(k):
+        row = lattice.transitions + i * width
+        into = lattice.into + i * width
         for j in range(k):
-            e = exp(T[i * k + j] - top)
-            lattice.into[i * k + j] = e
-            lattice.out_of[j * k + i] = e
+            into[j] = row[j] - top
+        for j in range(k, width):
+            into[j] = -INFINITY
+    exponentials(lattice.into, k * width)
+    for i in range(k):
+        into = lattice.into + i * width
+        for j in range(k):
+            lattice.out_of[j * width + i] = into[j]
 
 
-cdef inline int set_pattern(Lattice* lattice, const double* T) except -1:
-    """Find out within how many tokens any label can follow any other."""
+cdef inline int set_pattern(
+    Lattice* lattice, const double* T, Py_ssize_t stride
+) except -1:
+    """Find out within how many tokens any label can follow any other.
+
+    Rows of T are ``stride`` numbers apart.
+    """
     cdef Py_ssize_t k = lattice.k, i, j, l, steps = 0
     cdef char* reached
     cdef char* further
     cdef bint all_reached = True
-    for i in range(k * k):
-        if T[i] == -INFINITY:
-            all_reached = False
+    for i in range(k):
+        for j in range(k):
+            if T[i * stride + j] == -INFINITY:
+                all_reached = False
     lattice.steps = 1
     if all_reached:
         return 0
     reached = <char*> allocate(2 * k * k)
     further = reached + k * k
-    for i in range(k * k):
-        reached[i] = T[i] != -INFINITY
+    for i in range(k):
+        for j in range(k):
+            reached[i * k + j] = T[i * stride + j] != -INFINITY
     lattice.steps = 0
     for steps in range(2, MOST_STEPS + 1):
         all_reached = True
@@ -104,7 +148,7 @@ cdef inline int set_pattern(Lattice* lattice, const double* T) except -1:
             for l in range(k):
                 if reached[i * k + l]:
                     for j in range(k):
-                        if T[l * k + j] != -INFINITY:
+                        if T[l * stride + j] != -INFINITY:
                             further[i * k + j] = 1
         for i in range(k * k):
             reached[i] = further[i]
@@ -118,7 +162,7 @@ cdef inline int set_pattern(Lattice* lattice, const double* T) except -1:
 
 
 cdef inline bint _needs_logs(
-    const Lattice* lattice, const double* z, Py_ssize_t length
+    const Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
     cdef Py_ssize_t k = lattice.k, steps = length - 1, t, j
     cdef double low, high, widest = 0.0
@@ -132,55 +176,56 @@ cdef inline bint _needs_logs(
         # What is forbidden cannot be lost.
         low, high = INFINITY, -INFINITY
         for j in range(k):
-            low = z[t * k + j] if -INFINITY < z[t * k + j] < low else low
-            high = z[t * k + j] if z[t * k + j] > high else high
+            low = z[j] if -INFINITY < z[j] < low else low
+            high = z[j] if z[j] > high else high
         widest = high - low if high - low > widest else widest
+        z += stride
     return steps * (lattice.spread + widest) > SAFE_EXPONENT
 
 
 cdef inline double forward(
-    Lattice* lattice, const double* z, Py_ssize_t length
+    Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
-    """Return ln of the sum over labelings of exp(score), and keep what it is made of."""
-    lattice.in_logs = _needs_logs(lattice, z, length)
+    """Return ln of the sum over labelings of exp(score), and keep what it is made of.
+
+    Emissions of adjacent tokens are ``stride`` numbers apart.
+    """
+    lattice.in_logs = _needs_logs(lattice, z, stride, length)
     if lattice.in_logs:
-        return _forward_in_logs(lattice, z, length)
-    return _forward_scaled(lattice, z, length)
+        return _forward_in_logs(lattice, z, stride, length)
+    return _forward_scaled(lattice, z, stride, length)
 
 
 cdef inline double _forward_scaled(
-    Lattice* lattice, const double* z, Py_ssize_t length
+    Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
-    cdef Py_ssize_t k = lattice.k, t, i, j
-    cdef double total = (length - 1) * lattice.top, product = 1.0, high, scale, share
+    cdef Py_ssize_t k = lattice.k, width = lattice.width, t, j
+    cdef double total = 0.0, product = 1.0, high, scale
     cdef double* factors = lattice.factors
     cdef double* prefix = lattice.prefix
-    cdef const double* before
-    cdef const double* row
     for t in range(length):
         high = z[0]
         for j in range(1, k):
             high = z[j] if z[j] > high else high
         for j in range(k):
-            factors[j] = exp(z[j] - high)
+            factors[j] = z[j] - high
+        for j in range(k, width):
+            factors[j] = -INFINITY
+        lattice.highs[t] = high
         total += high
+        z += stride
+        factors += width
+    exponentials(lattice.factors, length * width)
+    factors = lattice.factors
+    lattice.rest = (length - 1) * lattice.top
+    for t in range(length):
         if t == 0:
-            for j in range(k):
-                prefix[j] = factors[j]
+            memcpy(prefix, factors, width * sizeof(double))
         else:
-            before = prefix - k
-            for j in range(k):
-                prefix[j] = 0.0
-            for i in range(k):
-                share = before[i]
-                row = lattice.into + i * k
-                for j in range(k):
-                    prefix[j] += share * row[j]
-            for j in range(k):
+            row_times(prefix - width, lattice.into, k, width, prefix)
+            for j in range(width):
                 prefix[j] *= factors[j]
-        scale = 0.0
-        for j in range(k):
-            scale += prefix[j]
+        scale = _sum(prefix, width)
         if not scale > 0.0:
             # No labeling is allowed.
             lattice.scales[t] = 0.0
@@ -189,40 +234,109 @@ cdef inline double _forward_scaled(
         # One logarithm for several tokens.
         product *= scale
         if not 1e-150 < product < 1e150:
-            total += log(product)
+            lattice.rest += log(product)
             product = 1.0
         scale = 1.0 / scale
-        for j in range(k):
+        for j in range(width):
             prefix[j] *= scale
-        z += k
-        factors += k
-        prefix += k
-    return total + log(product)
+        factors += width
+        prefix += width
+    lattice.rest += log(product)
+    return total + lattice.rest
+
+
+cdef inline double _sum(const double* x, Py_ssize_t width) noexcept nogil:
+    cdef Py_ssize_t j, c
+    cdef double sums[4]
+    for c in range(4):
+        sums[c] = x[c]
+    for j in range(4, width, 4):
+        for c in range(4):
+            sums[c] += x[j + c]
+    return (sums[0] + sums[1]) + (sums[2] + sums[3])
+
+
+cdef inline void row_times(
+    const double* x, const double* A, Py_ssize_t k, Py_ssize_t width, double* out
+) noexcept nogil:
+    """Write the product of x, (k,), with A of shape (k, width)."""
+    cdef Py_ssize_t i, b = 0, c
+    cdef double share
+    cdef double sums[8]
+    cdef const double* row
+    while b + 8 <= width:
+        for c in range(8):
+            sums[c] = 0.0
+        row = A + b
+        for i in range(k):
+            share = x[i]
+            for c in range(8):
+                sums[c] += share * row[c]
+            row += width
+        for c in range(8):
+            out[b + c] = sums[c]
+        b += 8
+    if b < width:
+        for c in range(4):
+            sums[c] = 0.0
+        row = A + b
+        for i in range(k):
+            share = x[i]
+            for c in range(4):
+                sums[c] += share * row[c]
+            row += width
+        for c in range(4):
+            out[b + c] = sums[c]
+
+
+cdef inline void _products(
+    const double* x, const double* y, Py_ssize_t n, Py_ssize_t width, double* out
+) noexcept nogil:
+    """Write the product of the transpose of x, (n, width), with y of the same shape."""
+    cdef Py_ssize_t i, j, t, a, c
+    cdef double sums[16]
+    cdef const double* left
+    cdef const double* right
+    for i in range(0, width, 4):
+        for j in range(0, width, 4):
+            for c in range(16):
+                sums[c] = 0.0
+            left, right = x + i, y + j
+            for t in range(n):
+                for a in range(4):
+                    for c in range(4):
+                        sums[4 * a + c] += left[a] * right[c]
+                left += width
+                right += width
+            for a in range(4):
+                for c in range(4):
+                    out[(i + a) * width + j + c] = sums[4 * a + c]
 
 
 cdef inline double _forward_in_logs(
-    Lattice* lattice, const double* z, Py_ssize_t length
+    Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
-    cdef Py_ssize_t k = lattice.k, t, i, j
+    cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
     cdef double total = 0.0, high, scale, sum
     cdef double* prefix = lattice.prefix
     cdef const double* before
     for t in range(length):
-        before = prefix - k
+        before = prefix - width
+        lattice.highs[t] = 0.0
         for j in range(k):
             if t == 0:
                 prefix[j] = z[j]
                 continue
             high = -INFINITY
             for i in range(k):
-                sum = before[i] + lattice.transitions[i * k + j]
+                sum = before[i] + lattice.transitions[i * width + j]
                 high = sum if sum > high else high
             if high == -INFINITY:
                 prefix[j] = -INFINITY
                 continue
             scale = 0.0
             for i in range(k):
-                scale += exp(before[i] + lattice.transitions[i * k + j] - high)
+                scale += exp(before[i] + lattice.transitions[i * width + j] - high)
             prefix[j] = z[j] + high + log(scale)
         scale = log_sum(prefix, k)
         if scale == -INFINITY:
@@ -230,8 +344,9 @@ cdef inline double _forward_in_logs(
         total += scale
         for j in range(k):
             prefix[j] -= scale
-        z += k
-        prefix += k
+        z += stride
+        prefix += width
+    lattice.rest = total
     return total
 
 
@@ -251,115 +366,98 @@ cdef inline double log_sum(const double* x, Py_ssize_t k) noexcept nogil:
 cdef inline void backward(
     Lattice* lattice,
     const double* z,
+    Py_ssize_t stride,
     Py_ssize_t length,
-    double* nodes,
     double* edges,
-    double* expected,
-    double weight,
 ) noexcept nogil:
-    """Write the marginals of what ``forward`` has summed over.
+    """Write the marginals of what ``forward`` has summed over to the lattice.
 
-    Parameters
-    ----------
-    nodes : array of shape (L, k)
-        Receives the probabilities of labels.
-    edges : array of shape (L - 1, k, k), or NULL
-        Receives the probabilities of pairs of labels of adjacent tokens.
-    expected : array of shape (k, k), or NULL
-        To which their sums times ``weight`` are added.
+    Those of labels, and the sums of those of pairs of labels of adjacent tokens; the
+    latter one by one to ``edges`` of shape (L - 1, k, k), unless that is NULL.
     """
-    cdef Py_ssize_t k = lattice.k, t, i, j
-    cdef double share, mass, scale
-    cdef double* coming = lattice.coming
+    cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
+    cdef double share, scale
+    cdef double* coming
     cdef double* suffix = lattice.suffix
-    cdef double* into
+    cdef double* nodes
     cdef const double* before
     cdef const double* row
     if lattice.in_logs:
-        _backward_in_logs(lattice, z, length, nodes, edges, expected, weight)
+        _backward_in_logs(lattice, z, stride, length, edges)
         return
-    nodes += (length - 1) * k
-    if edges != NULL:
-        edges += (length - 2) * k * k
-    before = lattice.prefix + (length - 1) * k
     # Of the label j at token t, prefix[t, j] suffix[j] is the probability, and
-    # prefix[t - 1, i] exp(T[i, j] - top) coming[j] that of i before j.
-    for j in range(k):
+    # prefix[t - 1, i] exp(T[i, j] - top) coming[t, j] that of i before j.
+    before = lattice.prefix + (length - 1) * width
+    nodes = lattice.nodes + (length - 1) * width
+    for j in range(width):
         suffix[j] = 1.0
         nodes[j] = before[j]
     for t in range(length - 1, 0, -1):
-        before = lattice.prefix + (t - 1) * k
-        nodes -= k
+        before = lattice.prefix + (t - 1) * width
+        coming = lattice.coming + t * width
+        nodes -= width
         scale = 1.0 / lattice.scales[t]
-        row = lattice.factors + t * k
-        for j in range(k):
+        row = lattice.factors + t * width
+        for j in range(width):
             coming[j] = row[j] * suffix[j] * scale
-            suffix[j] = 0.0
-        for j in range(k):
-            share = coming[j]
-            row = lattice.out_of + j * k
-            for i in range(k):
-                suffix[i] += row[i] * share
-        mass = 0.0
-        for i in range(k):
+        row_times(coming, lattice.out_of, k, width, suffix)
+        for i in range(width):
             nodes[i] = before[i] * suffix[i]
-            mass += nodes[i]
         # Rounding errors do not add up along the sequence.
-        mass = 1.0 / mass
+        scale = 1.0 / _sum(nodes, width)
+        for i in range(width):
+            nodes[i] *= scale
+            suffix[i] *= scale
+            coming[i] *= scale
+    _products(
+        lattice.prefix, lattice.coming + width, length - 1, width, lattice.pairs
+    )
+    for i in range(k * width):
+        lattice.pairs[i] *= lattice.into[i]
+    if edges == NULL:
+        return
+    for t in range(1, length):
+        before = lattice.prefix + (t - 1) * width
+        coming = lattice.coming + t * width
         for i in range(k):
-            nodes[i] *= mass
-            suffix[i] *= mass
-        for j in range(k):
-            coming[j] *= mass
-        if edges != NULL:
-            for i in range(k):
-                share = before[i]
-                row = lattice.into + i * k
-                for j in range(k):
-                    edges[i * k + j] = share * row[j] * coming[j]
-            if expected != NULL:
-                for i in range(k * k):
-                    expected[i] += weight * edges[i]
-            edges -= k * k
-        elif expected != NULL:
-            for i in range(k):
-                share = weight * before[i]
-                row = lattice.into + i * k
-                into = expected + i * k
-                for j in range(k):
-                    into[j] += share * row[j] * coming[j]
+            share = before[i]
+            row = lattice.into + i * width
+            for j in range(k):
+                edges[i * k + j] = share * row[j] * coming[j]
+        edges += k * k
 
 
 cdef inline void _backward_in_logs(
     Lattice* lattice,
     const double* z,
+    Py_ssize_t stride,
     Py_ssize_t length,
-    double* nodes,
     double* edges,
-    double* expected,
-    double weight,
 ) noexcept nogil:
     """Do the same with logarithms.
 
     Marginals are made from those of the first label and of each label given the one
     before, forwards: large scores make these inaccurate, but never inconsistent.
     """
-    cdef Py_ssize_t k = lattice.k, t, i, j
-    cdef double* suffix = lattice.factors + (length - 1) * k
-    cdef double* coming = lattice.coming
+    cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
+    cdef double* suffix = lattice.coming + (length - 1) * width
+    cdef double* shares = lattice.suffix
+    cdef double* nodes = lattice.nodes
     cdef const double* row
     cdef double total, p, share
+    # Scores of what follows each label; of later tokens their emissions are added.
+    memset(lattice.pairs, 0, width * width * sizeof(double))
     for j in range(k):
         suffix[j] = 0.0
     for t in range(length - 1, 0, -1):
         for j in range(k):
-            coming[j] = z[t * k + j] + suffix[j]
-        suffix -= k
+            suffix[j] += z[t * stride + j]
         for i in range(k):
-            suffix[i] = _log_sum_of(lattice.transitions + i * k, coming, k)
-        total = log_sum(suffix, k)
+            shares[i] = _log_sum_of(lattice.transitions + i * width, suffix, k)
+        total = log_sum(shares, k)
+        suffix -= width
         for i in range(k):
-            suffix[i] -= total
+            suffix[i] = shares[i] - total
     total = _log_sum_of(lattice.prefix, suffix, k)
     p = 0.0
     for j in range(k):
@@ -368,27 +466,25 @@ cdef inline void _backward_in_logs(
     for j in range(k):
         nodes[j] /= p
     for t in range(1, length):
-        suffix += k
+        suffix += width
         for j in range(k):
-            coming[j] = z[t * k + j] + suffix[j]
-            nodes[k + j] = 0.0
+            nodes[width + j] = 0.0
         for i in range(k):
-            row = lattice.transitions + i * k
-            total = _log_sum_of(row, coming, k)
+            row = lattice.transitions + i * width
+            total = _log_sum_of(row, suffix, k)
             p = 0.0
             for j in range(k):
-                lattice.suffix[j] = 0.0
+                shares[j] = 0.0
                 if nodes[i] > 0.0:
-                    lattice.suffix[j] = exp(row[j] + coming[j] - total)
-                p += lattice.suffix[j]
+                    shares[j] = exp(row[j] + suffix[j] - total)
+                p += shares[j]
             for j in range(k):
-                share = nodes[i] * lattice.suffix[j] / p if p > 0.0 else 0.0
-                nodes[k + j] += share
+                share = nodes[i] * shares[j] / p if p > 0.0 else 0.0
+                nodes[width + j] += share
+                lattice.pairs[i * width + j] += share
                 if edges != NULL:
                     edges[i * k + j] = share
-                if expected != NULL:
-                    expected[i * k + j] += weight * share
-        nodes += k
+        nodes += width
         if edges != NULL:
             edges += k * k
 

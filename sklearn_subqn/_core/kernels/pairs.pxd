@@ -20,33 +20,51 @@ cdef inline void padded_scores(
     const double* w,
     double* z,
 ) noexcept nogil:
-    """Write the scores of one row to z of shape (stride,)."""
-    cdef Py_ssize_t j, c, b
+    """Write the scores of one row to z of shape (stride,), in eights while there are."""
+    cdef Py_ssize_t j, c, b = 0
     cdef double x
-    cdef double sums[4]
+    cdef double sums[8]
     cdef double more[4]
     cdef const double* row
-    for b in range(0, stride, 4):
+    while b + 8 <= stride:
+        for c in range(8):
+            sums[c] = 0.0
+        if data == NULL:
+            for j in range(size):
+                row = w + stride * indices[j] + b
+                for c in range(8):
+                    sums[c] += row[c]
+        else:
+            for j in range(size):
+                row = w + stride * indices[j] + b
+                x = data[j]
+                for c in range(8):
+                    sums[c] += x * row[c]
+        for c in range(8):
+            z[b + c] = sums[c]
+        b += 8
+    if b == stride:
+        return
+    for c in range(4):
+        sums[c] = more[c] = 0.0
+    j = 0
+    while j + 2 <= size:
+        row = w + stride * indices[j] + b
+        x = 1.0 if data == NULL else data[j]
         for c in range(4):
-            sums[c] = more[c] = 0.0
-        j = 0
-        while j + 2 <= size:
-            row = w + stride * indices[j] + b
-            x = 1.0 if data == NULL else data[j]
-            for c in range(4):
-                sums[c] += x * row[c]
-            row = w + stride * indices[j + 1] + b
-            x = 1.0 if data == NULL else data[j + 1]
-            for c in range(4):
-                more[c] += x * row[c]
-            j += 2
-        if j < size:
-            row = w + stride * indices[j] + b
-            x = 1.0 if data == NULL else data[j]
-            for c in range(4):
-                sums[c] += x * row[c]
+            sums[c] += x * row[c]
+        row = w + stride * indices[j + 1] + b
+        x = 1.0 if data == NULL else data[j + 1]
         for c in range(4):
-            z[b + c] = sums[c] + more[c]
+            more[c] += x * row[c]
+        j += 2
+    if j < size:
+        row = w + stride * indices[j] + b
+        x = 1.0 if data == NULL else data[j]
+        for c in range(4):
+            sums[c] += x * row[c]
+    for c in range(4):
+        z[b + c] = sums[c] + more[c]
 
 
 cdef inline void packed_scores(
