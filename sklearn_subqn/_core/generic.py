@@ -70,7 +70,7 @@ class FunctionPoint:
     def cut_of(self, gradient: Floats) -> None:
         """Return None: J is not known to be a regularized risk."""
 
-    def refreshed(self) -> FunctionPoint:
+    def refreshed(self, *, at_kinks: bool = True) -> FunctionPoint:
         """Return itself: nothing here is an update."""
         return self
 

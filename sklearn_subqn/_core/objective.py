@@ -634,16 +634,22 @@ class Point:
         """The largest magnitude of a score."""
         return self.objective.risk.largest(self.scores)
 
-    def refreshed(self, roundings: float = _FEW_OF_VALUE) -> Point:
+    def refreshed(
+        self, roundings: float = _FEW_OF_VALUE, *, at_kinks: bool = True
+    ) -> Point:
         """Return the same w with its scores computed anew, at the cost of a product.
 
         It returns itself where what updates have left in the scores changes the value
-        by so many of its rounding errors at most.
+        by so many of its rounding errors at most. Where rows may lie on kinks, or bend,
+        dual variables are as large as those of the loss, and else those here.
         """
         if not self.drift:
             return self
         o = self.objective
-        if self.drift * o.risk.size(self.dual) <= roundings * abs(self.value):
+        size = o.risk.size(self.dual)
+        if at_kinks:
+            size = max(size, o.risk.dual_scale)
+        if self.drift * size <= roundings * abs(self.value):
             return self
         scores = o.risk.forward(self.w)
         return Point(o, self.w, scores, origin=self.evaluated())

@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_subqn import BMRMRegressor, SubLBFGSLinearSVC
+from sklearn_subqn import (
+    BMRMRegressor,
+    SubLBFGSLinearSVC,
+)
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.losses import MULTINOMIAL_LOSS
+from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.losses._base import rounding
 from sklearn_subqn._core.objective import Line, Objective, Point
 from sklearn_subqn._core.regularizers import L2
@@ -171,3 +174,20 @@ def test_the_objective_after_large_scores_is_that_of_the_coefficients():
     entropy = (positive * np.log(positive)).sum() - w.sum()
     exact = LONG(1e-2) * entropy + residuals.mean()
     assert model.objective_ == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_scores_on_kinks_are_refreshed_where_duals_vanish(loss):
+    """Errors of scores there cost what the loss rises by, not what duals are here."""
+    X, y = np.diag([1.0, 1e-9]), np.ones(2)
+    objective = binary_objective(
+        X, y, loss=BINARY_LOSSES[loss], alpha=1e-20, fit_intercept=False
+    )
+    w = np.array([1e6, 1e9])
+    # One row is at its kink, up to what is left of a far start; the other is far away.
+    drifted = objective.risk.forward(w) + np.array([0.0, 1e-10])
+    point = Point(objective, w, drifted, drifted=1e6)
+    assert point.risk == 0.0
+    assert not point.dual.any()
+    assert point.refreshed() is not point
+    assert point.refreshed(at_kinks=False) is point

@@ -6,6 +6,7 @@ from _chains import Enumeration, SlackHinge, fitted, random_problem
 from scipy import sparse
 from scipy.optimize import minimize
 
+from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core import chain_sweeps
 from sklearn_subqn._core.chain_design import ChainDesign, observed_pairs
 from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
@@ -294,3 +295,12 @@ def test_l1_penalty_has_zeros_and_a_bound(solver):
     assert isinstance(o.regularizer, ElasticNet)
     assert result.status == "converged"
     assert np.count_nonzero(result.point.w == 0.0) > 0.2 * o.n_params
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_l1_without_features_learns_transitions(loss):
+    X = [np.zeros((n, 1)) for n in (3, 1, 4)]
+    y = [list("aab"), list("a"), list("abab")]
+    crf = LinearChainCRF(1e-3, l1_ratio=1.0, loss=loss, tol=1e-2).fit(X, y)
+    assert crf.dual_gap_ <= 1e-2 * crf.objective_
+    assert crf.transition_features_

@@ -82,7 +82,7 @@ def alm(
     # converge, and balanced dual variables are not those of a gradient.
     n_stuck, follows_intercept = 0, objective.n_free <= 1
     while True:
-        point = point.refreshed(_DRIFT)
+        point = point.refreshed(_DRIFT, at_kinks=False)
         point = point.under(objective.with_envelope(center, width))
         n_inner = 0
         before = best - bound

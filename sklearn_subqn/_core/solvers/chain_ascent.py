@@ -112,7 +112,8 @@ def chain_ascent(
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
     wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE[o.loss.smooth]
-    strength = max(wanted, l2)
+    # Without features, and with L1 alone, any will do.
+    strength = max(wanted, l2) or o.alpha
     proximity = strength - l2
     threshold = l1 / strength
     sweeps = chain_sweeps(design, chains, o.weights, strength, threshold)

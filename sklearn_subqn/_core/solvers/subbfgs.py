@@ -81,7 +81,7 @@ def subbfgs(
             hessian.reset()
             continue
         # What many updates leave in the scores would be charged to the cuts.
-        new = minimize_intercept(line.point(step).refreshed())
+        new = minimize_intercept(line.point(step).refreshed(at_kinks=False))
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:
