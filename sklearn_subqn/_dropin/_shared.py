@@ -131,7 +131,9 @@ class DropInProblems(LinearProblems):
         self._constant = constant
         self._sizes: Any = None
         if free:
-            X, self._sizes = _unit_columns(X, centered=bool(estimator.fit_intercept))
+            X, self._sizes = _unit_columns(
+                X, weights, centered=bool(estimator.fit_intercept)
+            )
         super().__init__(estimator, X, targets, loss, weights, **kwargs)
         if self._shift is not None and self._sizes is not None:
             # In units of X as it was given, as coefficients are decoded.
@@ -189,20 +191,22 @@ class DropInProblems(LinearProblems):
         return (coef if self._sizes is None else coef / self._sizes), intercept
 
 
-def _unit_columns(X: Any, *, centered: bool) -> tuple[Any, Floats]:
+def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floats]:
     """Return X with columns of variance or square about one, and their sizes.
 
-    Sizes are powers of two, so that dividing by them is exact.
+    Sizes are powers of two, so that dividing by them is exact. They are of rows with
+    weights that sum to one.
     """
     if sparse.issparse(X):
-        n, data = X.shape[0], X.data.astype(np.float64)
-        d = X.shape[1]
-        means = np.bincount(X.indices, data, minlength=d) / n
-        squares = np.bincount(X.indices, data * data, minlength=d) / n
+        d, data = X.shape[1], X.data.astype(np.float64)
+        own = np.repeat(weights, np.diff(X.indptr)) * data
+        means = np.bincount(X.indices, own, minlength=d)
+        squares = np.bincount(X.indices, own * data, minlength=d)
         spread = squares - means * means
     else:
-        squares = np.einsum("ij,ij->j", X, X, dtype=np.float64) / X.shape[0]
-        spread = X.var(axis=0, dtype=np.float64)
+        squares = np.einsum("i,ij,ij->j", weights, X, X)
+        deviations = X - weights @ X
+        spread = np.einsum("i,ij,ij->j", weights, deviations, deviations)
     # Columns of one number are left to the intercept.
     spread = np.where(spread > _ONE_NUMBER * squares, spread, squares)
     moments = spread if centered else squares

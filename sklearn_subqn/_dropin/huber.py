@@ -253,7 +253,9 @@ class _JointProblem(DropInProblems):
             self._record(history, found.history, scale, value, bound)
             if best is None or value <= best[0]:
                 best = value, own, found
-            if best[0] - bound <= tol * best[0]:
+            # Where the scale is zero, other scales would prove nothing more.
+            enough = estimator.tol if scale == 0.0 else tol
+            if best[0] - bound <= enough * best[0]:
                 break
             if scale == 0.0:
                 scale = before

@@ -282,6 +282,15 @@ def test_a_scale_of_zero_is_proven_by_least_absolute_errors():
     assert model.outliers_.sum() < 25
 
 
+def test_more_features_than_rows_end_at_a_scale_of_zero_at_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 20))
+    X[5:] = X[[1, 1, 3]]
+    model = linear_model.HuberRegressor().fit(X, X @ np.ones(20))
+    assert model.dual_gap_ <= 1e-5 * model.objective_
+    assert model.n_iter_ < 200
+
+
 def test_huber_regression_does_not_depend_on_the_unit_of_y():
     X, y, _ = numbers()
     model = linear_model.HuberRegressor(alpha=0.1).fit(X, y)
