@@ -170,7 +170,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, value)
         objectives = np.array([solution.objective for solution in solutions])
         gaps = np.array([solution.dual_gap for solution in solutions])
-        several = len(solutions) > 1
+        several = problems.several
         self.objective_ = objectives if several else float(objectives[0])
         self.dual_gap_ = gaps if several else float(gaps[0])
         self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)

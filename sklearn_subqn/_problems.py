@@ -81,6 +81,8 @@ class Problems(ABC):
         What each of several problems is for, such as its class.
     unit : float
         What the user reads as an objective of one.
+    several : bool
+        Whether the attributes are arrays, with a number for each problem.
     """
 
     parts: Any = None
@@ -96,6 +98,10 @@ class Problems(ABC):
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @property
+    def several(self) -> bool:
+        return len(self) > 1
 
     @abstractmethod
     def objective(self, index: int, alpha: float) -> Objective:
@@ -231,13 +237,17 @@ class LinearProblems(Problems):
         return Objective(
             Risk(
                 self.design,
-                checked(self._loss),
+                checked(self._loss_of(index)),
                 read_only(self._targets[index]),
                 read_only(self._weights_of(index)),
             ),
             self._regularizer,
             alpha,
         )
+
+    def _loss_of(self, index: int) -> Loss:
+        """Return the loss of a problem."""
+        return self._loss
 
     def _weights_of(self, index: int) -> Floats:
         """Return the weights of the rows in a problem; they sum to one."""

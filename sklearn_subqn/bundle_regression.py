@@ -22,9 +22,16 @@ from ._core.losses import (
 from ._core.names import Axis, column_names
 from ._estimator import ScoringRegressor
 from ._problems import LinearProblems
+from ._quantiles import (
+    CROSSING,
+    QuantileProblems,
+    check_quantiles,
+    in_order,
+    mean_d2,
+    pinball_loss,
+)
 from ._solve import Progress
 from ._validation import (
-    check_fraction,
     check_number,
     check_option,
     check_sample_weight,
@@ -44,7 +51,7 @@ _EPSILON = {
 def _loss(estimator: Any) -> Loss:
     name, parameters = estimator.loss, {}
     if name == "quantile":
-        parameters["quantile"] = float(estimator.quantile)
+        return pinball_loss(estimator.quantile)
     if name in _EPSILON:
         given = estimator.epsilon
         parameters["epsilon"] = float(_EPSILON[name] if given is None else given)
@@ -86,12 +93,16 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         B for "quadratic", symmetric and positive definite; with ``metric`` for the
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
-    quantile : float, default=0.5
-        For "quantile", in (0, 1).
+    quantile : float or list of float, default=0.5
+        For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
+        fitted, from where the one below it ended, and predictions have k columns.
     epsilon : float or None, default=None
         Half-width of the tube of "epsilon_insensitive" and its square, not negative, by
         default 0.1; or the residual from which on "huber" is linear, positive, by
         default 1.35. Both are in units of the target.
+    crossing : {"sort", "allow"}, default="sort"
+        What to do where predictions of several quantiles cross: to sort those of each
+        sample, which never raises the sum of its pinball losses, or nothing.
     metric : array-like of shape (n_targets, n_targets), default=None
         M of squared errors, symmetric and positive semidefinite. A data frame is
         matched by names to the columns of y.
@@ -118,7 +129,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for as many
-        features and columns of y.
+        features and columns of y, or quantiles.
     memory : int, default=15
         Number of displacement pairs of limited-memory methods.
     bundle_size : int or None, default=None
@@ -141,7 +152,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, of the type of X. With a list of quantiles these count
+        as targets, in the order in which they are given, here and below.
     intercept_ : float or ndarray of shape (n_targets,)
         Intercepts; zero if ``fit_intercept=False``.
     objective_ : float or ndarray of shape (n_targets,)
@@ -174,6 +186,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     ----------
     C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
     Regularized Risk Minimization, JMLR 11: Alg. 2-4, Tables 5 and 6, Appendix C.
+    V. Chernozhukov, I. Fernández-Val, A. Galichon (2010), Quantile and Probability
+    Curves Without Crossing, Econometrica 78: sorted quantiles, section 2.
 
     Examples
     --------
@@ -185,6 +199,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     >>> model = BMRMRegressor(loss="quantile", quantile=0.9, alpha=1e-6).fit(X, y)
     >>> round(float(np.mean(y <= model.predict(X))), 1)
     0.9
+    >>> model = BMRMRegressor(loss="quantile", quantile=[0.1, 0.5, 0.9], alpha=1e-6)
+    >>> model.fit(X, y).predict(X).shape
+    (200, 3)
     """
 
     _checks_itself = ("quantile", "epsilon")
@@ -198,7 +215,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         l1_ratio: float = 0.5,
         p: float = 1.5,
         penalty_matrix: Any = None,
-        quantile: float = 0.5,
+        quantile: Any = 0.5,
+        crossing: str = "sort",
         epsilon: float | None = None,
         metric: Any = None,
         solver: str = "auto",
@@ -219,6 +237,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.p = p
         self.penalty_matrix = penalty_matrix
         self.quantile = quantile
+        self.crossing = crossing
         self.epsilon = epsilon
         self.metric = metric
         self.solver = solver
@@ -277,17 +296,47 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            For the Poisson loss the expected counts ``exp(f(x))``.
+            For the Poisson loss the expected counts ``exp(f(x))``. With a list of
+            quantiles of shape (n_samples, n_quantiles), in the order of the list.
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         scores += self.intercept_
+        if self._fits_several_quantiles() and self.crossing == "sort":
+            return in_order(scores, self.quantile)
         return np.exp(scores, out=scores) if self.loss == "poisson" else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of what there is to explain that predictions explain.
+
+        That is the coefficient of determination R², as of all regressors of
+        scikit-learn, also for one quantile; for ``loss="poisson"`` its likeness D² for
+        Poisson deviances, as of :class:`~sklearn.linear_model.PoissonRegressor`. Of
+        several columns of y it is the mean. With a list of quantiles it is the mean of
+        their D² for pinball losses (:func:`~sklearn.metrics.d2_pinball_score`).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+            At most 1; 0 for the best constant.
+        """
+        if self._fits_several_quantiles():
+            return mean_d2(y, self.predict(X), self.quantile, sample_weight)
+        return super().score(X, y, sample_weight)
+
+    def _fits_several_quantiles(self) -> bool:
+        return self.loss == "quantile" and np.ndim(self.quantile) > 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = not self._fits_several_quantiles()
         tags.target_tags.positive_only = self.loss == "poisson"
         return tags
 
@@ -296,7 +345,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             check_option("loss", self.loss, list(regression_losses()))
         super()._check_parameters()
         if self.loss == "quantile":
-            check_fraction("quantile", self.quantile)
+            check_quantiles(self.quantile)
+            check_option("crossing", self.crossing, CROSSING)
         if self.loss in [*_EPSILON] and self.epsilon is not None:
             positive = self.loss == "huber"
             check_number("epsilon", self.epsilon, low=0.0, low_included=not positive)
@@ -304,6 +354,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             self,
             {
                 "quantile": (0.5, "loss", ["quantile"]),
+                "crossing": ("sort", "loss", ["quantile"]),
                 "epsilon": (None, "loss", _EPSILON),
             },
         )
@@ -331,6 +382,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         weights = check_sample_weight(sample_weight, X.shape[0])
         single = y.ndim == 1
         n_targets = 1 if single else y.shape[1]
+        if self._fits_several_quantiles():
+            return self._quantile_problems(X, y, weights)
         loss = self._made_loss(n_targets, Axis("columns of y", names))
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
@@ -347,6 +400,16 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             part="column {} of y",
             single=single,
         )
+
+    def _quantile_problems(self, X: Any, y: Any, weights: Any) -> QuantileProblems:
+        """Return a problem for each quantile of one column of y."""
+        if y.ndim > 1 and y.shape[1] > 1:
+            raise ValueError(
+                f"A list of quantiles needs y of one column; got {y.shape[1]} columns. "
+                "Fit an estimator to each column."
+            )
+        quantiles = [float(quantile) for quantile in self.quantile]
+        return QuantileProblems(self, X, y.reshape(len(y)), weights, quantiles)
 
     def _made_loss(self, n_targets: int, columns: Axis) -> Loss:
         if self.metric is not None:

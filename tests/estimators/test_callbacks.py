@@ -95,6 +95,18 @@ def test_tasks_of_more_classes():
     assert len(recorder.told("end", "iteration")) == n_iterates
 
 
+def test_tasks_of_several_quantiles():
+    X, y = data()
+    recorder = Recorder()
+    model = BMRMRegressor(loss="quantile", quantile=[0.75, 0.1])
+    model.set_callbacks(recorder).fit(X, X[:, 0] + y)
+    problems = [name for event, name, _ in recorder.events if event == "begin"]
+    problems = [name for name in problems if name.startswith("quantile")]
+    assert problems == ["quantile 0.1", "quantile 0.75"]
+    for told in recorder.told("end", "iteration"):
+        assert told["fitted"].predict(X).shape == (len(X), 2)
+
+
 @pytest.mark.parametrize("tol", [0.5, 1e-3])
 def test_iterations_are_in_tasks_by_the_power_of_ten_of_their_gap(tol):
     X, y = data()
