@@ -45,6 +45,16 @@ _ENTRIES_AT_ONCE = 2**18
 _NARROW = 16
 
 
+def variance_power(estimator: Any) -> float | None:
+    """Return the power of the mean to which variances are proportional.
+
+    That of a regressor whose predictions are exp(f(x)); else None.
+    """
+    powers = {"poisson": 1.0, "gamma": 2.0, "tweedie": getattr(estimator, "power", 1.5)}
+    loss = estimator.loss
+    return powers.get(loss) if isinstance(loss, str) else None
+
+
 class ScoringRegressor(RegressorMixin):
     """Base of regressors: scores of predictions."""
 
@@ -55,9 +65,10 @@ class ScoringRegressor(RegressorMixin):
         """Return the share of what there is to explain that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of
-        scikit-learn; for ``loss="poisson"`` its likeness D² for Poisson deviances, as
-        of :class:`~sklearn.linear_model.PoissonRegressor`. Of several columns of y it
-        is the mean.
+        scikit-learn; for ``loss="poisson"``, "gamma" and "tweedie" its likeness D² for
+        the deviances of these distributions, as of
+        :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
+        of y it is the mean.
 
         Parameters
         ----------
@@ -70,16 +81,17 @@ class ScoringRegressor(RegressorMixin):
         score : float
             At most 1; 0 for the best constant.
         """
-        if not isinstance(self.loss, str) or self.loss != "poisson":
+        power = variance_power(self)
+        if power is None:
             return float(super().score(X, y, sample_weight))
-        # Counts are not zero, if expected ones are too small for a number.
+        # Means are not zero, if they are too small for a number.
         expected = np.maximum(self.predict(X), np.finfo(np.float64).tiny)
         y = np.asarray(y)
         shape = (len(y), -1)
         columns = zip(y.reshape(shape).T, expected.reshape(shape).T, strict=True)
         scores = [
-            d2_tweedie_score(counts, of, sample_weight=sample_weight, power=1)
-            for counts, of in columns
+            d2_tweedie_score(column, of, sample_weight=sample_weight, power=power)
+            for column, of in columns
         ]
         return float(np.mean(scores))
 

@@ -98,6 +98,8 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "reg:quantileerror": ("quantile",),
     "svr": ("epsilon_insensitive",),
     "count:poisson": ("poisson",),
+    "reg:gamma": ("gamma",),
+    "reg:tweedie": ("tweedie",),
     "log": ("log_loss", "pairwise-log"),
     "logistic": ("log_loss", "pairwise-log"),
     "deviance": ("log_loss",),

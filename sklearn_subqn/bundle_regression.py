@@ -20,7 +20,7 @@ from ._core.losses import (
     regression_losses,
 )
 from ._core.names import Axis, column_names
-from ._estimator import ScoringRegressor
+from ._estimator import ScoringRegressor, variance_power
 from ._problems import LinearProblems
 from ._quantiles import (
     CROSSING,
@@ -52,10 +52,21 @@ def _loss(estimator: Any) -> Loss:
     name, parameters = estimator.loss, {}
     if name == "quantile":
         return pinball_loss(estimator.quantile)
+    if name == "tweedie":
+        parameters["power"] = float(estimator.power)
     if name in _EPSILON:
         given = estimator.epsilon
         parameters["epsilon"] = float(_EPSILON[name] if given is None else given)
     return regression_losses(**parameters)[name]
+
+
+def _check_power(power: Any) -> None:
+    check_number("power", power, low=-np.inf)
+    if not 1.0 < power < 2.0:
+        raise ValueError(
+            f"power must be between 1 and 2; got {power!r}. loss='poisson' is that of "
+            "power 1, loss='gamma' of 2, loss='squared_error' of 0, without logarithms."
+        )
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
@@ -77,8 +88,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         - "epsilon_insensitive": ``max(0, |r| - epsilon)``;
           "squared_epsilon_insensitive" its square;
         - "huber": ``r² / 2`` for ``|r| <= epsilon``, else linear;
-        - "poisson": ``exp(f(x)) - y f(x)`` for non-negative y; predictions are
-          ``exp(f(x))``;
+        - "poisson": ``m - y ln m`` with the prediction ``m = exp(f(x))``, for counts or
+          rates ``y >= 0``;
+        - "gamma": ``y / m + ln m`` with the same, for ``y > 0``;
+        - "tweedie": ``y m**(1 - power) / (power - 1) + m**(2 - power) / (2 - power)``
+          with the same, for ``y >= 0``: amounts that are often zero;
         - or a loss of one's own, see the user guide.
     penalty : {"l2", "l1", "elasticnet", "lp", "quadratic", "entropy", \
             "normalized_entropy"}, default="l2"
@@ -103,6 +117,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     crossing : {"sort", "allow"}, default="sort"
         What to do where predictions of several quantiles cross: to sort those of each
         sample, which never raises the sum of its pinball losses, or nothing.
+    power : float, default=1.5
+        For "tweedie", in (1, 2): variances are proportional to this power of the mean.
+        That of "poisson" is 1, that of "gamma" 2.
     metric : array-like of shape (n_targets, n_targets), default=None
         M of squared errors, symmetric and positive semidefinite. A data frame is
         matched by names to the columns of y.
@@ -123,8 +140,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Whether to fit an intercept. It is not penalized.
     tol : float, default=1e-3
         Stop when the objective is proven to be within ``tol`` times its absolute value
-        of the optimum; for "poisson" that of the objective with the mean of ``y ln y -
-        y`` added, half the mean deviance and the penalty.
+        of the optimum; for "poisson", "gamma" and "tweedie" that of half the mean
+        deviance and the penalty, from which the objective differs by a constant.
     max_iter : int, default=1000
         Limit on the number of iterations per problem, at least 1.
     warm_start : bool, default=False
@@ -204,7 +221,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     (200, 3)
     """
 
-    _checks_itself = ("quantile", "epsilon")
+    _checks_itself = ("quantile", "epsilon", "power")
 
     def __init__(
         self,
@@ -218,6 +235,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
+        power: float = 1.5,
         metric: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
@@ -239,6 +257,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon
+        self.power = power
         self.metric = metric
         self.solver = solver
         self.fit_intercept = fit_intercept
@@ -296,8 +315,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            For the Poisson loss the expected counts ``exp(f(x))``. With a list of
-            quantiles of shape (n_samples, n_quantiles), in the order of the list.
+            Means ``exp(f(x))`` for the losses "poisson", "gamma" and "tweedie". With a
+            list of quantiles of shape (n_samples, n_quantiles), in the order of the
+            list.
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
@@ -305,16 +325,17 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         scores += self.intercept_
         if self._fits_several_quantiles() and self.crossing == "sort":
             return in_order(scores, self.quantile)
-        return np.exp(scores, out=scores) if self.loss == "poisson" else scores
+        return scores if variance_power(self) is None else np.exp(scores, out=scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of what there is to explain that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of
-        scikit-learn, also for one quantile; for ``loss="poisson"`` its likeness D² for
-        Poisson deviances, as of :class:`~sklearn.linear_model.PoissonRegressor`. Of
-        several columns of y it is the mean. With a list of quantiles it is the mean of
-        their D² for pinball losses (:func:`~sklearn.metrics.d2_pinball_score`).
+        scikit-learn, also for one quantile; for ``loss="poisson"``, "gamma" and
+        "tweedie" its likeness D² for the deviances of these distributions, as of
+        :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
+        of y it is the mean. With a list of quantiles it is the mean of their D² for
+        pinball losses (:func:`~sklearn.metrics.d2_pinball_score`).
 
         Parameters
         ----------
@@ -337,7 +358,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = not self._fits_several_quantiles()
-        tags.target_tags.positive_only = self.loss == "poisson"
+        tags.target_tags.positive_only = variance_power(self) is not None
         return tags
 
     def _check_parameters(self) -> None:
@@ -350,11 +371,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if self.loss in [*_EPSILON] and self.epsilon is not None:
             positive = self.loss == "huber"
             check_number("epsilon", self.epsilon, low=0.0, low_included=not positive)
+        if self.loss == "tweedie":
+            _check_power(self.power)
         warn_of_unused(
             self,
             {
                 "quantile": (0.5, "loss", ["quantile"]),
                 "crossing": ("sort", "loss", ["quantile"]),
+                "power": (1.5, "loss", ["tweedie"]),
                 "epsilon": (None, "loss", _EPSILON),
             },
         )
@@ -375,9 +399,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if sparse.issparse(y):
             raise ValueError("Sparse y is not supported; pass an array.")
         y = check_targets(y)
-        if self.loss == "poisson" and np.any(y < 0.0):
+        power, least = variance_power(self), y.min()
+        if power is not None and (least < 0.0 or (power == 2.0 and least == 0.0)):
+            sign = ">" if power == 2.0 else ">="
             raise ValueError(
-                f"loss='poisson' needs y >= 0; its least value is {y.min():g}."
+                f"loss={self.loss!r} needs y {sign} 0; its least value is {least:g}."
             )
         weights = check_sample_weight(sample_weight, X.shape[0])
         single = y.ndim == 1

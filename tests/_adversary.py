@@ -18,6 +18,7 @@ from _formulas import (
     LONG,
     ONE_SCORE,
     PENALTIES,
+    POWER,
     by_assignment,
     by_inversions,
     chain_loss,
@@ -207,8 +208,9 @@ def _classes(X: Any, k: int, rng: Any) -> Any:
 def problem(seed: int, targets: str) -> Problem:
     """A random problem with targets of a kind.
 
-    "2", "3" for classes, "real", "counts", "labels", "queries" for relevances, "pairs"
-    for preferences of rows, "chains" for sequences of labels, "structures".
+    "2", "3" for classes, "real", "counts", "positive", "amounts", which may be zero,
+    "labels", "queries" for relevances, "pairs" for preferences of rows, "chains" for
+    sequences of labels, "structures".
     """
     rng = np.random.default_rng(seed)
     X = hard_data(rng)
@@ -230,6 +232,13 @@ def problem(seed: int, targets: str) -> Problem:
     elif targets == "counts":
         y = rng.poisson(2.0, size=n).astype(float)
         y[0] += 1.0
+    elif targets == "positive":
+        y = np.exp(rng.normal(scale=10.0 ** rng.uniform(-2, 1), size=n))
+        y = y * 10.0 ** rng.uniform(-4, 4)
+    elif targets == "amounts":
+        y = rng.gamma(10.0 ** rng.uniform(-1, 2), size=n) * rng.integers(0, 2, size=n)
+        y = y * 10.0 ** rng.uniform(-4, 4)
+        y[0] += y.max() or 1.0
     elif targets == "queries":
         y = rng.integers(0, rng.integers(2, 5), size=n)
         y[0], y[-1] = 0, 1
@@ -287,6 +296,8 @@ def _with_penalty(p: Problem, penalty: str) -> dict[str, Any]:
 RANKS = ("roc_area", "ordinal", "precision", "recall")
 ORDINAL = tuple(name for name in ONE_SCORE if name.startswith("ordinal"))
 REGRESSION = tuple(regression_losses(quantile=0.3, epsilon=0.1))
+#: Those of positive means.
+TARGETS = {"poisson": "counts", "gamma": "positive", "tweedie": "amounts"}
 BINARY = tuple(name for name in ONE_SCORE if name not in (*ORDINAL, *REGRESSION))
 
 
@@ -304,6 +315,8 @@ def _of_one_score(
     y, s = long(p.y), p.shares
     if name in BINARY:
         y = np.where(p.y == 1, LONG(1), LONG(-1))
+    elif name in ("gamma", "tweedie"):
+        sizes = sizes + np.abs(np.log(np.where(y > 0, y, LONG(1))))
     elif name in REGRESSION:
         sizes = sizes + np.abs(y)
     return Terms(PENALTIES[penalty](w), z, sizes, lambda z: ONE_SCORE[name](z, y, s))
@@ -325,6 +338,8 @@ def _catalogue(name: str, penalty: str, p: Problem, solver: str) -> Any:
     if name in REGRESSION:
         if name.endswith("epsilon_insensitive") or name == "huber":
             options["epsilon"] = 0.1
+        if name == "tweedie":
+            options["power"] = float(POWER)
         return BMRMRegressor(p.alpha, fit_intercept=free, **options)
     return BMRMClassifier(p.alpha, fit_intercept=free, **options)
 
@@ -343,7 +358,7 @@ LOSSES = {
     "ordinal_linear": losses.OrderedPairs("linear"),
     "ordinal_linear_squared": losses.SquaredPairs("linear"),
     "ordinal_linear_log": losses.LogisticPairs("linear"),
-    **regression_losses(quantile=0.3, epsilon=0.1),
+    **regression_losses(quantile=0.3, epsilon=0.1, power=float(POWER)),
 }
 #: Losses that count rows.
 COUNTS = ("f_beta_bound", "precision_at_k", "recall_at_k")
@@ -358,7 +373,7 @@ def _one_score_cases() -> Iterator[Case]:
     for name in (*BINARY, *ORDINAL, *REGRESSION):
         targets = "3" if name in ORDINAL else "2"
         if name in REGRESSION:
-            targets = "counts" if name == "poisson" else "real"
+            targets = TARGETS.get(name, "real")
         for penalty in PENALTIES:
             yield Case(
                 f"{name}-{penalty}",
@@ -928,7 +943,7 @@ def problem_of(case: Case, seed: int) -> Problem:
     p = problem(seed, case.targets)
     if case.equal_weights:
         p = p._replace(weights=np.ones(len(p.weights)))
-    if case.name.startswith(("exponential", "poisson")):
+    if case.name.startswith(("exponential", *TARGETS)):
         # Exponentials of other scores overflow.
         p = p._replace(X=p.X / (np.abs(p.X).max() or 1.0))
     if case.targets in ("structures", "chains") and p.warm != "alpha":

@@ -226,6 +226,9 @@ def f_beta(z: Any, y: Any, s: Any, beta: Any = 1) -> Any:
     return best
 
 
+#: Of the mean, to which variances of "tweedie" are proportional.
+POWER = LONG(1.7)
+
 # Binary losses take y of -1 or 1.
 ONE_SCORE: dict[str, Callable[..., Any]] = {
     "hinge": lambda z, y, s: s @ positive(1 - y * z),
@@ -257,6 +260,14 @@ ONE_SCORE: dict[str, Callable[..., Any]] = {
         )
     ),
     "poisson": lambda z, y, s: s @ (np.exp(z) - y * z),
+    "gamma": lambda z, y, s: s @ (y * np.exp(-z) + z),
+    "tweedie": lambda z, y, s: (
+        s
+        @ (
+            y * np.exp((1 - POWER) * z) / (POWER - 1)
+            + np.exp((2 - POWER) * z) / (2 - POWER)
+        )
+    ),
 }
 
 

@@ -34,11 +34,13 @@ from sklearn_subqn._core.threshold_design import ThresholdDesign
 
 N, D, K = 60, 5, 3
 
+POSITIVE = {"poisson": "counts", "gamma": "positive", "tweedie": "counts"}
+
 # name -> loss, targets from a generator, number of scores
 LOSSES = {
     **{name: (loss, "signs", None) for name, loss in BINARY_LOSSES.items()},
     **{
-        name: (loss, "counts" if name == "poisson" else "numbers", None)
+        name: (loss, POSITIVE.get(name, "numbers"), None)
         for name, loss in regression_losses().items()
     },
     "multiclass": (Loss(Simplex(1.0 - np.eye(K))), "classes", K),
@@ -62,6 +64,7 @@ def targets_of(kind, rng, n):
         "signs": lambda: np.where(rng.random(n) < 0.4, 1.0, -1.0),
         "numbers": lambda: 3.0 * rng.standard_t(3, size=n),
         "counts": lambda: rng.poisson(2.0, n).astype(float),
+        "positive": lambda: rng.gamma(2.0, size=n),
         "classes": lambda: rng.integers(0, K, n),
         "class numbers": lambda: rng.integers(0, K, n).astype(float),
         "labels": lambda: (rng.random((n, K)) < 0.5).astype(np.uint8),

@@ -39,6 +39,8 @@ LOSSES = [
     "squared_epsilon_insensitive",
     "huber",
     "poisson",
+    "gamma",
+    "tweedie",
 ]
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 
@@ -47,7 +49,9 @@ def regression_data(seed=0, n=80, d=4, loss=None):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = 1.0 + X @ np.linspace(0.5, -0.5, d) + 0.5 * rng.standard_t(3, size=n)
-    return X, rng.poisson(np.exp(y)).astype(float) if loss == "poisson" else y
+    if loss in ("poisson", "tweedie"):
+        y = rng.poisson(np.exp(y)).astype(float)
+    return X, np.exp(y) if loss == "gamma" else y
 
 
 class LogCosh(Oracle):

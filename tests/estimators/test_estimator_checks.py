@@ -83,6 +83,8 @@ AUTOMATIC = [
     BMRMRegressor(loss="epsilon_insensitive"),
     BMRMRegressor(loss="huber"),
     BMRMRegressor(loss="poisson"),
+    BMRMRegressor(loss="gamma"),
+    BMRMRegressor(loss="tweedie"),
     LinearSVC(penalty="l1"),
     LinearSVC(loss="hinge"),
     LinearSVC(multi_class="crammer_singer"),
@@ -130,7 +132,8 @@ def expected_failures(estimator):
         )
         failures["check_sample_weight_equivalence_on_dense_data"] = reason
         failures["check_sample_weight_equivalence_on_sparse_data"] = reason
-    if isinstance(estimator, BMRMRegressor) and estimator.loss == "poisson":
+    positive = "poisson", "gamma", "tweedie"
+    if isinstance(estimator, BMRMRegressor) and estimator.loss in positive:
         failures["check_regressor_multioutput"] = (
             "Passes negative targets, in spite of the tag that they must be positive."
         )

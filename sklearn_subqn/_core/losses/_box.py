@@ -26,6 +26,7 @@ from ._base import (
     PiecewiseQuadratic,
     Rows,
 )
+from ._deviance import Deviance
 from ._loss import Composed, Loss
 from ._maps import Counts, Margin, Residual, Thresholds
 from ._metric import centered
@@ -440,7 +441,7 @@ NOVELTY_LOSS = Loss(Box(Residual(), 0.0, 1.0))
 
 
 def regression_losses(
-    *, quantile: float = 0.5, epsilon: float = 1.35
+    *, quantile: float = 0.5, epsilon: float = 1.35, power: float = 1.5
 ) -> dict[str, Loss]:
     """Return losses of numbers by their names.
 
@@ -451,6 +452,8 @@ def regression_losses(
     epsilon : float, default=1.35
         Half-width of the tube of the epsilon-insensitive loss (Vapnik et al. 1997), or
         largest residual with squares of Huber's loss.
+    power : float, default=1.5
+        Of the mean, to which Tweedie's variances are proportional, in (1, 2).
     """
     residual = Residual()
     return {
@@ -463,6 +466,8 @@ def regression_losses(
         ),
         "huber": Loss(Box(residual, -epsilon, epsilon), Quadratic(1.0)),
         "poisson": Loss(Box(Counts(), 0.0, np.inf), Entropy()),
+        "gamma": Loss(Deviance(2.0)),
+        "tweedie": Loss(Deviance(power)),
     }
 
 
