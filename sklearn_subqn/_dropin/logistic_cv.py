@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -323,6 +324,7 @@ class LogisticRegressionCV(BaseLogistic):
             test = test[scored[test] > 0.0]
             if not refuses_weights(scorer):
                 keywords["sample_weight"] = scored[test]
+        scorer = _knowing(scorer, classes)
         model = self._with(l1_ratio)
         free = bool(np.isinf(self.Cs_).all())
         data = X[train], y[train], weights[train], classes
@@ -331,16 +333,16 @@ class LogisticRegressionCV(BaseLogistic):
         # The smallest C first, each from where the one before ended.
         for place in np.argsort(self.Cs_, kind="stable"):
             solutions = problems.solve(float(self.Cs_[place]), FitTask.silent())
-            for name, value in problems.attributes().items():
-                setattr(model, name, value)
+            for name, fitted in problems.attributes().items():
+                setattr(model, name, fitted)
             (solution,) = solutions
             coefs = model.coef_
             if self.fit_intercept:
                 coefs = np.column_stack([coefs, model.intercept_])
-            score = float(scorer(model, X[test], y[test], **keywords))
+            value = float(scorer(model, X[test], y[test], **keywords))
             found[int(place)] = (
                 coefs,
-                score,
+                value,
                 solution.n_iter,
                 solution.relative_gap,
                 solution.proven,
@@ -411,6 +413,19 @@ class LogisticRegressionCV(BaseLogistic):
         self.n_iter_ = n_iters[None]
         self.scores_ = dict.fromkeys(labels, scores)
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(labels)}
+
+
+def _knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
+    """Return a scorer for data that need not have all of the classes."""
+    score = getattr(scorer, "_score_func", None)
+    if score is None or "labels" not in (known := signature(score).parameters):
+        return scorer
+    given = {"labels": classes}
+    if len(classes) == 2 and "pos_label" in known:
+        given["pos_label"] = classes[1]
+    knowing = copy.copy(scorer)
+    knowing._kwargs = given | scorer._kwargs
+    return knowing
 
 
 def _argmax(scores: Floats, Cs: Floats) -> int:

@@ -9,6 +9,7 @@ from sklearn import linear_model as originals
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance
+from sklearn.model_selection import KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
 from sklearn_subqn._dropin import huber
@@ -159,6 +160,15 @@ def test_cross_validation_is_that_of_scikit_learn(params, n_classes):
         assert 0.0 <= ours.dual_gap_ <= 1e-9 * ours.objective_
     else:
         assert not hasattr(ours, "dual_gap_")
+
+
+def test_folds_without_some_of_the_classes_have_scores_by_probabilities():
+    X, y = np.arange(6.0)[:, None], np.repeat(["a", "b", "c"], 2)
+    clf = linear_model.LogisticRegressionCV(
+        cv=KFold(3), scoring="neg_log_loss", Cs=[1e-6, 1.0], use_legacy_attributes=False
+    ).fit(X, y)
+    assert np.isfinite(clf.scores_).all()
+    assert clf.C_ == 1e-6
 
 
 # --- regression ----------------------------------------------------------------------
