@@ -687,6 +687,33 @@ def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     return np.array(weights, dtype=float)
 
 
+def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return numbers to be added to scores as a new array of shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not numbers, not finite, or of another shape.
+    """
+    check_unmasked("offset", offset)
+    try:
+        offsets = np.array(offset, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"offset is not acceptable: {error}") from error
+    if offsets.shape != (n,):
+        raise ValueError(
+            f"offset must have one number for each of the {n} samples, shape {(n,)}; "
+            f"got shape {offsets.shape}."
+        )
+    if not np.all(np.isfinite(offsets)):
+        raise ValueError(
+            "offset must be finite. Logarithms of exposures are so of positive ones; "
+            "leave out samples without exposure, or give them any offset and the "
+            "weight 0."
+        )
+    return offsets
+
+
 def check_class_weight(class_weight: Any) -> None:
     """Raise ValueError unless it is "balanced" or a dict to non-negative numbers."""
     if not isinstance(class_weight, dict):

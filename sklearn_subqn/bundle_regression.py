@@ -20,7 +20,7 @@ from ._core.losses import (
     regression_losses,
 )
 from ._core.names import Axis, column_names
-from ._estimator import ScoringRegressor, variance_power
+from ._estimator import ScoringRegressor, loss_name, variance_power
 from ._problems import LinearProblems
 from ._quantiles import (
     CROSSING,
@@ -32,7 +32,9 @@ from ._quantiles import (
 )
 from ._solve import Progress
 from ._validation import (
+    as_sample_weights,
     check_number,
+    check_offset,
     check_option,
     check_sample_weight,
     check_targets,
@@ -272,7 +274,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BMRMRegressor:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+    ) -> BMRMRegressor:
         """Fit the model.
 
         Parameters
@@ -284,6 +288,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to f(x), of all columns of y, as a feature with the
+            coefficient 1 would be. For losses by name. With the losses whose
+            predictions are ``exp(f(x))``, the logarithm of the exposure of each sample,
+            such as the time in which its events were counted.
 
         Returns
         -------
@@ -303,14 +312,16 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, offset=offset)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, offset: Any = None) -> Any:
         """Return predictions.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to f(x), by default zero.
 
         Returns
         -------
@@ -323,11 +334,16 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         X = self._check_X(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         scores += self.intercept_
+        if offset is not None:
+            added = check_offset(offset, X.shape[0])
+            scores += added[:, np.newaxis] if scores.ndim > 1 else added
         if self._fits_several_quantiles() and self.crossing == "sort":
             return in_order(scores, self.quantile)
         return scores if variance_power(self) is None else np.exp(scores, out=scores)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+    ) -> float:
         """Return the share of what there is to explain that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of
@@ -342,15 +358,37 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), default=None
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to f(x), and to the constant as well with which
+            predictions are compared.
 
         Returns
         -------
         score : float
             At most 1; 0 for the best constant.
         """
+        if offset is not None:
+            y, sample_weight = self._without_offset(y, sample_weight, offset)
         if self._fits_several_quantiles():
             return mean_d2(y, self.predict(X), self.quantile, sample_weight)
         return super().score(X, y, sample_weight)
+
+    def _without_offset(self, y: Any, sample_weight: Any, offset: Any) -> Any:
+        """Return targets and weights for which scores without offsets are as good.
+
+        The deviance of means m exp(o) is that of m for y exp(-o) and weights times
+        exp((2 - power) o).
+        """
+        y = check_targets(y)
+        offset = check_offset(offset, len(y))
+        added = offset.reshape(-1, *[1] * (y.ndim - 1))
+        power = variance_power(self)
+        if power is None:
+            return y - added, sample_weight
+        weights = as_sample_weights(sample_weight, len(y))
+        # Only their ratios count, and the largest does not overflow.
+        weights *= np.exp((2.0 - power) * (offset - offset.max()))
+        return y * np.exp(-added), weights
 
     def _fits_several_quantiles(self) -> bool:
         return self.loss == "quantile" and np.ndim(self.quantile) > 0
@@ -391,7 +429,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return f"{tube}the features do not help to predict y by this loss"
 
     def _encode(
-        self, X: Any, y: Any, sample_weight: Any, **others: Any
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **others: Any
     ) -> LinearProblems:
         """Return a problem for each column of y, or one of a joint loss."""
         names = column_names(y)
@@ -408,6 +446,15 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         weights = check_sample_weight(sample_weight, X.shape[0])
         single = y.ndim == 1
         n_targets = 1 if single else y.shape[1]
+        has_offsets = offset is not None and power is not None
+        if offset is not None:
+            if not isinstance(self.loss, str):
+                raise ValueError(
+                    f"offset is for losses by name; got loss={loss_name(self.loss)}."
+                )
+            offset = check_offset(offset, len(y))
+            if power is None:
+                y = (y.T - offset).T
         if self._fits_several_quantiles():
             return self._quantile_problems(X, y, weights)
         loss = self._made_loss(n_targets, Axis("columns of y", names))
@@ -416,10 +463,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return LinearProblems(
                 self, X, [Y], loss, weights, n_scores=n_targets, single=single
             )
+        targets = [y] if single else list(y.T)
+        if has_offsets:
+            loss = loss.with_offsets()
+            targets = [np.column_stack([column, offset]) for column in targets]
         return LinearProblems(
             self,
             X,
-            [y] if single else list(y.T),
+            targets,
             loss,
             weights,
             parts=range(n_targets),

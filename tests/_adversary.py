@@ -74,6 +74,9 @@ MOST_SECONDS = 20.0
 _OF_TERMS, _OF_VALUE = 100.0, 1e3
 _EPS = float(np.finfo(float).eps)
 
+# Double precision knows no smaller numbers.
+_TINY = float(np.finfo(float).tiny)
+
 
 class Problem(NamedTuple):
     """Data, weights, a strength and whether intercepts are fitted.
@@ -121,7 +124,7 @@ class Terms(NamedTuple):
         """How far off the value may be: by rounding of its scores and of its terms."""
         risk = self.risk(self.scores)
         charge = _OF_VALUE * _EPS * (abs(risk) + LONG(alpha) * abs(self.penalty))
-        charge += 4.0 * _EPS * self.unit
+        charge += 4.0 * _EPS * self.unit + _TINY
         shifts = LONG(_OF_TERMS * _EPS) * (self.sizes + 1)
         for place in np.ndindex(self.scores.shape):
             changes = []
@@ -382,6 +385,35 @@ def _one_score_cases() -> Iterator[Case]:
                 partial(_catalogue, name, penalty),
                 partial(_of_one_score, name, penalty),
                 name in COUNTS,
+            )
+
+
+def _offsets(p: Problem) -> Any:
+    """Numbers to be added to the scores, in their units."""
+    rng = np.random.default_rng(len(p.y))
+    size = np.abs(p.y).max() if p.y.min() < 0.0 else 1.0
+    return size * 10.0 ** rng.uniform(-3, 1) * rng.normal(size=len(p.y))
+
+
+def _with_offsets(name: str, penalty: str, coef: Any, intercept: Any, p: Any) -> Terms:
+    terms, added = _of_one_score(name, penalty, coef, intercept, p), long(_offsets(p))
+    return terms._replace(
+        sizes=terms.sizes + np.abs(added), risk=lambda z: terms.risk(z + added)
+    )
+
+
+def _offset_cases() -> Iterator[Case]:
+    for name in REGRESSION:
+        for penalty in ("l2", "l1"):
+            yield Case(
+                f"{name}-{penalty}-offset",
+                TARGETS.get(name, "real"),
+                _names(BMRMClassifier._solvers, LOSSES[name], penalty),
+                partial(_catalogue, name, penalty),
+                partial(_with_offsets, name, penalty),
+                fit=lambda model, p, X: model.fit(
+                    X, p.y, sample_weight=p.weights, offset=_offsets(p)
+                ),
             )
 
 
@@ -915,6 +947,7 @@ FAMILIES: list[list[Case]] = [
     list(cases())
     for cases in (
         _one_score_cases,
+        _offset_cases,
         _more_classifiers,
         _joint_classifiers,
         _joint_cases,

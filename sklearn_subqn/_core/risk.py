@@ -437,8 +437,9 @@ class Risk:
         """
         if dual.ndim == 1:
             up, down = float(dual[dual > 0.0].sum()), float(dual[dual < 0.0].sum())
-            sums = np.array([up, down]), np.array([self.weights @ self.targets, 0.0])
-            return *sums, np.array([1.0, 0.0])
+            total = self.weights @ self.targets
+            targets = np.stack([total, np.zeros_like(total)])
+            return np.array([up, down]), targets, np.array([1.0, 0.0])
         if not self.loss.invariant:
             return dual, self.targets, self.weights
         p, q, k = np.maximum(dual, 0.0), np.maximum(-dual, 0.0), dual.shape[1]

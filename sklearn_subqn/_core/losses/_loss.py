@@ -14,6 +14,7 @@ from typing import Any, final
 
 from ._base import Floats, Rows, RowwiseDual
 from ._mapped import Mapped
+from ._offset import OffsetLoss, Offsets
 from ._oracle import DualSet, Oracle, ScoreMap, Smoothing, offers
 
 
@@ -92,7 +93,8 @@ class Loss:
         self.has_envelope = known and has_variables and not self.smooth
         self.narrows = not self.smooth and offers(oracle, "narrowed")
         if not score_map.is_identity:
-            oracle = Mapped(oracle, score_map)
+            mapped = OffsetLoss if isinstance(score_map, Offsets) else Mapped
+            oracle = mapped(oracle, score_map)
         self.oracle: Oracle = oracle
         self.tells_conjugate = oracle.tells_conjugate
         self.analytic, self.invariant = oracle.analytic, oracle.invariant
@@ -116,6 +118,13 @@ class Loss:
     def narrowed(self, width: float) -> Loss:
         """Return a smooth loss below this one, close to it for a small width."""
         return Loss.of(self.oracle.narrowed(width))
+
+    def with_offsets(self) -> Loss:
+        """Return R(z + o), with targets of shape (n, 2): those of this loss, and o.
+
+        Of losses of one score per row that have no other map in front.
+        """
+        return Loss(self.set, self.smoothing, Offsets())
 
     def of_rows(self, rows: Rows) -> Loss:
         """Return the loss of some of the rows, for one that knows more of each."""

@@ -1,0 +1,72 @@
+"""Losses of scores to which a known number of each row is added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._base import Floats, PiecewiseQuadratic, Rows
+from ._mapped import Mapped
+from ._oracle import ScoreMap
+
+
+class Offsets(ScoreMap):
+    """The map from scores z to z + o. Targets (n, 2) are those of z + o, and o.
+
+    So offsets go wherever the targets of rows go. The conjugate of R(z + o) at u is
+    that of R less <u, o>.
+    """
+
+    is_identity = False
+
+    def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
+        return scores + targets[:, 1], _first(targets), weights
+
+    def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
+        return dual, _first(targets), weights
+
+
+class OffsetLoss(Mapped):
+    """R(z + o) for the R of another oracle, of one score per row."""
+
+    def kink_rows(self, scores: Floats, targets: Any) -> Rows:
+        return self._R.kink_rows(scores + targets[:, 1], _first(targets))
+
+    def argsup(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> Floats:
+        z, *others = self._A.inputs(scores, targets, weights)
+        return self._R.argsup(z, dscores, *others)
+
+    def restrict(
+        self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
+    ) -> PiecewiseQuadratic:
+        z, *others = self._A.inputs(scores, targets, weights)
+        return self._R.restrict(z, dscores, *others)
+
+    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        conjugate = super().conjugate(dual, targets, weights)
+        return conjugate - float(dual @ targets[:, 1])
+
+    def conjugate_size(
+        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
+    ) -> float:
+        added = float(np.abs(dual) @ np.abs(targets[:, 1]))
+        return super().conjugate_size(dual, targets, weights, conjugate) + 2.0 * added
+
+    def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
+        return self._R.distance(*self._A.duals(dual, targets, weights))
+
+    def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
+        return self._R.curvature_radius(scores + targets[:, 1], _first(targets))
+
+    def neutral_variables(self, targets: Any) -> Floats:
+        return self._R.neutral_variables(_first(targets))
+
+    def dual_scale(self, targets: Any, weights: Floats) -> float:
+        return self._R.dual_scale(_first(targets), weights)
+
+
+def _first(targets: Any) -> Floats:
+    return np.ascontiguousarray(targets[:, 0])
