@@ -4,6 +4,7 @@ from . import losses
 from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
 from .bundle_regression import BMRMRegressor
+from .bundle_regression_cv import BMRMRegressorCV
 from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
 from .logistic import L1LogisticOWLQN
@@ -26,6 +27,7 @@ __all__ = [
     "BMRMRanker",
     "BMRMRankerCV",
     "BMRMRegressor",
+    "BMRMRegressorCV",
     "CoefficientPathDisplay",
     "ConvergenceDisplay",
     "L1LogisticOWLQN",

@@ -47,6 +47,23 @@ class FoldPath(NamedTuple):
     failures: Sequence[Exception] = ()
 
 
+class Paths(NamedTuple):
+    """What a search found for one ``l1_ratio``.
+
+    Attributes
+    ----------
+    problems : LinearProblems
+        Those of all samples.
+    alphas : ndarray of shape (n_alphas,)
+        In descending order.
+    folds : list of FoldPath
+    """
+
+    problems: LinearProblems
+    alphas: npt.NDArray[np.float64]
+    folds: list[FoldPath]
+
+
 class WarmPaths(LinearEstimator):
     """What estimators with a cross-validated ``alpha`` add to those without.
 
@@ -92,54 +109,91 @@ class WarmPaths(LinearEstimator):
                 path.coefficients.append((self.coef_, self.intercept_))
         return path
 
-    def _choose(
-        self,
-        problems: LinearProblems,
-        alphas: npt.NDArray[np.float64],
-        paths: list[FoldPath],
-        data: tuple[Any, Any, Any],
-    ) -> None:
-        """Choose ``alpha`` by the folds, and set the attributes of the final model.
+    def _choose(self, searched: list[Paths], data: tuple[Any, Any, Any]) -> int:
+        """Choose by the folds, and set the attributes of the final model.
 
-        ``problems`` are those of all samples, ``data`` what the user gave for them.
+        Each path of the same folds and number of alphas is one to choose from. Returns
+        the place of the one that was chosen; ``data`` is what the user gave.
         """
-        if not paths:
+        n_folds = len(searched[0].folds)
+        if not n_folds:
             raise ValueError(
                 f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
                 "once; a list of them can be used again."
             )
-        self.alphas_ = alphas
-        self.scores_path_ = np.array([path.scores for path in paths])
-        self.gaps_path_ = np.array([path.gaps for path in paths])
-        warn_of_folds(
-            self.gaps_path_, np.array([path.proven for path in paths]), alphas, self.tol
+        alphas = np.array([paths.alphas for paths in searched])
+        scores, gaps, proven = (
+            np.array([[getattr(fold, name) for fold in p.folds] for p in searched])
+            for name in ("scores", "gaps", "proven")
         )
-        best = best_alpha(self.scores_path_, alphas, [path.failures for path in paths])
-        self.alpha_ = float(alphas[best])
+        failures = [
+            [error for paths in searched for error in paths.folds[fold].failures]
+            for fold in range(n_folds)
+        ]
+        # Those of a fold in one row.
+        rows = [
+            array.swapaxes(0, 1).reshape(n_folds, -1)
+            for array in (scores, gaps, proven)
+        ]
+        warn_of_folds(rows[1], rows[2], alphas.ravel(), self.tol)
+        best, self.best_score_ = best_alpha(rows[0], alphas.ravel(), failures)
+        path, place = divmod(best, alphas.shape[1])
+        self.alpha_ = float(alphas[path, place])
+        several = self._tries_several()
+        self.alphas_ = alphas if several else alphas[0]
+        self.scores_path_ = scores if several else scores[0]
+        self.gaps_path_ = gaps if several else gaps[0]
+        problems, _, folds = searched[path]
         if self.refit:
             task = FitTask(self, len(problems), self.max_iter, *data)
             self._store(problems, problems.solve(self.alpha_, task))
             task.end()
-            return
+            return path
         # Those of a previous fit, with ``refit``, are not of this one.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
-        self.n_iter_ = max(1, *(max(path.n_iters) for path in paths), 1)
+        self.n_iter_ = max(1, *(max(fold.n_iters) for fold in folds), 1)
         coefs, intercepts = zip(
-            *(path.coefficients[best] for path in paths), strict=True
+            *(fold.coefficients[place] for fold in folds), strict=True
         )
         self.coef_ = np.mean(coefs, axis=0)
         self.intercept_ = np.mean(intercepts, axis=0)
+        return path
+
+    def _tries_several(self) -> bool:
+        """Whether attributes have an axis for values of ``l1_ratio`` to try."""
+        return False
 
 
-class PathCV(WarmPaths, LinearClassifier):
-    """What classifiers with a cross-validated ``alpha`` add to those without."""
+class SearchCV(WarmPaths):
+    """What estimators with a cross-validated ``alpha`` and a scorer share.
+
+    ``l1_ratio`` may be a list of values to try, where there is such a parameter.
+    """
 
     scoring: Any
     error_score: Any
+    l1_ratio: Any
+
+    #: From X, y, weights that sum to one and what else is known of data to problems.
+    _problems: Callable[..., LinearProblems]
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        if self._tries_several() and (
+            np.ndim(self.l1_ratio) != 1 or not np.size(self.l1_ratio)
+        ):
+            raise ValueError(
+                "l1_ratio must be a number or a non-empty list of numbers, got "
+                f"{self.l1_ratio!r}."
+            )
+        for model in self._to_try():
+            # The rules of a single value.
+            super(SearchCV, model)._check_parameters()
         check_error_score(self.error_score)
+        if isinstance(self.scoring, (list, tuple, set, dict)):
+            raise ValueError(
+                "scoring must be a single metric, by which alpha is chosen; got "
+                f"{self.scoring!r}."
+            )
 
     @abstractmethod
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
@@ -147,6 +201,105 @@ class PathCV(WarmPaths, LinearClassifier):
 
         ``problems`` are those of all samples.
         """
+
+    def _has_ratio(self) -> bool:
+        """Whether ``l1_ratio`` has an effect."""
+        return hasattr(self, "l1_ratio")
+
+    def _tries_several(self) -> bool:
+        return self._has_ratio() and not isinstance(self.l1_ratio, numbers.Number)
+
+    def _to_try(self) -> list[Self]:
+        """Return a model for each value of ``l1_ratio``."""
+        if not self._tries_several():
+            return [self]
+        return [
+            copy.copy(self).set_params(l1_ratio=ratio) for ratio in list(self.l1_ratio)
+        ]
+
+    def _search(
+        self,
+        X: Any,
+        y: Any,
+        weights: npt.NDArray[np.float64],
+        others: tuple[Any, ...],
+        scorer: Callable[..., float],
+        folds: Any,
+        data: tuple[Any, Any, Any],
+    ) -> None:
+        """Choose ``alpha`` and ``l1_ratio``, and set the attributes.
+
+        X and y are validated, ``data`` is what the user gave for them and the weights,
+        ``others`` what else problems are made of.
+        """
+        score_weights = None
+        if data[2] is not None:
+            score_weights = np.broadcast_to(
+                np.asarray(data[2], dtype=np.float64), weights.shape
+            )
+        folds = list(folds)
+        models = self._to_try()
+        searched = []
+        for model in models:
+            problems = model._problems(X, y, weights, *others)
+            alphas = model._grid(problems)
+            paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
+                delayed(model._fold_path)(
+                    X, y, weights, others, train, test, alphas, scorer, score_weights
+                )
+                for train, test in folds
+            )
+            searched.append(Paths(problems, alphas, paths))
+        chosen = models[self._choose(searched, data)]
+        if self._has_ratio():
+            self.l1_ratio_ = float(chosen.l1_ratio)
+        else:
+            forget(self, "l1_ratio_")
+
+    def _fold_path(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        others: tuple[Any, ...],
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        alphas: npt.NDArray[np.float64],
+        scorer: Callable[..., float],
+        score_weights: npt.NDArray[np.float64] | None,
+    ) -> FoldPath:
+        """Fit the path on one training part and score it on the rest."""
+        weights = weights[train]
+        if not weights.any():
+            raise ValueError("A training part of cv has no samples of positive weight.")
+        if score_weights is not None:
+            # Samples of weight zero count as missing, and so do their classes.
+            test = np.arange(len(y))[test]
+            test = test[score_weights[test] > 0.0]
+            if not len(test):
+                raise ValueError("A test part of cv has no samples of positive weight.")
+        model = self._for_fold()
+        weights = weights / weights.sum()
+        problems = model._problems(X[train], y[train], weights, *others)
+        keywords = {}
+        if score_weights is not None and not refuses_weights(scorer):
+            keywords["sample_weight"] = score_weights[test]
+        failures: list[Exception] = []
+
+        def score() -> Any:
+            try:
+                return scorer(model, X[test], y[test], **keywords)
+            except Exception as error:
+                if isinstance(self.error_score, str):
+                    raise
+                failures.append(error)
+                return self.error_score
+
+        return model._path(problems, alphas, score)._replace(failures=failures)
+
+
+class PathCV(SearchCV, LinearClassifier):
+    """What classifiers with a cross-validated ``alpha`` add to those without."""
 
     @unchanged_on_failure
     @with_callbacks
@@ -185,73 +338,14 @@ class PathCV(WarmPaths, LinearClassifier):
             If some folds cannot be scored.
         """
         self._check_parameters()
-        raw_X, raw_y = X, y
+        data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        if isinstance(self.scoring, (list, tuple, set, dict)):
-            raise ValueError(
-                "scoring must be a single metric, by which alpha is chosen; got "
-                f"{self.scoring!r}."
-            )
         scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
-        score_weights = None
-        if sample_weight is not None:
-            score_weights = np.broadcast_to(
-                np.asarray(sample_weight, dtype=np.float64), y.shape
-            )
         folds = check_cv(self.cv, y, classifier=True).split(X, y, groups)
-        problems = self._problems(X, y, weights, classes)
-        alphas = self._grid(problems)
-        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-            delayed(self._fold_path)(
-                X, y, weights, classes, train, test, alphas, scorer, score_weights
-            )
-            for train, test in folds
-        )
         self.classes_ = classes
-        self._choose(problems, alphas, paths, (raw_X, raw_y, sample_weight))
+        self._search(X, y, weights, (classes,), scorer, folds, data)
         return self
-
-    def _fold_path(
-        self,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
-        classes: npt.NDArray[Any],
-        train: npt.NDArray[np.intp],
-        test: npt.NDArray[np.intp],
-        alphas: npt.NDArray[np.float64],
-        scorer: Callable[..., float],
-        score_weights: npt.NDArray[np.float64] | None,
-    ) -> FoldPath:
-        """Fit the path on one training part and score it on the rest."""
-        weights = weights[train]
-        if not weights.any():
-            raise ValueError("A training part of cv has no samples of positive weight.")
-        if score_weights is not None:
-            # Samples of weight zero count as missing, and so do their classes.
-            test = np.arange(len(y))[test]
-            test = test[score_weights[test] > 0.0]
-            if not len(test):
-                raise ValueError("A test part of cv has no samples of positive weight.")
-        model = self._for_fold()
-        weights = weights / weights.sum()
-        problems = model._problems(X[train], y[train], weights, classes)
-        keywords = {}
-        if score_weights is not None and not refuses_weights(scorer):
-            keywords["sample_weight"] = score_weights[test]
-        failures: list[Exception] = []
-
-        def score() -> Any:
-            try:
-                return scorer(model, X[test], y[test], **keywords)
-            except Exception as error:
-                if isinstance(self.error_score, str):
-                    raise
-                failures.append(error)
-                return self.error_score
-
-        return model._path(problems, alphas, score)._replace(failures=failures)
 
 
 def warn_of_folds(

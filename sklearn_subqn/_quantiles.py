@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import d2_pinball_score
+from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
 from ._callbacks import FitTask
 from ._core.losses import Loss, regression_losses
@@ -57,6 +57,22 @@ def mean_d2(y: Any, predictions: Floats, quantiles: Any, sample_weight: Any) -> 
     )
 
 
+def mean_loss(y: Any, predictions: Floats, quantile: Any, sample_weight: Any) -> float:
+    """Return the mean pinball loss of predictions, over quantiles if there are several.
+
+    Predictions are of shape (n,), or (n, k) for a list of quantiles, or (n, m) for
+    targets of that shape.
+    """
+    if np.ndim(quantile) == 0:
+        return float(
+            mean_pinball_loss(
+                y, predictions, alpha=float(quantile), sample_weight=sample_weight
+            )
+        )
+    pairs = zip(predictions.T, quantile, strict=True)
+    return float(np.mean([mean_loss(y, z, q, sample_weight) for z, q in pairs]))
+
+
 class QuantileProblems(LinearProblems):
     """Problems of several quantiles of one target, in ascending order.
 
@@ -90,14 +106,15 @@ class QuantileProblems(LinearProblems):
     def _loss_of(self, index: int) -> Loss:
         return self._losses[index]
 
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
+        alphas = np.broadcast_to(alpha, len(self)).tolist()
         solutions: dict[int, Solution] = {}
         center = self._regularizer.center(self.design.n_params)
         start = Start(center)
         for index in self._order.tolist():
             if np.array_equal(self.starts[index].w, center):
                 self.starts[index] = start
-            objective = self.objective(index, alpha)
+            objective = self.objective(index, alphas[index])
             solutions[index] = self._solve(index, objective, self._estimator, task)
             start = self.starts[index]
         return [solutions[index] for index in range(len(self))]

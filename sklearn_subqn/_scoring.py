@@ -65,8 +65,8 @@ def checked_score(score: Any) -> float:
 
 def best_alpha(
     scores: Floats, alphas: Floats, failures: Sequence[Sequence[Exception]]
-) -> int:
-    """Return the place of the largest mean score; those that are not finite are last.
+) -> tuple[int, float]:
+    """Return the place of the largest mean score, finite if any is, and that score.
 
     Folds without any finite score, such as those that lack a class which the metric
     needs, say nothing of any ``alpha`` and are left out of the means, with a warning.
@@ -113,7 +113,8 @@ def best_alpha(
             "Scores of folds are not finite for alpha = "
             f"{alphas[~finite].tolist()}, which were not chosen."
         )
-    return int(np.argmax(np.where(finite, means, -np.inf)))
+    best = int(np.argmax(np.where(finite, means, -np.inf)))
+    return best, float(means[best])
 
 
 def _folds(numbers: list[int]) -> str:

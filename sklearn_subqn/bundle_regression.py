@@ -195,6 +195,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     See Also
     --------
+    BMRMRegressorCV : The same with ``alpha`` chosen by cross-validation.
     BMRMClassifier, BMRMOutlierDetector : The losses of classification and of novelty.
 
     Notes
@@ -433,6 +434,18 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     ) -> LinearProblems:
         """Return a problem for each column of y, or one of a joint loss."""
         names = column_names(y)
+        X, y = self._checked(X, y)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        if offset is not None:
+            if not isinstance(self.loss, str):
+                raise ValueError(
+                    f"offset is for losses by name; got loss={loss_name(self.loss)}."
+                )
+            offset = check_offset(offset, len(y))
+        return self._problems(X, y, weights, names, offset)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return X and y validated."""
         X, y = self._check_X(X, y, reset=True, several=True)
         if sparse.issparse(y):
             raise ValueError("Sparse y is not supported; pass an array.")
@@ -443,27 +456,26 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             raise ValueError(
                 f"loss={self.loss!r} needs y {sign} 0; its least value is {least:g}."
             )
-        weights = check_sample_weight(sample_weight, X.shape[0])
-        single = y.ndim == 1
-        n_targets = 1 if single else y.shape[1]
-        has_offsets = offset is not None and power is not None
-        if offset is not None:
-            if not isinstance(self.loss, str):
-                raise ValueError(
-                    f"offset is for losses by name; got loss={loss_name(self.loss)}."
-                )
-            offset = check_offset(offset, len(y))
-            if power is None:
-                y = (y.T - offset).T
+        return X, y
+
+    def _problems(
+        self, X: Any, y: Any, weights: Any, names: Any = None, offset: Any = None
+    ) -> LinearProblems:
+        """Return the problems of validated data, given the names of columns of y."""
+        has_offsets = offset is not None and variance_power(self) is not None
+        if offset is not None and not has_offsets:
+            y = (y.T - offset).T
         if self._fits_several_quantiles():
             return self._quantile_problems(X, y, weights)
+        single = y.ndim == 1
+        n_targets = 1 if single else y.shape[1]
         loss = self._made_loss(n_targets, Axis("columns of y", names))
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
             return LinearProblems(
                 self, X, [Y], loss, weights, n_scores=n_targets, single=single
             )
-        targets = [y] if single else list(y.T)
+        targets = [y] if single else list(np.ascontiguousarray(y.T))
         if has_offsets:
             loss = loss.with_offsets()
             targets = [np.column_stack([column, offset]) for column in targets]

@@ -37,7 +37,10 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
         By it :class:`~sklearn.feature_selection.SelectFromModel` knows that every
         coefficient that is not zero counts.
         """
-        return {0.0: "l2", 1.0: "l1"}.get(float(self.l1_ratio), "elasticnet")
+        return self._penalty_of(float(self.l1_ratio))
+
+    def _penalty_of(self, l1_ratio: float) -> str:
+        return {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet")
 
     def _instead(self) -> str:
         return "the features do not tell the classes apart"

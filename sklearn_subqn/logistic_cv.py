@@ -42,8 +42,9 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     refit : bool, default=True
         Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
         means over the folds, for which there is no objective or gap.
-    l1_ratio : float, default=1.0
-        Share of the L1 norm in the penalty, in [0, 1].
+    l1_ratio : float or list of float, default=1.0
+        Share of the L1 norm in the penalty, in [0, 1]. Of a list that is chosen which
+        has the best mean score with its best ``alpha``, the first if there are several.
     solver : str, default="auto"
         As in :class:`L1LogisticOWLQN`.
     fit_intercept : bool, default=True
@@ -66,13 +67,18 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
 
     Attributes
     ----------
-    alphas_ : ndarray of shape (n_alphas,)
-        The grid, from the largest value to the smallest.
+    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The grid, from the largest value to the smallest; with a list of values of
+        ``l1_ratio`` one for each.
     alpha_ : float
         The value with the best mean score; the largest of them if there are several.
-    scores_path_ : ndarray of shape (n_folds, n_alphas)
+    best_score_ : float
+        The mean score of that value over the folds.
+    l1_ratio_ : float
+        The value of ``l1_ratio`` that was chosen.
+    scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Scores on the left-out samples, ``error_score`` where there are none.
-    gaps_path_ : ndarray of shape (n_folds, n_alphas)
+    gaps_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
         Proven relative gaps.
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in :class:`L1LogisticOWLQN`, of the final model.
@@ -103,7 +109,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         scoring: Any = None,
         error_score: Any = np.nan,
         refit: bool = True,
-        l1_ratio: float = 1.0,
+        l1_ratio: Any = 1.0,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -129,6 +135,13 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
+
+    @property
+    def penalty(self) -> str:
+        """Name of the penalty, with a list of ``l1_ratio`` that which was chosen."""
+        if self._tries_several():
+            return self._penalty_of(getattr(self, "l1_ratio_", 0.5))
+        return super().penalty
 
     def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
         if np.ndim(self.alphas) > 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from ._cv import check_alphas
 from ._plotting import axes, check_matplotlib, styled
@@ -52,7 +52,8 @@ class PathScoreDisplay:
 
     See Also
     --------
-    SubLBFGSLinearSVCCV, L1LogisticOWLQNCV, BMRMRankerCV : Estimators with such scores.
+    SubLBFGSLinearSVCCV, L1LogisticOWLQNCV, BMRMRegressorCV, BMRMRankerCV : Estimators
+        with such scores.
     CoefficientPathDisplay : Coefficients along a path.
 
     Examples
@@ -105,8 +106,8 @@ class PathScoreDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            Fitted, with ``alphas_``, ``alpha_`` and ``scores_path_``; for a pipeline
-            pass its last step.
+            Fitted, with ``alphas_``, ``alpha_`` and ``scores_path_``, of which those of
+            the chosen ``l1_ratio_`` are shown; for a pipeline pass its last step.
         ax : matplotlib Axes, default=None
             Axes to plot on; a new figure if None.
         name : str, default=None
@@ -134,11 +135,16 @@ class PathScoreDisplay:
         if score_name is None:
             # Rankers have no other score than their own.
             scoring = getattr(estimator, "scoring", "NDCG")
-            scoring = "accuracy" if scoring is None else scoring
+            if scoring is None and is_classifier(estimator):
+                scoring = "accuracy"
             score_name = scoring if isinstance(scoring, str) else None
+        alphas, scores = estimator.alphas_, estimator.scores_path_
+        if alphas.ndim > 1:
+            path = list(estimator.l1_ratio).index(estimator.l1_ratio_)
+            alphas, scores = alphas[path], scores[path]
         display = cls(
-            alphas=estimator.alphas_,
-            scores=estimator.scores_path_,
+            alphas=alphas,
+            scores=scores,
             alpha=estimator.alpha_,
             score_name=score_name,
             estimator_name=type(estimator).__name__ if name is None else name,

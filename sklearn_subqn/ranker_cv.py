@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import GroupKFold, check_cv
 
 from ._callbacks import with_callbacks
-from ._cv import FoldPath, WarmPaths, check_alphas, l2_grid
+from ._cv import FoldPath, Paths, WarmPaths, check_alphas, l2_grid
 from ._problems import n_threads
 from ._queries import Queries
 from ._solve import Floats, Progress
@@ -70,6 +70,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         The grid, from the largest value to the smallest.
     alpha_ : float
         The value with the best mean score; the largest of them if there are several.
+    best_score_ : float
+        The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Mean NDCG of the queries left out, as of ``score``.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)
@@ -194,7 +196,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             delayed(self._fold_path)(X, y, queries, train, test, alphas)
             for train, test in folds
         )
-        self._choose(problems, alphas, paths, data)
+        self._choose([Paths(problems, alphas, paths)], data)
         return self
 
     def _folds(

@@ -71,6 +71,8 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         The grid, from the largest value to the smallest.
     alpha_ : float
         The value with the best mean score; the largest of them if there are several.
+    best_score_ : float
+        The mean score of that value over the folds.
     scores_path_ : ndarray of shape (n_folds, n_alphas)
         Scores on the left-out samples, ``error_score`` where there are none.
     gaps_path_ : ndarray of shape (n_folds, n_alphas)

@@ -1,0 +1,275 @@
+"""Cross-validated choice of the penalty of regression models along warm paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from ._callbacks import with_callbacks
+from ._core.line_search import exact, minimize_intercept
+from ._core.losses import AnyLoss
+from ._cv import SearchCV, check_alphas, l2_grid
+from ._problems import LinearProblems
+from ._quantiles import mean_loss
+from ._solve import Progress
+from ._validation import check_sample_weight, unchanged_on_failure
+from .bundle_regression import BMRMRegressor
+
+# The smallest value of the default grid as a share of the largest, with an L1 norm and
+# without; and the largest with squares alone in units of the curvature of the loss.
+_SMALLEST_L1, _SMALLEST_L2, _LARGEST_L2 = 1e-3, 1e-6, 10.0
+
+# So small a penalty has no part in the curvature along a line.
+_NO_PENALTY = 1e-200
+
+
+class BMRMRegressorCV(SearchCV, BMRMRegressor):
+    """Linear regression with cross-validation over a path of penalties.
+
+    On each fold the problems are solved from the largest ``alpha`` to the smallest,
+    each starting where the one before ended; this takes a fraction of the time of a
+    grid search. The best ``alpha`` is then refitted on all samples.
+
+    Parameters
+    ----------
+    alphas : int or array-like of shape (n_alphas,), default=20
+        The grid, or its size. Then it falls in geometric progression: with an L1 norm
+        over three powers of ten, from the value for which all coefficients are zero;
+        with L2 over six, from ten times the value for which the penalty is as curved as
+        the loss along its steepest slope.
+    cv : int, cross-validation generator, iterable or None, default=None
+        How to split, as in scikit-learn; ``None`` means 5 folds of consecutive samples.
+    scoring : str, callable or None, default=None
+        What to maximize, as in scikit-learn. ``None`` means the pinball loss, with a
+        minus sign, for ``loss="quantile"``, its mean over the quantiles if there are
+        several, and else what ``score`` returns: R², or D² for "poisson", "gamma" and
+        "tweedie". Sample weights are passed to the scorer if there are any.
+    error_score : "raise" or float, default=nan
+        Score of a fold on which the scorer raises an error. Folds without any finite
+        score are left out of the means, with a warning.
+    refit : bool, default=True
+        Whether to fit all samples with the best ``alpha``. Otherwise coefficients are
+        means over the folds, for which there is no objective or gap.
+    loss : str or Loss, default="squared_error"
+        As in :class:`BMRMRegressor`.
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        As in :class:`BMRMRegressor`.
+    l1_ratio : float or list of float, default=0.5
+        For the elastic net, in [0, 1]. Of a list that is chosen which has the best mean
+        score with its best ``alpha``, the first if there are several.
+    quantile : float or list of float, default=0.5
+        As in :class:`BMRMRegressor`; several have the same ``alpha``.
+    crossing : {"sort", "allow"}, default="sort"
+        As in :class:`BMRMRegressor`.
+    epsilon : float or None, default=None
+        As in :class:`BMRMRegressor`.
+    power : float, default=1.5
+        As in :class:`BMRMRegressor`.
+    solver : str, default="auto"
+        As in :class:`BMRMRegressor`.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    tol : float, default=1e-3
+        Relative gap to which each problem is solved.
+    max_iter : int, default=1000
+        Limit on the number of iterations per problem, at least 1.
+    memory : int, default=15
+        Number of displacement pairs of limited-memory methods.
+    bundle_size : int or None, default=None
+        Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
+        limit.
+    n_jobs : int or None, default=None
+        Number of threads: over folds, and over blocks of rows in the refit. ``None``
+        means 1 unless in a :func:`joblib.parallel_config` context.
+    callback : callable or None, default=None
+        Called after every iteration of the refit, as in :class:`BMRMRegressor`.
+    verbose : int, default=0
+        Print the progress of the refit.
+
+    Attributes
+    ----------
+    alphas_ : ndarray of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+        The grid, from the largest value to the smallest; with a list of values of
+        ``l1_ratio`` one for each.
+    alpha_ : float
+        The value with the best mean score; the largest of them if there are several.
+    best_score_ : float
+        The mean score of that value over the folds.
+    l1_ratio_ : float
+        With ``penalty="elasticnet"`` the value of ``l1_ratio`` that was chosen.
+    scores_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
+        Scores on the left-out samples, ``error_score`` where there are none.
+    gaps_path_ : ndarray of shape ([n_l1_ratios,] n_folds, n_alphas)
+        Proven relative gaps, the largest of all columns of y or quantiles.
+    coef_, intercept_, n_features_in_, feature_names_in_
+        As in :class:`BMRMRegressor`, of the final model.
+    objective_, dual_gap_, n_iter_, history_, plan_
+        As in :class:`BMRMRegressor`; all but ``n_iter_`` with ``refit=True`` only.
+
+    See Also
+    --------
+    BMRMRegressor : The same model for one ``alpha``, and other penalties.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn_subqn import BMRMRegressorCV
+    >>> X, y = make_regression(n_samples=200, n_features=5, noise=10, random_state=0)
+    >>> model = BMRMRegressorCV(alphas=5, cv=3, loss="absolute_error").fit(X, y)
+    >>> model.scores_path_.shape
+    (3, 5)
+    >>> bool(model.best_score_ == model.scores_path_.mean(axis=0).max())
+    True
+    """
+
+    _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
+
+    # Those of a single ``alpha`` that this estimator does not have.
+    metric = None
+    warm_start = False
+
+    def __init__(
+        self,
+        alphas: Any = 20,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        error_score: Any = np.nan,
+        refit: bool = True,
+        loss: str | AnyLoss = "squared_error",
+        penalty: str = "l2",
+        l1_ratio: Any = 0.5,
+        quantile: Any = 0.5,
+        crossing: str = "sort",
+        epsilon: float | None = None,
+        power: float = 1.5,
+        solver: str = "auto",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        memory: int = 15,
+        bundle_size: int | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.error_score = error_score
+        self.refit = refit
+        self.loss = loss
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.quantile = quantile
+        self.crossing = crossing
+        self.epsilon = epsilon
+        self.power = power
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.bundle_size = bundle_size
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Choose ``alpha`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples, in fits and in scores.
+        groups : array-like of shape (n_samples,), default=None
+            Group labels for splitters that ask for them.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or a fit overflows; or what the
+            scorer raises, if it does on all folds or ``error_score="raise"``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached by a fit; states the gap that was.
+        UserWarning
+            If some folds cannot be scored, or the final model makes no use of the
+            features.
+        """
+        self._check_parameters()
+        data = X, y, sample_weight
+        X, y = self._checked(X, y)
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        scorer: Any = _default_score
+        if self.scoring is not None:
+            scorer = check_scoring(self, scoring=self.scoring)
+        folds = check_cv(self.cv).split(X, y, groups)
+        self._search(X, y, weights, (), scorer, folds, data)
+        return self
+
+    def _has_ratio(self) -> bool:
+        return self.penalty == "elasticnet"
+
+    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
+        if np.ndim(self.alphas) > 0:
+            return check_alphas(self.alphas)
+        shares = {"l1": 1.0, "elasticnet": self.l1_ratio}
+        l1_share = float(shares.get(self.penalty, 0.0))
+        scales = [_scale(problems, i, l1_share) for i in range(len(problems))]
+        scales = [scale for scale in scales if 0.0 < scale < np.inf]
+        if not scales:
+            # Data without any slope have no scale.
+            return l2_grid(int(self.alphas))
+        n = int(self.alphas)
+        if l1_share:
+            largest = max(scales) / l1_share
+            return np.geomspace(largest, _SMALLEST_L1 * largest, n)
+        largest = _LARGEST_L2 * float(np.exp(np.mean(np.log(scales))))
+        return np.geomspace(largest, _SMALLEST_L2 * largest, n)
+
+
+def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Return the score by which to choose where the user gives none."""
+    if model.loss != "quantile":
+        return float(model.score(X, y, sample_weight))
+    return -mean_loss(y, model.predict(X), model.quantile, sample_weight)
+
+
+def _scale(problems: LinearProblems, index: int, l1_share: float) -> float:
+    """Return the scale of ``alpha`` of a problem, which follows all units.
+
+    With an L1 norm that is the largest slope where all coefficients are zero. Else it
+    is the inverse of the best step along the steepest slope from there, which is the
+    curvature of a quadratic loss: half the way is left with a penalty as curved.
+    """
+    objective = problems.objective(index, _NO_PENALTY)
+    origin = minimize_intercept(objective.origin())
+    gradient = origin.risk_gradient.copy()
+    gradient[objective.design.n_coef :] = 0.0
+    if l1_share:
+        return float(np.abs(gradient).max(initial=0.0))
+    if not gradient.any() or not objective.loss.has_lines:
+        return 0.0
+    step = exact(origin.along(-gradient))
+    return 1.0 / step if step > 0.0 else 0.0
