@@ -15,7 +15,7 @@ from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core import cut_model as cut_models
 from sklearn_subqn._core import simplex_qp
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.cut_model import Cuts, LinearModel, cut_model
+from sklearn_subqn._core.cut_model import CutModel, Cuts, LinearModel, cut_model
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.line_search import exact, minimize_by_cuts, minimize_intercept
 from sklearn_subqn._core.losses import (
@@ -45,6 +45,7 @@ from sklearn_subqn._core.solvers import (
     ls_bmrm,
     run,
 )
+from sklearn_subqn._core.solvers import bundle as bundle_methods
 
 MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.25], [0.0, -0.25, 0.5]])
 REGULARIZERS = {
@@ -384,6 +385,37 @@ def test_quadratic_programs_end_where_only_rounding_is_left(monkeypatch):
     assert model.dual_gap_ <= 1e-2 * model.objective_
     assert len(counts) >= 50
     assert all(count <= 20 + 3 * n_cuts for count, n_cuts in counts)
+
+
+def test_quadratic_programs_go_on_at_degenerate_vertices():
+    # With offsets this small normals cancel at the minimum, that of a linear program.
+    # Rounding leaves 93 % of it; ending after ten exchanges without gain left 88 %.
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(60, 5))
+    offsets = np.append(0.0, rng.integers(1, 6, size=60)[1:])
+    start = np.append(1.0, 1e-13 * rng.dirichlet(np.ones(59)))
+    x = simplex_qp.minimize_on_simplex(A @ A.T, 1e-13 * offsets, start)
+    equations = np.column_stack([A, np.ones(60)]).T
+    exact = linprog(-offsets, A_eq=equations, b_eq=np.append(np.zeros(5), 1.0))
+    assert offsets @ x >= 0.9 * -exact.fun
+
+
+@pytest.mark.parametrize("method", [bmrm, ls_bmrm])
+@pytest.mark.parametrize("n", [3, 70])
+def test_bundle_methods_end_where_gaps_hardly_shrink(method, n, monkeypatch):
+    # They went on to max_iter, with bounds that rise by the same tiny amount each time.
+    class Slow(CutModel):
+        def minimize(self):
+            self.lower_bound = 1e-4 * self.cuts.n_cuts
+
+    X, y = gaussian_data(np.random.default_rng(3), 10, n)
+    objective = binary_objective(X, y, alpha=1.0)
+    model = Slow(objective, Cuts(objective.n_params, patience=None))
+    monkeypatch.setattr(bundle_methods, "cut_model", lambda *args, **options: model)
+    solver = method(objective, np.zeros(objective.n_params))
+    result = run(solver, tol=1e-9, max_iter=400)
+    assert result.status == "stalled"
+    assert result.n_iter == max(100, 2 * objective.n_params)
 
 
 def test_aggregated_bmrm_needs_no_quadratic_program(monkeypatch):

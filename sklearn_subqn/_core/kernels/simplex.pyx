@@ -9,9 +9,10 @@ from .standard cimport INFINITY, fabs, sqrt
 # No step is longer than this; one without an end on the simplex changes nothing.
 cdef double LONGEST = 1e30
 
-# Where so many indices in a row have entered without lowering the value by more than its
-# rounding, it ends: they would come and go until the limit. Hinges of small chains, six
-# sequences of Cauchy features with alpha 1e-8, take a fifth of the iterations.
+# Where so many indices in a row, and one for each of the support, have entered without
+# lowering the value by more than its rounding, it ends: they would come and go until the
+# limit. Hinges of small chains, six sequences of Cauchy features with alpha 1e-8, take a
+# fifth of the iterations.
 cdef Py_ssize_t MAX_IDLE = 10
 
 
@@ -113,7 +114,7 @@ def minimize(
                 idle = 0
             else:
                 idle += 1
-                if idle > MAX_IDLE:
+                if idle > MAX_IDLE + n:
                     break
             for i in range(n):
                 work[2, support[i]] = price

@@ -8,12 +8,14 @@ are those of w -> min_b R(Xw + b), and the model is bounded.
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from ..cut_model import CutModel, cut_model
 from ..line_search import minimize_intercept, minimizer
 from ..losses._base import Floats
-from ..objective import Dual, Line, Objective, Point
+from ..objective import Cut, Dual, Line, Objective, Point
 from .run import Iterate, Solver
 
 # A cut is taken this far from the best point towards the minimizer of the model. The
@@ -27,9 +29,31 @@ _BOTH_CUTS = 0.25
 # Exponentials of scores beyond this are zero or would overflow.
 _FARTHEST_SCORE = 1e3
 
-# Without progress for so many iterations a method ends. Aggregation may make the model
-# fall for a while.
-_MAX_STUCK = 200
+# A method ends where this share of the gap is left after so many iterations, and after
+# two for each parameter: models with fewer cuts may be unable to rise.
+_STALLED, _STALL_WINDOW = 0.95, 100
+
+
+class _Gaps:
+    """The best gaps so far, which show whether there is progress.
+
+    Lower bounds below that of the infima of risk and penalty do not count: models of
+    hard data may take thousands of iterations to come up to there.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        q, infimum = objective.n_params, objective.risk_infimum
+        self._bound = -np.inf
+        if np.isfinite(infimum):
+            self._bound = objective.dual_value(Cut(np.zeros(q), infimum))
+        self._gaps: deque[float] = deque(maxlen=max(_STALL_WINDOW, 2 * q) + 1)
+
+    def shrink(self, best: float, lower_bound: float) -> bool:
+        """Take note of an iteration; return whether to go on."""
+        self._bound = max(self._bound, lower_bound)
+        gaps = self._gaps
+        gaps.append(best - self._bound)
+        return len(gaps) < (gaps.maxlen or 0) or gaps[-1] < _STALLED * gaps[0]
 
 
 def bmrm(
@@ -55,21 +79,19 @@ def bmrm(
     Returns
     -------
     status : str
-        "no_progress": the model no longer rises; what is left of the gap is rounding.
+        "stalled": the gap hardly shrinks any more.
     """
     model = cut_model(objective, size=size, patience=patience)
     point = minimize_intercept(objective.at(w))
+    best, gaps = point.value, _Gaps(objective)
     yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
-    best, n_stuck = point.value, 0
-    while n_stuck < _MAX_STUCK:
-        before = best - model.lower_bound
+    while gaps.shrink(best, model.lower_bound):
         model.add(point.cut)
         model.minimize()
         point = minimize_intercept(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
         yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
-        n_stuck = n_stuck + 1 if best - model.lower_bound >= before else 0
-    return "no_progress"
+    return "stalled"
 
 
 def ls_bmrm(
@@ -97,15 +119,14 @@ def ls_bmrm(
     Returns
     -------
     status : str
-        "no_progress": the model no longer rises; what is left of the gap is rounding.
+        "stalled": the gap hardly shrinks any more.
     """
     model = model or cut_model(objective, size=size, patience=patience)
     best = minimize_intercept(objective.at(w))
+    gaps, highest = _Gaps(objective), 2.0 * abs(best.value)
     yield Iterate(best, phase="ls-bmrm", proof=Dual(best.dual))
     model.add(best.cut)
-    n_stuck, highest = 0, 2.0 * abs(best.value)
-    while n_stuck < _MAX_STUCK:
-        before = best.value - model.lower_bound
+    while gaps.shrink(best.value, model.lower_bound):
         model.minimize()
         line = _towards(best, model.w)
         new = minimize_intercept(minimizer(line))
@@ -119,8 +140,7 @@ def ls_bmrm(
         # With its own intercept it may be better than the best point on the line.
         if between.value < best.value:
             best = between
-        n_stuck = n_stuck + 1 if best.value - model.lower_bound >= before else 0
-    return "no_progress"
+    return "stalled"
 
 
 def _towards(best: Point, w: Floats) -> Line:
