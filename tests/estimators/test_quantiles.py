@@ -163,3 +163,18 @@ def test_mapie_calibrates_intervals(known):
     low, high = intervals[:, 0, 0], intervals[:, 1, 0]
     covered = np.mean((low <= y_rest[300:]) & (y_rest[300:] <= high))
     assert 0.7 < covered < 0.9
+
+
+def test_skpro_fits_a_model_for_each_quantile():
+    module = pytest.importorskip("skpro.regression.multiquantile")
+    pd = pytest.importorskip("pandas")
+    X, y = _data()
+    X, y = pd.DataFrame(X).add_prefix("x"), pd.DataFrame({"y": y})
+    model = BMRMRegressor(1e-3, loss="quantile")
+    alpha = sorted(QUANTILES)
+    many = module.MultipleQuantileRegressor(
+        model, alpha_name="quantile", alpha=alpha, sort_quantiles=True
+    )
+    predicted = many.fit(X, y).predict_quantiles(X, alpha)
+    expected = _model(quantile=alpha).fit(X, y["y"]).predict(X)
+    np.testing.assert_allclose(predicted, expected, atol=0.05)
