@@ -65,7 +65,8 @@ class ScoringClassifier(ClassifierMixin, LinearEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss tells probabilities; raise AttributeError if not."""
     loss = getattr(estimator, "loss", "log_loss")
     known = estimator._losses_of_probabilities
     if getattr(loss, "tells_probabilities", False):
@@ -82,7 +83,7 @@ class ProbabilityMixin:
     _losses_of_probabilities: tuple[str, ...] = ("log_loss", "modified_huber")
     _raw_scores: Callable[[Any], npt.NDArray[Any]]
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes; only for losses that tell them.
 
@@ -97,7 +98,7 @@ class ProbabilityMixin:
         """
         return np.exp(self.predict_log_proba(X))
 
-    @available_if(_has_probabilities)
+    @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities; only for losses that tell them.
 

@@ -355,13 +355,18 @@ def class_problems(
     weights: Floats,
     classes: npt.NDArray[Any],
     positive: int | None = None,
+    offset: Floats | None = None,
 ) -> LinearProblems:
     """Return one problem for two classes, or one of each against the rest.
 
-    ``positive`` is the number of the positive one of two classes, by default one.
+    ``positive`` is the number of the positive one of two classes, by default one;
+    ``offset`` of shape (n,) is added to the scores.
     """
     kind = RankedClasses if loss.ranks and estimator.fit_intercept else LinearProblems
     targets, known = signs(y, classes, positive), of_classes(classes, positive)
+    if offset is not None:
+        loss = loss.with_offsets()
+        targets = [np.column_stack([each, offset]) for each in targets]
     data = estimator, X, targets, loss, weights
     return kind(*data, parts=classes, known=known, opposite=positive == 0)
 

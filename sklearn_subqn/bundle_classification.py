@@ -10,7 +10,6 @@ import numpy.typing as npt
 from scipy import special
 
 from ._bundle import BundleEstimator
-from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,
@@ -31,6 +30,7 @@ from ._core.losses import (
 from ._core.solvers import BUNDLE_SOLVERS
 from ._estimator import forget, loss_name
 from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
+from ._offset_classifier import OffsetClassifier
 from ._problems import (
     LinearProblems,
     OrdinalProblem,
@@ -86,7 +86,7 @@ _INSTEAD = {
 }
 
 
-class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
+class BMRMClassifier(OffsetClassifier, BundleEstimator):
     """Linear classification with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
@@ -373,25 +373,6 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not tell the classes apart by this loss"
 
-    def predict(self, X: Any) -> Any:
-        """Return the predicted class of each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-        """
-        scores = self._raw_scores(X)
-        if scores.shape[1] > 1:
-            return self.classes_[scores.argmax(axis=1)]
-        # A score of zero is not that of the positive class, whichever it is.
-        first = getattr(self, "pos_label_", None) == self.classes_[0]
-        second = scores.ravel() >= 0.0 if first else scores.ravel() > 0.0
-        return self.classes_[second.astype(np.intp)]
-
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         forget(self, *F_BETA_ATTRIBUTES, "ordered_classes_", "pos_label_")
         super()._store(problems, solutions)
@@ -421,11 +402,15 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             {"beta": (1.0, "loss", _NEED_BETA), "k": (None, "loss", _NEED_K)},
         )
 
-    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None, **others: Any
+    ) -> Problems:
         categories = category_order(y)
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
-        return self._problems(X, y, weights, classes, categories)
+        if offset is not None:
+            offset = self._checked_offset(offset, y, classes)
+        return self._problems(X, y, weights, classes, categories, offset)
 
     def _problems(
         self,
@@ -434,6 +419,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
         weights: Floats,
         classes: npt.NDArray[Any],
         categories: list[Any] | None = None,
+        offset: Floats | None = None,
     ) -> LinearProblems:
         given = self.loss
         named = _LOSSES[given](self) if isinstance(given, str) else given
@@ -480,7 +466,7 @@ class BMRMClassifier(ProbabilityMixin, LinearClassifier, BundleEstimator):
             known = {"classes_": classes, "ordered_classes_": classes[order]}
             kind = ThresholdProblem if thresholds else OrdinalProblem
             return kind(self, X, [levels], loss, weights, known=known, order=order)
-        return class_problems(self, X, y, loss, weights, classes, positive)
+        return class_problems(self, X, y, loss, weights, classes, positive, offset)
 
     def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
         """Return the number of the positive class, where the loss asks for one."""

@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_subqn import BMRMRegressor
+from sklearn_subqn import BMRMClassifier, BMRMRegressor
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, Box, regression_losses
 from sklearn_subqn._core.risk import Risk
@@ -257,6 +257,73 @@ def test_warm_starts_with_other_offsets():
     model.fit(X, y, weights, offset)
     cold = BMRMRegressor(0.1, loss="tweedie").fit(X, y, weights, offset)
     assert_allclose(model.coef_, cold.coef_, atol=1e-6)
+
+
+# --- classifiers ---------------------------------------------------------------------
+
+
+def labels(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X, offset = rng.normal(size=(n, 4)), 2.0 * rng.normal(size=n)
+    odds = X @ np.linspace(0.5, -0.5, 4) + offset
+    y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-odds)), "yes", "no")
+    return X, y, rng.uniform(0.5, 2.0, size=n), offset
+
+
+LABEL_LOSSES = {
+    "log_loss": lambda m: np.logaddexp(0.0, -m),
+    "squared_hinge": lambda m: np.maximum(1.0 - m, 0.0) ** 2,
+    "modified_huber": lambda m: np.where(
+        m >= -1.0, np.maximum(1.0 - m, 0.0) ** 2, -4.0 * m
+    ),
+    "exponential": lambda m: np.exp(-m),
+}
+
+
+@pytest.mark.parametrize("loss", LABEL_LOSSES)
+@pytest.mark.parametrize("solver", ["auto", "lbfgs", "trust-region"])
+def test_objectives_of_classes_with_offsets(loss, solver):
+    X, y, weights, offset = labels()
+    shares, signs = weights / weights.sum(), np.where(y == "yes", 1.0, -1.0)
+
+    def J(w):
+        margins = signs * (X @ w[:4] + w[4] + offset)
+        return 0.05 * w[:4] @ w[:4] + shares @ LABEL_LOSSES[loss](margins)
+
+    model = BMRMClassifier(0.1, loss=loss, solver=solver, tol=1e-8)
+    model.fit(X, y, weights, offset)
+    w = np.append(model.coef_[0], model.intercept_)
+    assert model.objective_ == pytest.approx(J(w), rel=1e-13)
+    assert model.dual_gap_ <= 1e-8 * model.objective_
+    best = minimize(J, np.zeros(5), method="BFGS", options={"gtol": 1e-8})
+    assert model.objective_ == pytest.approx(best.fun, rel=2e-8)
+    assert model.objective_ - model.dual_gap_ <= best.fun * (1.0 + 1e-13)
+    scores = X @ w[:4] + w[4] + offset
+    assert_allclose(model.decision_function(X, offset), scores, atol=1e-10)
+    assert_array_equal(model.predict(X, offset), np.where(scores > 0.0, "yes", "no"))
+    right = model.predict(X, offset) == y
+    assert model.score(X, y, weights, offset) == pytest.approx(shares @ right)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+    if loss == "log_loss":
+        odds = 1.0 / (1.0 + np.exp(-scores))
+        assert_allclose(model.predict_proba(X, offset)[:, 1], odds, atol=1e-12)
+        logs = model.predict_log_proba(X, offset)
+        assert_allclose(np.exp(logs).sum(axis=1), 1.0)
+
+
+def test_offsets_of_classes_are_checked():
+    X, y, _, offset = labels()
+    with pytest.raises(ValueError, match=r"offset needs loss='log_loss' or .*'hinge'"):
+        BMRMClassifier(loss="hinge").fit(X, y, offset=offset)
+    three = np.arange(150) % 3
+    with pytest.raises(ValueError, match="offset needs two classes; got 3"):
+        BMRMClassifier(loss="log_loss").fit(X, three, offset=offset)
+    model = BMRMClassifier(0.1, loss="log_loss").fit(X, three)
+    for method in (model.predict, model.predict_proba, model.decision_function):
+        with pytest.raises(ValueError, match="offset needs two classes; got 3"):
+            method(X, offset=offset)
+    with pytest.raises(ValueError, match=r"got shape \(149,\)"):
+        BMRMClassifier(loss="log_loss").fit(X, y, offset=offset[1:])
 
 
 # --- the loss itself -----------------------------------------------------------------
