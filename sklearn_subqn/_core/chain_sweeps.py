@@ -9,11 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .chain_design import ChainDesign
-from .kernels import chain, chain_ascent, chain_vertices
+from .kernels import chain, chain_ascent, chain_labelings
 from .losses._base import EPS, Chains, Floats, Rows, chain_scores
 
 # Dual variables take so many bytes at most; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
+
+# The second epoch of a round goes over the sequences that hold this share of the gap.
+_SHARE = 0.9
+
+# Epochs over labelings kept that follow one with inference.
+_KEPT_EPOCHS = 5
 
 # The share of the way towards the scores to try first after a warm start.
 _FIRST_RATE = 0.5
@@ -59,13 +65,9 @@ class ChainSweeps(ABC):
 
     Attributes
     ----------
-    gaps : ndarray of shape (n,)
-        About how far sequences were from their best when they were visited last.
     w : ndarray of shape (q,)
         The parameters that the dual stands for, before any threshold.
     """
-
-    gaps: Floats
 
     def __init__(
         self,
@@ -115,6 +117,10 @@ class ChainSweeps(ABC):
     def run(self, order: Rows) -> None:
         """Ascend along each sequence of ``order`` once."""
 
+    @abstractmethod
+    def round(self, order: Rows, random: np.random.Generator) -> None:
+        """Ascend along the sequences of ``order`` for some epochs, in random order."""
+
     def reset(self) -> None:
         """Go back to the true labels, w = 0."""
         self._to_truth()
@@ -161,6 +167,8 @@ class EntropySweeps(ChainSweeps):
     ----------
     nodes : ndarray of shape (T, width)
         Marginals mu of labels, at first those of the true ones; k padded to a width.
+    gaps : ndarray of shape (n,)
+        About how far sequences were from their best when they were visited last.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -209,6 +217,13 @@ class EntropySweeps(ChainSweeps):
             *(self._entropies, self._sizes, self._rates, self.gaps),
         )
 
+    def round(self, order: Rows, random: np.random.Generator) -> None:
+        self.run(random.permutation(order))
+        gaps = self._weights * self.gaps
+        worst = np.argsort(-gaps)
+        n = np.searchsorted(np.cumsum(gaps[worst]), _SHARE * gaps.sum()) + 1
+        self.run(random.permutation(worst[:n]))
+
     def begin(self, scores: Floats) -> None:
         k = self._design.n_labels
         self._theta[:, :k] = scores[:-k]
@@ -244,110 +259,82 @@ class EntropySweeps(ChainSweeps):
         self._entropies[:] = self._sizes[:] = self._rates[:] = 0.0
 
 
-class VertexSweeps(ChainSweeps):
+class LabelingSweeps(ChainSweeps):
     """Of the hinge, where h is minus the mean number of wrong labels.
 
-    With slack rescaling the labelings y of a mixture have their number D of wrong
-    labels as a factor: in place of marginals there are means of truth + D (y - truth).
+    The dual variables are shares of labelings y that are kept, see
+    ``kernels.chain_labelings``. With slack rescaling labelings have their number D of
+    wrong labels as a factor: in place of marginals there are means of truth +
+    D (y - truth).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         design, chains, k = self._design, self._chains, self._design.n_labels
-        self.nodes = np.empty((design.n_tokens, k))
-        self._edges = np.empty((design.n_rows, k, k))
-        self._values, self.gaps = np.zeros((2, design.n_rows))
-        ends = np.zeros((2, k))
+        ends, pattern = np.zeros((2, k)), np.zeros((k, k))
         if chains.ends is not None:
             ends[~chains.ends] = -np.inf
-        mask = np.zeros(design.n_features * design.stride, dtype=np.uint8)
-        if design.stride:
-            mask[design.pairs.places(design.stride)] = 1
-        features, threshold = self._features[:8], self._features[10]
-        self._arrays = (
-            *(*features, mask, design.stride),
-            *(self._free.astype(np.uint8), ends, threshold),
-            *(self._steps, self._targets, chains.rescaling == "slack"),
-        )
+        if chains.allowed is not None:
+            pattern[~chains.allowed] = -np.inf
+        of_pairs = np.full(k * k, -1, dtype=np.intc)
+        free = np.flatnonzero(self._free)
+        of_pairs[free] = np.arange(len(free))
+        self._rules = pattern, of_pairs, ends, chains.rescaling == "slack"
+        self._labelings = chain_labelings.Labelings(design.n_rows)
+        size = design.n_features * design.stride or design.n_pairs
+        self._scratch = np.zeros(size + len(free))
         self.reset()
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
-        k = design.n_labels
-        return 8 * k * (design.n_tokens + design.n_rows * k)
+        # Some labelings of each sequence, with vectors that few wrong labels make.
+        return 0
 
     def run(self, order: Rows) -> None:
-        # Steps towards labelings leave gaps that they do not tell.
-        self.gaps[order] = 1.0
-        chain_vertices.sweep(
-            *self._arrays,
-            order,
-            *(self.nodes, self._edges, self._values, self._w, self._transitions),
+        self._sweep(order, True)
+
+    def round(self, order: Rows, random: np.random.Generator) -> None:
+        self._sweep(random.permutation(order), True)
+        for _ in range(_KEPT_EPOCHS):
+            self._sweep(random.permutation(order), False)
+
+    def _sweep(self, order: Rows, infer: bool, given: Rows | None = None) -> None:
+        params = self._params, self._scratch
+        chain_labelings.sweep(
+            self._labelings, *self._features, *params, *self._rules, order, infer, given
         )
-
-    def recenter(self, w: Floats) -> None:
-        self._w = self._design.pad(w).copy()
-        self._transitions = self._design.transition_scores(w)
-        if self._chains.allowed is not None:
-            self._transitions[~self._chains.allowed] = -np.inf
-
-    @property
-    def w(self) -> Floats:
-        design = self._design
-        transitions = np.where(self._free, self._transitions, 0.0)
-        return np.append(
-            design.unpad(self._w)[: design.n_pairs], transitions[design.transitions]
-        )
-
-    def dual(self) -> ChainDual:
-        k, starts, labels = self._design.n_labels, self._design.starts, self._targets
-        s = np.repeat(self._weights, np.diff(starts))
-        dual = np.empty((len(s) + k, k))
-        np.multiply(self.nodes, s[:, np.newaxis], out=dual[:-k])
-        dual[np.arange(len(s)), labels] -= s
-        second = _inner(starts)
-        places = labels[second - 1] * k + labels[second]
-        dual[-k:] = (self._weights @ self._edges.reshape(-1, k * k)).reshape(k, k)
-        dual[-k:] -= np.bincount(places, s[second], k * k).reshape(k, k)
-        return ChainDual(dual, -self._values)
-
-    def _to_truth(self) -> None:
-        self._go_to(self._targets)
 
     def begin(self, scores: Floats) -> None:
         starts = self._design.starts
-        labels = np.empty(len(self.nodes), dtype=np.intp)
+        labels = np.empty(len(self._targets), dtype=np.intp)
         losses = np.empty(len(starts) - 1)
-        chain.most_violated_margins(
-            *self._split(scores),
-            starts,
-            self._targets,
-            np.ones(len(losses)),
-            self._chains.rescaling == "slack",
-            labels,
-            losses,
-        )
-        self._go_to(labels)
+        ones, slack = np.ones(len(losses)), self._rules[-1]
+        rest = starts, self._targets, ones, slack, labels, losses
+        chain.most_violated_margins(*self._split(scores), *rest)
+        self.reset()
+        self._sweep(np.arange(len(losses)), False, labels)
 
-    def _go_to(self, labels: Rows) -> None:
-        starts, k = self._design.starts, self._design.n_labels
-        second = _inner(starts)
-        sequences = _sequences(starts)
-        n_wrong = np.bincount(sequences, labels != self._targets, len(self._values))
-        slack = self._chains.rescaling == "slack"
-        rates = n_wrong if slack else np.ones_like(n_wrong)
-        self._values[:] = n_wrong
-        self.nodes[:] = 0.0
-        self._edges[:] = 0.0
-        for some, shares in ((labels, rates), (self._targets, 1.0 - rates)):
-            s = shares[sequences]
-            self.nodes[np.arange(len(some)), some] += s
-            places = (sequences[second] * k + some[second - 1]) * k + some[second]
-            np.add.at(self._edges.reshape(-1), places, s[second])
+    def recenter(self, w: Floats) -> None:
+        super().recenter(w)
+        n = len(self._w)
+        self._params = np.concatenate([self._w, self._transitions])
+        self._w, self._transitions = self._params[:n], self._params[n:]
+
+    def dual(self) -> ChainDual:
+        design, k = self._design, self._design.n_labels
+        dual = np.zeros((design.n_tokens + k, k))
+        costs = np.zeros(design.n_rows)
+        rest = self._targets, self._weights, dual[:-k], dual[-k:], costs
+        self._labelings.write(design.starts, *rest)
+        dual[-k:][~self._free] = 0.0
+        return ChainDual(dual, -costs)
+
+    def _to_truth(self) -> None:
+        self._labelings.clear()
 
 
 def _kind(chains: Chains) -> type[ChainSweeps]:
-    return EntropySweeps if chains.rescaling is None else VertexSweeps
+    return EntropySweeps if chains.rescaling is None else LabelingSweeps
 
 
 def marginals_fit(design: ChainDesign, chains: Chains) -> bool:

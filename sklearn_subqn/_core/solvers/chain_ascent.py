@@ -21,7 +21,7 @@ from ..chain_design import ChainDesign
 from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit, soft_threshold
 from ..cut_model import cut_model
 from ..line_search import minimizer, wolfe
-from ..losses._base import Chains, Floats, Rows
+from ..losses._base import Chains, Floats
 from ..objective import Cut, Dual, Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian
 from ..regularizers import ElasticNet
@@ -31,19 +31,18 @@ from .dual_ascent import Momentum
 from .owlqn import owlqn
 from .run import Iterate, Solver, Start
 
-# Rounds before the first bound, which proves little so early.
+# Rounds before the first bound, which proves little so early, and before each further
+# one: of smooth losses and of others, whose rounds are shorter and bounds dearer. The
+# hinge on 500 sentences of chunking, alpha 1e-4, takes 31 s to 1e-3 with one, 6 with 5.
 _FIRST_ROUNDS = 3
-
-# The second epoch of a round goes over the sequences that hold this share of the gap.
-_SHARE = 0.9
+_ROUNDS = {True: 1, False: 5}
 
 # The root of the mean curvature along a sequence, in units of alpha, is so many times
-# the strong convexity with the proximal term, of smooth losses and of others. With 3,
-# 4, 6, 8 and 12 the log loss takes 10, 9, 8, 8 and 8 rounds to 1e-3 on 2,000 sentences
-# of chunking, 4, 3, 3, 4 and 5 on 3,000 of base NP. On 1,500 sentences of base NP the
-# hinge takes 112, 66 and 51 rounds to 2e-2 with 6, 4.5 and 3; on JNLPBA to 3e-2 74 with
-# 6 and 45 with 4.
-_ROOT_SHARE = {True: 6.0, False: 4.0}
+# the strong convexity with the proximal term. With 3, 4, 6, 8 and 12 the log loss takes
+# 10, 9, 8, 8 and 8 rounds to 1e-3 on 2,000 sentences of chunking, 4, 3, 3, 4 and 5 on
+# 3,000 of base NP. The hinge on 500 sentences of chunking takes 225, 65, 55 and 79 to
+# 1e-2 with 2, 4, 8 and 30.
+_ROOT_SHARE = 6.0
 
 # So many cuts are handed on.
 _CUTS = 10
@@ -51,7 +50,7 @@ _CUTS = 10
 # Cuts of L-BFGS are combined every so many iterations.
 _BOUND_INTERVAL = 5
 
-# The ascent is left where so many rounds do not halve the gap.
+# The ascent is left where so many iterations do not halve the gap.
 _PATIENCE = 60
 
 
@@ -62,13 +61,12 @@ def chain_ascent(
     patience: int | None = None,
     seed: int = 0,
 ) -> Solver:
-    """Yield iterates, one a round, but for the first three rounds, which make one.
+    """Yield iterates, one a round or some rounds.
 
-    A round has an epoch over all sequences, and one over those that hold most of the
-    gap. Each penalizes the distance from a point ahead of the parameters, as in
-    ``dual_ascent``: sequences share features, and at small alpha changes of one undo
-    those of others. The hinge has its marginals at one labeling, whose steps are those
-    of the block-coordinate Frank-Wolfe method; points are then the best ones on lines.
+    A round has some epochs over the sequences. Each penalizes the distance from a point
+    ahead of the parameters, as in ``dual_ascent``: sequences share features, and at
+    small alpha changes of one undo those of others. With the hinge points are the best
+    ones on lines.
 
     With an L1 penalty, parameters are soft thresholds of what the dual stands for.
     Where the objective rises, the point ahead is brought back (O'Donoghue & Candès
@@ -83,7 +81,7 @@ def chain_ascent(
         Starting point; marginals begin with those at w, unless the true labels prove
         more.
     patience : int or None
-        Number of rounds in which the gap must halve; None for no limit.
+        Number of iterations in which the gap must halve; None for no limit.
     seed : int
         Of the order of the sequences.
 
@@ -111,7 +109,7 @@ def chain_ascent(
     l1, l2 = 0.0, o.alpha
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
-    wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE[o.loss.smooth]
+    wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE
     # Without features, and with L1 alone, any will do.
     strength = max(wanted, l2) or o.alpha
     proximity = strength - l2
@@ -139,15 +137,14 @@ def chain_ascent(
     rounds = _FIRST_ROUNDS
     while True:
         for n_left in reversed(range(rounds)):
-            sweeps.run(random.permutation(order))
-            sweeps.run(random.permutation(_worst(o.weights * sweeps.gaps)))
+            sweeps.round(order, random)
             if n_left:
                 raw = sweeps.w
                 w = soft_threshold(raw, threshold)
                 ahead = w + momentum.next() * (w - last)
                 sweeps.recenter(raw + proximity / strength * (ahead - center))
                 center, last = ahead, w
-        rounds = 1
+        rounds = _ROUNDS[o.loss.smooth]
         cut = _cut(sweeps, best)
         w = soft_threshold((proximity * center - cut.normal) / strength, threshold)
         bound = max(bound, o.dual_value(cut))
@@ -163,12 +160,6 @@ def chain_ascent(
         gaps.append(best.value - bound)
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             return "faded"
-
-
-def _worst(gaps: Floats) -> Rows:
-    """Return the sequences with the largest gaps, which hold most of their sum."""
-    order = np.argsort(-gaps)
-    return order[: np.searchsorted(np.cumsum(gaps[order]), _SHARE * gaps.sum()) + 1]
 
 
 def _valued(objective: Objective, w: Floats) -> Point:
