@@ -59,6 +59,10 @@ cdef inline int open_lattice(
     memset(room, 0, size * sizeof(double))
     lattice.k = k
     lattice.width = width
+    lattice.steps = 0
+    lattice.in_logs = False
+    # Sequences of one token come before any transitions are set.
+    lattice.top = lattice.spread = lattice.rest = 0.0
     lattice.transitions = room
     lattice.into = room + width * width
     lattice.out_of = lattice.into + width * width
