@@ -708,8 +708,7 @@ def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
     if not np.all(np.isfinite(offsets)):
         raise ValueError(
             "offset must be finite. Logarithms of exposures are so of positive ones; "
-            "leave out samples without exposure, or give them any offset and the "
-            "weight 0."
+            "leave out samples without exposure."
         )
     return offsets
 
