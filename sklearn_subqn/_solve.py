@@ -288,6 +288,7 @@ def _minimize(
         size=scale.size,
         is_useful=scale.is_useful,
         bundle=bundle,
+        least=objective.least,
         passes=lambda: objective.passes - passes,
         report=report,
         **accuracy._asdict(),

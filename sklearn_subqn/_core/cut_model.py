@@ -36,6 +36,10 @@ _PRICE_TOLERANCE = 1e-9
 _NEAR = 0.95
 
 
+class Unsolved(Exception):
+    """A program over cuts of extreme sizes has not been solved."""
+
+
 class Cuts:
     """Cuts <a_j, w> + b_j with multipliers x on the unit simplex.
 
@@ -211,7 +215,7 @@ class CutModel(ABC):
 
     @abstractmethod
     def minimize(self) -> None:
-        """Update ``w`` and ``lower_bound``."""
+        """Update ``w`` and ``lower_bound``; raise ``Unsolved`` where that fails."""
 
 
 class QuadraticModel(CutModel):
@@ -366,28 +370,37 @@ class LinearModel(CutModel):
 def _solve_linear(A: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Minimize ||w||_1 + max(max_j <A_j, w> + b_j, b_last); return w and multipliers.
 
-    The multipliers, one for each entry of b, lie on the unit simplex.
+    The multipliers, one for each entry of b, lie on the unit simplex. Entries of w are
+    in units of their columns, and heights in that of the largest one above the last:
+    tolerances of the solver are absolute, and it refuses numbers beyond 1e15.
     """
     t, d = A.shape
+    # Columns that are no larger than one take no part.
+    sizes = np.maximum(np.abs(A).max(axis=0), 1.0)
+    columns = A / sizes
+    floor = b[-1] if np.isfinite(b[-1]) else 0.0
+    heights = b[:-1] - floor
+    unit = float(np.abs(heights).max()) or 1.0
+    least = float(sizes.min()) if d else 1.0
     # The simplex method takes steep cuts for unbounded problems sometimes. There is
     # nothing to gain from presolving dense programs, which takes a quarter of the time.
     for method, presolve in (("highs", False), ("highs-ipm", True)):
         program = optimize.linprog(
-            np.append(np.ones(2 * d), 1.0),
-            A_ub=np.hstack([A, -A, -np.ones((t, 1))]),
-            b_ub=-b[:-1],
-            bounds=[(0.0, None)] * (2 * d) + [(b[-1], None)],
+            least * np.append(1.0 / np.tile(sizes, 2), 1.0),
+            A_ub=np.hstack([columns, -columns, -np.ones((t, 1))]),
+            b_ub=heights / -unit,
+            bounds=[(0.0, None)] * (2 * d) + [(b[-1] - floor, None)],
             method=method,
             options={"presolve": presolve},
         )
         if program.x is not None:
             break
     else:
-        raise FloatingPointError(f"linear program: {program.message}")
-    x = np.maximum(-program.ineqlin.marginals, 0.0)
+        raise Unsolved(f"linear program: {program.message}")
+    x = np.maximum(-program.ineqlin.marginals, 0.0) / least
     x = np.append(x, max(1.0 - float(x.sum()), 0.0))
-    u = program.x[:-1]
-    return u[:d] - u[d:], x / x.sum()
+    u = program.x[:-1] * unit
+    return (u[:d] - u[d:]) / sizes, x / x.sum()
 
 
 def cut_model(

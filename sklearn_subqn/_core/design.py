@@ -16,7 +16,7 @@ from scipy import linalg, sparse
 
 from .kernels import gram, products
 from .lazy import cached_property
-from .losses._base import Curvature, Floats, Rows
+from .losses._base import Curvature, Floats, Rows, total_of_rows
 
 # Below this share of stored entries, changing one row's dual variable costs next to
 # nothing beside a product, and rows are nearly orthogonal.
@@ -624,7 +624,7 @@ class Design:
         v = np.empty(self.n_params)
         v[: self.n_coef] = self._products_of_columns(dual).ravel()
         if self.fit_intercept:
-            v[self.n_coef :] = dual.sum(axis=0)
+            v[self.n_coef :] = total_of_rows(dual)
         return v
 
     def _products_of_columns(self, dual: Floats) -> Floats:

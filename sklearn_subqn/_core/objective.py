@@ -193,6 +193,11 @@ class Objective:
         """The infimum of the risk over all scores, -R*(0), or a little less."""
         return self.risk.infimum
 
+    @property
+    def least(self) -> float:
+        """A lower bound of J that costs nothing: by the infima of risk and penalty."""
+        return self.dual_value(Cut(np.zeros(self.n_params), self.risk_infimum))
+
     def with_risk(self, risk: Risk) -> Objective:
         """Return the objective of another risk on the same data."""
         return Objective(risk, self.regularizer, self.alpha)
@@ -531,7 +536,8 @@ class Point:
             if balanced is not dual.u:
                 return o.cut(Dual(balanced))
         if dual.offset is None and o.risk.knows_subgradients_only:
-            dual = dual._replace(offset=self._offset)
+            error = dual.error + o.risk.distance_at(dual.u, self.scores)
+            dual = dual._replace(offset=self._offset, error=error)
         return o.cut(dual)
 
     @property

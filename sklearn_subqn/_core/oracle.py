@@ -14,7 +14,7 @@ import numpy as np
 
 from .design import Design, Identity
 from .lazy import cached_property
-from .losses._base import Floats, Rows
+from .losses._base import Floats, Rows, rounding
 from .losses._oracle import Oracle as LossOracle
 from .objective import Objective, Point
 from .regularizers import Regularizer
@@ -91,7 +91,16 @@ class OracleHinge(LossOracle):
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
         """Return minus the mean costs of the structures that u is made of."""
-        return -float(self.sample_weights @ self.answers(scores).costs)
+        share = rounding(len(self.sample_weights))
+        costs = self.answers(scores).costs
+        return -float(self.sample_weights @ (costs - share * np.abs(costs)))
+
+    def distance_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return what rounding takes from the mean of normals, which may cancel."""
+        square = self.answers(scores).normals.squared_size(self.sample_weights)
+        return rounding(len(self.sample_weights)) * np.sqrt(square / weights.min())
 
 
 class OracleObjective(Objective):

@@ -24,6 +24,7 @@ from .losses._base import (
     PiecewiseQuadratic,
     Rows,
     rounding,
+    total_of_rows,
 )
 from .losses._loss import AnyLoss, Loss
 from .parts import (
@@ -305,7 +306,7 @@ class Risk:
     @summed
     def column_sums(self, dual: Floats) -> Floats:
         """Return the sum of the columns, as of free intercepts."""
-        return np.atleast_1d(dual.sum(axis=0))
+        return np.atleast_1d(total_of_rows(dual))
 
     @summed
     def mean_size(self, scores: Floats) -> float:
@@ -390,6 +391,12 @@ class Risk:
     def distance(self, dual: Floats) -> float:
         """Return the like of what u lacks of the point at which R* is evaluated."""
         return self.oracle.distance(dual, self.targets, self.weights)
+
+    @root_of_squares
+    def distance_at(self, dual: Floats, scores: Floats) -> float:
+        """Return the like for a subgradient u at known scores."""
+        args = self.targets, self.weights
+        return self.oracle.distance_at(dual, scores, *args)
 
     @maximal
     def largest(self, x: Floats) -> float:

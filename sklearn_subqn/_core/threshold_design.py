@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .design import Design
-from .losses._base import Floats
+from .losses._base import Floats, total_of_rows
 
 
 class ThresholdDesign(Design):
@@ -49,7 +49,7 @@ class ThresholdDesign(Design):
 
     def adjoint(self, dual: Floats) -> Floats:
         v = super().adjoint(dual.sum(axis=1))
-        v[self.n_coef :] = dual.sum(axis=0)
+        v[self.n_coef :] = total_of_rows(dual)
         return v
 
     def _like(self, X: Any, parent: Design | None) -> ThresholdDesign:

@@ -44,7 +44,7 @@ each_kind = pytest.mark.parametrize("kind", ["constant", "difference", "table"])
 
 
 def test_shares():
-    data, out, sums = Data(), np.empty(3), np.zeros((K + 1, 1))
+    data, out, sums = Data(), np.empty(3), np.zeros((K + 1, 2))
     pair_sums.shares(data.order, data.starts, data.levels, data.weights, sums, out)
     products = data.less * data.weights[:, np.newaxis] * data.weights
     for g in range(3):
@@ -126,7 +126,7 @@ def arguments(kernel):
     weights = {"weights": data.weights}
     if kernel is pair_sums.shares:
         names = ("order", "starts", "levels")
-        sums = {"sums": np.zeros((K + 1, 1)), "out": np.empty(3)}
+        sums = {"sums": np.zeros((K + 1, 2)), "out": np.empty(3)}
         return {name: rows[name] for name in names} | weights | sums
     if kernel is pair_sums.moments:
         given = weights | {"margin": 1.0, "higher": True}

@@ -7,7 +7,7 @@ both; the losses of few rows are enumerated here, from scores as they are.
 
 from __future__ import annotations
 
-from itertools import pairwise, permutations, product
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -139,6 +139,16 @@ def pairs(kind, cost=None):
     return value
 
 
+def given(n):
+    return np.array([*combinations(range(n), 2)]).T
+
+
+def preferences(y, s, codes, z):
+    better, worse = given(len(z))
+    weights = s[better] * s[worse]
+    return (weights * hinge(z[worse] - z[better])).sum() / weights.sum()
+
+
 def f_beta(y, s, codes, z):
     best, weight = -np.inf, s.max()
     for labels in product((-1.0, 1.0), repeat=len(y)):
@@ -159,6 +169,14 @@ def of_rows(kind):
 
 def hinge(m):
     return np.maximum(0, 1 + m)
+
+
+def squared(m):
+    return hinge(m) ** 2
+
+
+def logistic(m):
+    return np.log1p(np.exp(-np.abs(m))) + np.maximum(0, m)
 
 
 #: By name the loss of groups, its definition, and the largest target.
@@ -190,6 +208,20 @@ CASES |= {
         2,
     ),
     "roc area": (losses.RocArea, pairs(hinge), 1),
+    "squared pairs": (lambda g: losses.SquaredPairs(groups=g), pairs(squared), 2),
+    "squared pairs, linear": (
+        lambda g: losses.SquaredPairs("linear", g),
+        pairs(squared, "linear"),
+        2,
+    ),
+    "squared roc area": (losses.SquaredRocArea, pairs(squared), 1),
+    "logistic pairs": (lambda g: losses.LogisticPairs(groups=g), pairs(logistic), 2),
+    "logistic roc area": (losses.LogisticRocArea, pairs(logistic), 1),
+    "preferences": (
+        lambda g: losses.Preferences(given(len(g.codes)).T),
+        preferences,
+        2,
+    ),
     "f_beta": (lambda g: losses.FBeta(2.0), f_beta, 1),
     "hinge": (
         lambda g: losses.BINARY_LOSSES["hinge"],
@@ -202,7 +234,8 @@ CASES |= {
         2,
     ),
 }
-COUNTS = {*CASES} - {n for n in CASES if "pairs" in n or n.startswith(("hinge", "abs"))}
+WEIGHTED = "hinge", "absolute", "squared", "logistic", "preferences"
+COUNTS = {n for n in CASES if not ("pairs" in n or n.startswith(WEIGHTED))}
 
 
 class OwnNdcg(losses.Oracle):

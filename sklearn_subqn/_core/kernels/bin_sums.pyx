@@ -3,9 +3,11 @@
 Bins are of one width and in groups: group g has those from ``starts[g]`` on, up to
 ``starts[g + 1]``, by ascending ``positions`` in units of the width. Scores are
 (position + offset) times the width. The function f of a difference of scores is known by
-its derivatives at multiples of the width; above the largest one it is a line or zero,
-below the least one zero.
+its derivatives at multiples of the width; above the largest one it is a line, below the
+least one an exponential, or zero beyond both.
 """
+
+from .standard cimport exp
 
 
 def derivatives(
@@ -33,12 +35,13 @@ def derivatives(
         Derivatives of f at -t, ..., t times the width.
     width : float
     line : bool
-        Whether f(x) = x beyond the table, rather than zero; r is two at least then.
+        Whether f(x) = x above the table and exp(x) below it, rather than zero; r is two
+        at least then.
     out : (k, m, r)
     """
     cdef Py_ssize_t n = positions.shape[0], r = table.shape[1], t = table.shape[0] // 2
-    cdef Py_ssize_t g, a, b, e, p, q, first, passed, distance
-    cdef double source, zeroth, moment
+    cdef Py_ssize_t g, a, b, e, p, q, first, passed, distance, last
+    cdef double source, zeroth, moment, above
     cdef const double *row
     if sources.shape[1] != n or sources.shape[2] != r:
         raise ValueError(f"{n} bins and {r} derivatives do not fit to the moments.")
@@ -83,6 +86,21 @@ def derivatives(
                             if source != 0.0:
                                 for p in range(r - q):
                                     out[a, b, p] += row[p + q] * source
+                if not line:
+                    continue
+                # Sums over the bins that are farther above: all derivatives are alike.
+                last, above = starts[g + 1] - 1, 0.0
+                for b in range(starts[g + 1] - 1, starts[g] - 1, -1):
+                    if b < starts[g + 1] - 1:
+                        above *= exp(width * (positions[b] - positions[b + 1]))
+                    while positions[last] - positions[b] > t:
+                        source = 0.0
+                        for q in range(r):
+                            source += sources[a, last, q]
+                        above += source * exp(width * (positions[b] - positions[last]))
+                        last -= 1
+                    for p in range(r):
+                        out[a, b, p] += above
 
 
 def polynomials(

@@ -11,28 +11,7 @@ both sides and select, without branches.
 """
 
 from .standard cimport fabs
-
-
-cdef struct Sum:
-    # A sum, and what rounding has taken from it.
-    double total, rest
-
-
-cdef inline void add_to(Sum* sum, double x) noexcept nogil:
-    """Add x, keeping what rounding takes (Knuth's sum of two numbers).
-
-    Errors of plain sums grow with the number of terms where these are alike. The chain of
-    dependent operations is that of a plain sum, so that it takes no longer.
-    """
-    cdef double total = sum.total + x
-    cdef double part = total - sum.total
-    sum.rest += (sum.total - (total - part)) + (x - part)
-    sum.total = total
-
-
-cdef inline double result(const Sum* sum) noexcept nogil:
-    """Return the sum, infinite where it overflows."""
-    return sum.total + sum.rest if sum.rest == sum.rest else sum.total
+from .sums cimport Sum, add_to, result
 
 
 def value(

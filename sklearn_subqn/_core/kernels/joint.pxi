@@ -67,7 +67,7 @@ def value(Rows rows, const double[:, ::1] scores, const double[::1] weights):
     cdef const Set* of = &rows.set
     cdef Row row
     cdef double top[2]
-    cdef double total = 0.0
+    cdef Sum total = Sum(0.0, 0.0)
     cdef double* m
     cdef Py_ssize_t i
     check_scores(of, scores, None)
@@ -77,9 +77,9 @@ def value(Rows rows, const double[:, ::1] scores, const double[::1] weights):
         for i in range(of.n):
             open_row(of, i, &row)
             worst(&row, &scores[i, 0], m, top)
-            total += weights[i] * loss(&row, top)
+            add_to(&total, weights[i] * loss(&row, top))
         free(m)
-    return total
+    return result(&total)
 
 
 def subgradient(
@@ -337,7 +337,8 @@ def envelope(
     cdef Row row
     cdef double shift[2]
     cdef double factors[2]
-    cdef double b, part, total = 0.0
+    cdef double b, part
+    cdef Sum total = Sum(0.0, 0.0)
     cdef double* t
     cdef const double* c
     cdef Py_ssize_t i, p
@@ -364,9 +365,9 @@ def envelope(
                     part += b * (t[p] - c[p])
                     add(&row, &out[i, 0], p, weights[i] * b)
                 part -= 0.5 * (b - c[p]) * (b - c[p])
-            total += weights[i] * width * part
+            add_to(&total, weights[i] * width * part)
         free(t)
-    return total
+    return result(&total)
 
 
 def envelope_slope(

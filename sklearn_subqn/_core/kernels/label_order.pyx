@@ -20,6 +20,7 @@ all terms are positive, and rounding errors are a small share of a sum.
 from .joint cimport check_indicators, same_length
 from .rows cimport _sort, allocate
 from .standard cimport fabs, free
+from .sums cimport Sum, add_to, result
 
 # Violations below this share of the largest score of a row do not count: duals of a label
 # that is relevant nowhere, or everywhere, then are zero at the best intercept.
@@ -156,7 +157,8 @@ def evaluate(
 ):
     """Return the sum of weights times losses, and write its gradient."""
     cdef Py_ssize_t i, e, j, l = targets.shape[1], k = scores.shape[1]
-    cdef double total = 0.0, at, step, m, t
+    cdef double at, step, m, t
+    cdef Sum total = Sum(0.0, 0.0)
     cdef double sums[3]
     cdef bint passed
     cdef Labels row
@@ -189,7 +191,7 @@ def evaluate(
                     passed = True
                 else:
                     m = at - t if passed else 0.0
-                    total += 0.5 * (row.pair * sums[2] + row.single * m * m)
+                    add_to(&total, 0.5 * (row.pair * sums[2] + row.single * m * m))
                     u[j] = row.pair * sums[1] + row.single * m
                     if passed:
                         u[l] -= row.single * m
@@ -205,12 +207,12 @@ def evaluate(
                     passed = True
                 else:
                     m = t - at if passed else 0.0
-                    total += 0.5 * row.single * m * m
+                    add_to(&total, 0.5 * row.single * m * m)
                     u[j] = -(row.pair * sums[1] + row.single * m)
                     if passed:
                         u[l] += row.single * m
         free(memory)
-    return total
+    return result(&total)
 
 
 def slope(

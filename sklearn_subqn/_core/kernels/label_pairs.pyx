@@ -27,6 +27,7 @@ from .joint cimport (
 )
 from .rows cimport allocate, simplex_shift, upper_envelope
 from .standard cimport fabs, free, memcpy
+from .sums cimport Sum, add_to, result
 
 
 cdef class Rows:

@@ -33,6 +33,7 @@ from .rows cimport (
     upper_envelope,
 )
 from .standard cimport fabs, free, memcpy
+from .sums cimport Sum, add_to, result
 
 
 cdef class Rows:

@@ -11,6 +11,8 @@ Powers of m grow from row to row by m² + 2 t m + t². All of these terms are po
 that the rounding error of a sum is a small share of itself.
 """
 
+from .sums cimport Sum, add_to, result
+
 cdef struct Pairs:
     # What pairs cost, and room for sums over levels: k + 1 nodes of some width, of
     # which node k is in no sum that is asked for.
@@ -41,13 +43,15 @@ def shares(
     levels : (n,)
         Numbers below k.
     weights : (n,)
-    sums : (k + 1, 1)
+    sums : (k + 1, 2)
         Room for sums over levels; zero, and zero again at the end.
     out : (g,)
     """
     cdef Py_ssize_t g, t, level
-    cdef double pairs, total
+    cdef Sum pairs, total, one
     check(weights, order, starts, levels, sums)
+    if sums.shape[1] != 2:
+        raise ValueError(f"Sums have two numbers each, got {sums.shape[1]}.")
     if weights.shape[0] != order.shape[0] or out.shape[0] != starts.shape[0] - 1:
         raise ValueError(
             f"{order.shape[0]} rows and {starts.shape[0] - 1} groups, but "
@@ -55,16 +59,20 @@ def shares(
         )
     with nogil:
         for g in range(out.shape[0]):
-            pairs, total = 0.0, 0.0
+            pairs = total = Sum(0.0, 0.0)
             for t in range(starts[g], starts[g + 1]):
-                sums[levels[order[t]], 0] += weights[order[t]]
+                level = levels[order[t]]
+                one = Sum(sums[level, 0], sums[level, 1])
+                add_to(&one, weights[order[t]])
+                sums[level, 0], sums[level, 1] = one.total, one.rest
             for t in range(starts[g], starts[g + 1]):
                 # The first row of a level stands for it; those before make pairs.
                 level = levels[order[t]]
-                pairs += sums[level, 0] * total
-                total += sums[level, 0]
-                sums[level, 0] = 0.0
-            out[g] = total / pairs if pairs > 0.0 else 0.0
+                one = Sum(sums[level, 0], sums[level, 1])
+                add_to(&pairs, result(&one) * result(&total))
+                add_to(&total, result(&one))
+                sums[level, 0] = sums[level, 1] = 0.0
+            out[g] = result(&total) / result(&pairs) if result(&pairs) > 0.0 else 0.0
 
 
 def moments(

@@ -4,6 +4,7 @@ Those of SciPy copy a float32 matrix to float64 each time.
 """
 
 from .rows cimport index, prefetch, real, row_index, sparse_product
+from .standard cimport sqrt
 
 # Of what is written, whatever is read.
 ctypedef fused out_real:
@@ -12,6 +13,9 @@ ctypedef fused out_real:
 
 # Where entries are written is prefetched for so many ahead.
 cdef Py_ssize_t _AHEAD = 16
+
+# At least so many terms are summed at a time.
+cdef Py_ssize_t _SUMMED = 256
 
 
 def multiply(
@@ -65,21 +69,26 @@ def multiply_columns(
     const double[::1] vector,
     double[::1] out,
 ):
-    """Write the products of some columns of a matrix (CSC) with ``vector`` to ``out``."""
-    cdef Py_ssize_t m = columns.shape[0], k, start, size
+    """Write the products of some columns of a matrix (CSC) with ``vector`` to ``out``.
+
+    About the root of their entries is summed at a time: errors of plain sums grow with
+    the number of terms, and not with its root, where these are alike.
+    """
+    cdef Py_ssize_t m = columns.shape[0], k, start, end, size
     if out.shape[0] != m:
         raise ValueError("columns and products differ in length.")
     if indices.shape[0] != values.shape[0]:
         raise ValueError("indices and values differ in length.")
     with nogil:
         for k in range(m):
-            start = indptr[columns[k]]
-            size = indptr[columns[k] + 1] - start
+            start, end = indptr[columns[k]], indptr[columns[k] + 1]
+            size = max(_SUMMED, <Py_ssize_t> sqrt(<double> (end - start)))
             out[k] = 0.0
-            if size > 0:
-                out[k] = sparse_product(
-                    &values[start], &indices[start], size, &vector[0]
+            while start < end:
+                out[k] += sparse_product(
+                    &values[start], &indices[start], min(size, end - start), &vector[0]
                 )
+                start += size
 
 
 def count(const index[::1] indices, index[::1] out):

@@ -34,6 +34,9 @@ TIE_TOLERANCE = 1e-10
 #: The rounding unit of float64, and its smallest normal number.
 EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
+# So many rows, at least, are summed by themselves.
+_SUMMED_ROWS = 256
+
 # Threads share sequences by blocks of so many tokens. With 3 labels, which take the
 # least time, a block is 300 microseconds of forward and backward sums, ten times what
 # handing it to a thread takes.
@@ -49,6 +52,36 @@ def rounding(n_terms: float) -> float:
     2019), to n at most; up to 16 terms this is the worst case.
     """
     return 2.0 * EPS * (1.0 + float(np.sqrt(n_terms)))
+
+
+def running_rounding(n_terms: float) -> float:
+    """Return the like of a sum that goes from term to term, of terms that may be alike.
+
+    Equal terms are rounded alike, so that errors add up to as many as there are terms.
+    """
+    return rounding(n_terms) + EPS * n_terms
+
+
+def norm_by_weights(sizes: Floats, weights: Floats) -> float:
+    """Return the root of sum_i d_i² / s_i, in which rows without weight are zero."""
+    squares = np.square(sizes) / np.maximum(weights, TINY)
+    return float(np.sqrt(squares.sum()))
+
+
+def total_of_rows(x: Floats) -> Any:
+    """Return the sum of x over its first axis, a number or an array.
+
+    NumPy adds rows of several numbers one after the other; errors of that grow with the
+    number of rows where these are alike. Here some are summed by themselves at a time.
+    """
+    if x.ndim == 1:
+        return x.sum()
+    size = max(_SUMMED_ROWS, int(np.sqrt(len(x))))
+    total, ones = np.zeros(x.shape[1]), np.ones(size)
+    for start in range(0, len(x), size):
+        part = x[start : start + size]
+        total += ones[: len(part)] @ part
+    return total
 
 
 _NO_KINKS = np.empty(0)

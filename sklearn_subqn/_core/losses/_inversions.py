@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import ranking as kernel
-from ._base import TINY, Floats, rounding
+from ._base import Floats, norm_by_weights, rounding
 from ._groups import Groups
 from ._ranking import Maximum, OfRankings, RankingLoss
 
@@ -63,8 +63,7 @@ class Inversions(OfRankings):
         groups = self._measure.prepare(targets).groups
         active = (groups.sums(np.abs(dual)) > 0.0) * groups.sums(weights)
         sizes = active[groups.codes] * sum(level.sizes for level in levels)
-        shares = np.square(sizes) / np.maximum(weights, TINY)
-        return rounding(len(dual)) * float(np.sqrt(shares.sum()))
+        return rounding(len(dual)) * norm_by_weights(sizes, weights)
 
     def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
         plan = self._measure.prepare(targets)

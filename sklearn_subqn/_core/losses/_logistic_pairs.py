@@ -6,7 +6,8 @@ the difference of their centers, from which that of two members is at most 1/4 a
 Cauchy's estimate on a circle of radius 3, within the singularities at +-i pi, its r-th
 Taylor coefficient is below 6 / 3^r, in units of the function where that falls like an
 exponential, so that the terms from order 16 on sum to less than 7 * 12^-16 < 4e-17:
-rounding. Bins that are farther apart than 40 have exp(-40) < 5e-18 of a unit.
+rounding. Between bins that are farther apart than 40 the function is a line on one side
+and an exponential on the other one, but for exp(-40) < 5e-18 of itself.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from ..kernels import bin_sums as kernel
-from ._base import Curvature, Derivatives, Floats, Rows, rounding
+from ._base import Curvature, Derivatives, Floats, Rows, running_rounding
 from ._pairs import Pairs
 from ._pairwise import OrderedPairs, RocArea
 
-# Width of the bins, orders of the derivatives, and where the function is a line.
+# Width of the bins, orders of the derivatives, and from where on the function is a
+# line, and an exponential on the other side.
 _WIDTH, _ORDERS, _FAR = 0.25, 16, 40.0
 
 # Where there are more possible bins for each row, the used ones are found by sorting.
@@ -158,9 +160,24 @@ class BinSums:
     @cached_property
     def gradient(self) -> Floats:
         """The sum of the slopes of a row's pairs, of shape (n,)."""
+        lower, higher = self._slopes
+        return self._at_scores(lower - higher)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The sum of the sizes of these slopes, of shape (n,)."""
+        lower, higher = self._slopes
+        return self._at_scores(lower + higher)
+
+    @cached_property
+    def _slopes(self) -> tuple[Floats, Floats]:
+        """Derivatives of slopes by offsets, of rows as the lower and as the higher."""
         higher = self.spread(self._moments, _TABLE, higher=True)
         # Slopes at offsets x, and where scores are reflected at -x.
-        slopes = self._lower[:, 1:] - higher[:, 1:] * (-1.0) ** np.arange(_ORDERS - 1)
+        return self._lower[:, 1:], higher[:, 1:] * (-1.0) ** np.arange(_ORDERS - 1)
+
+    def _at_scores(self, slopes: Floats) -> Floats:
+        """Return a row's slope by derivatives at the center of its cell."""
         u = np.empty(len(self.scores))
         kernel.polynomials(slopes / _FACTORIAL, self.cells, self._offsets, u)
         u *= self.pairs.factors
@@ -170,7 +187,7 @@ class BinSums:
     def conjugate(self) -> tuple[float, float]:
         """R*(u) of the gradient u, and the sum of the sizes of its terms."""
         u, z = self.gradient, self._centered
-        return float(u @ z) - self.value, float(np.abs(u) @ z) + self.value
+        return float(u @ z) - self.value, float(self.sizes @ z) + self.value
 
     @property
     def curvature(self) -> BinCurvature:
@@ -259,7 +276,10 @@ class LogisticPairs(OrderedPairs):
     ) -> float:
         """Return <u, z> - R(z), by the equality of Fenchel and Young, or more."""
         conjugate, size = self._bins(scores, targets, weights).conjugate
-        return conjugate + rounding(len(scores)) * size
+        return conjugate + running_rounding(len(scores)) * size
+
+    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self._bins(scores, targets, weights).sizes
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

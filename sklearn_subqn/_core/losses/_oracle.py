@@ -168,6 +168,15 @@ class Oracle(ABC):
         """
         return 0.0
 
+    def distance_at(
+        self, dual: Floats, scores: Floats, targets: Any, weights: Floats
+    ) -> float:
+        """Return the like for a subgradient u at known scores, without ``conjugate``.
+
+        Where u is a difference of sums that are larger, so are their rounding errors.
+        """
+        return 0.0
+
     def imbalance(
         self, dual: Floats, sums: Floats, targets: Any, weights: Floats
     ) -> float:

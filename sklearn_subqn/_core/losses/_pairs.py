@@ -75,7 +75,7 @@ class Pairs:
         self._last: Sorted | None = None
         shares = np.zeros(len(groups))
         rows = groups.sort(np.zeros(len(weights)))
-        sums = np.zeros((n_levels + 1, 1))
+        sums = np.zeros((n_levels + 1, 2))
         kernel.shares(rows, groups.starts, levels, weights, sums, shares)
         self.shares, self.factors = shares, shares[groups.codes] * weights
 
@@ -210,6 +210,11 @@ class PairSums:
         lower, higher = self._moments[0]
         return self._pairs.factors * (lower[power] - higher[power])
 
+    def sizes(self, power: int) -> Floats:
+        """Return the sums of the sizes of the terms of ``differences``."""
+        lower, higher = self._moments[0]
+        return self._pairs.factors * (lower[power] + higher[power])
+
     @property
     def value(self) -> float:
         """The sum over all pairs of the function."""
@@ -236,17 +241,25 @@ class PairSums:
         return u
 
     @property
-    def slopes(self) -> tuple[float, float, Floats]:
-        """The sum of the function's slopes, and sizes of its terms in all, and by rows.
-
-        Of the latter the gradient is a sum.
-        """
+    def slopes(self) -> tuple[float, float]:
+        """The sum of the function's slopes, and the sum of the sizes of its terms."""
         slopes = 2.0 * self._coefs * self.totals(1)
+        return float(slopes.sum()), float(np.abs(slopes).sum())
+
+    @property
+    def slope_sizes(self) -> Floats:
+        """Sizes of the terms of which the gradient is a sum, of shape (n,).
+
+        Those of m = margin + z_i - z_j, in which differences of scores are no larger
+        than m and the margin.
+        """
         sizes = np.zeros(len(self._pairs))
-        for coef, (lower, higher) in zip(self._coefs, self._moments, strict=True):
-            sizes += 2.0 * abs(coef) * (lower[1] + higher[1])
+        parts = zip(self._window.parts, self._moments, strict=True)
+        for (margin, coef), (lower, higher) in parts:
+            both = lower + higher
+            sizes += 2.0 * abs(coef) * (both[1] + abs(margin) * both[0])
         sizes *= self._pairs.factors
-        return float(slopes.sum()), float(np.abs(slopes).sum()), sizes
+        return sizes
 
     def curvature(self) -> PairCurvature:
         """Return second derivatives; pairs on a margin do not count."""

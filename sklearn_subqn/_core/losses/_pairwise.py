@@ -17,7 +17,9 @@ from ._base import (
     Floats,
     PiecewiseQuadratic,
     Rows,
+    norm_by_weights,
     rounding,
+    running_rounding,
 )
 from ._groups import Groups
 from ._oracle import Oracle
@@ -112,7 +114,18 @@ class OrderedPairs(Oracle):
     ) -> float:
         """Return minus the costs of the pairs that count, whatever their scores."""
         height = float(self._sums(scores, targets, weights).totals(0)[0])
-        return -height * (1.0 - rounding(len(scores)))
+        return -height * (1.0 - running_rounding(len(scores)))
+
+    def distance_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return what rounding takes from sums over pairs whose difference is u."""
+        sizes = self._sizes(scores, targets, weights)
+        return running_rounding(len(scores)) * norm_by_weights(sizes, weights)
+
+    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        """Return the sizes of the terms of the subgradient, of shape (n,)."""
+        return self._sums(scores, targets, weights).sizes(0)
 
     def narrowed(self, width: float) -> NarrowPairs:
         return NarrowPairs(self, width)
@@ -138,7 +151,10 @@ class WindowedPairs(OrderedPairs):
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
     ) -> float:
         conjugate, size = self._sums(scores, targets, weights).conjugate
-        return conjugate + rounding(len(scores)) * size
+        return conjugate + running_rounding(len(scores)) * size
+
+    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        return self._sums(scores, targets, weights).slope_sizes
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
@@ -185,11 +201,11 @@ class NarrowPairs(WindowedPairs):
     def proof(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> tuple[float, float]:
-        height, size, sizes = self._sums(scores, targets, weights).slopes
-        share = rounding(len(scores))
-        positive = weights > 0.0
-        squares = np.square(sizes[positive]) / weights[positive]
-        return height - share * size, share * float(np.sqrt(squares.sum()))
+        height, size = self._sums(scores, targets, weights).slopes
+        share = running_rounding(len(scores))
+        return height - share * size, self.distance_at(
+            _NO_VALUES, scores, targets, weights
+        )
 
 
 class RocArea(OrderedPairs):
@@ -247,12 +263,19 @@ class Preferences(Oracle):
         return float(self._weights(weights) @ np.maximum(m, 0.0))
 
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        worse, better = self._sums(scores, weights)
+        return worse - better
+
+    def _sums(self, scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """Return the weights of a row's active pairs, as the worse and the better."""
         m = 1.0 - self._differences(scores)
         active = np.where(m > TIE_TOLERANCE, self._weights(weights), 0.0)
         n = len(scores)
-        u: Floats = np.bincount(self._worse, active, n).astype(np.float64, copy=False)
-        u -= np.bincount(self._better, active, n)
-        return u
+        worse, better = (
+            np.bincount(rows, active, n).astype(np.float64, copy=False)
+            for rows in (self._worse, self._better)
+        )
+        return worse, better
 
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
@@ -261,6 +284,15 @@ class Preferences(Oracle):
         active = 1.0 - self._differences(scores) > TIE_TOLERANCE
         height = float(self._weights(weights)[active].sum())
         return -height * (1.0 - rounding(len(active)))
+
+    def distance_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return what rounding takes from sums over pairs whose difference is u."""
+        worse, better = self._sums(scores, weights)
+        both = self._worse, self._better
+        longest = max(np.bincount(rows).max(initial=0) for rows in both)
+        return running_rounding(longest) * norm_by_weights(worse + better, weights)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats

@@ -37,7 +37,7 @@ from scipy.optimize import linear_sum_assignment
 
 from ..kernels import ranking as kernel
 from ._arguments import check_choice, check_positive
-from ._base import TINY, Floats, Rows, rounding
+from ._base import Floats, Rows, norm_by_weights, rounding
 from ._groups import Groups
 from ._oracle import Oracle
 
@@ -211,8 +211,7 @@ class RankingLoss(OfRankings):
         plan = self.prepare(targets)
         factors = plan.groups.sums(weights)[plan.groups.codes] * plan.ideal_factors
         sizes = np.where(dual != 0.0, np.abs(dual) + 2.0 * factors, 0.0)
-        shares = np.square(sizes) / np.maximum(weights, TINY)
-        return rounding(len(dual)) * float(np.sqrt(shares.sum()))
+        return rounding(len(dual)) * norm_by_weights(sizes, weights)
 
     def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
         plan = self.prepare(targets)

@@ -12,7 +12,7 @@ from collections import deque
 
 import numpy as np
 
-from ..cut_model import CutModel, cut_model
+from ..cut_model import CutModel, Unsolved, cut_model
 from ..line_search import minimize_intercept, minimizer
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
@@ -79,7 +79,8 @@ def bmrm(
     Returns
     -------
     status : str
-        "stalled": the gap hardly shrinks any more.
+        "stalled": the gap hardly shrinks any more, or the program over the cuts cannot
+        be solved.
     """
     model = cut_model(objective, size=size, patience=patience)
     point = minimize_intercept(objective.at(w))
@@ -87,7 +88,10 @@ def bmrm(
     yield Iterate(point, phase="bmrm", proof=Dual(point.dual))
     while gaps.shrink(best, model.lower_bound):
         model.add(point.cut)
-        model.minimize()
+        try:
+            model.minimize()
+        except Unsolved:
+            break
         point = minimize_intercept(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
         yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
@@ -119,7 +123,8 @@ def ls_bmrm(
     Returns
     -------
     status : str
-        "stalled": the gap hardly shrinks any more.
+        "stalled": the gap hardly shrinks any more, or the program over the cuts cannot
+        be solved.
     """
     model = model or cut_model(objective, size=size, patience=patience)
     best = minimize_intercept(objective.at(w))
@@ -127,7 +132,10 @@ def ls_bmrm(
     yield Iterate(best, phase="ls-bmrm", proof=Dual(best.dual))
     model.add(best.cut)
     while gaps.shrink(best.value, model.lower_bound):
-        model.minimize()
+        try:
+            model.minimize()
+        except Unsolved:
+            break
         line = _towards(best, model.w)
         new = minimize_intercept(minimizer(line))
         if new.value < best.value:

@@ -261,6 +261,7 @@ def run(
     size: Callable[[float], float] = abs,
     is_useful: Callable[[Result], bool] = lambda result: True,
     bundle: CutBundle | None = None,
+    least: float = -np.inf,
     passes: Callable[[], float] = lambda: 0.0,
     report: Callable[[Result], bool | None] | None = None,
 ) -> Result:
@@ -285,6 +286,8 @@ def run(
         as there is progress.
     bundle : CutBundle, optional
         Turns the cuts of the iterates into a lower bound.
+    least : float
+        A lower bound that is known beforehand.
     passes : callable, optional
         Returns the number of passes over the data so far.
     report : callable, optional
@@ -327,6 +330,7 @@ def run(
             raise FloatingPointError(f"the objective became {value}")
         if result is None:
             result = Result(iterate, -1, "running", history)
+            result.raise_bound(least)
         result.n_iter += 1
         result.best = result.best.or_better(iterate)
         if bundle is not None and iterate.cut is not None:
