@@ -32,7 +32,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
-    each starting where the one before ended; this takes a fraction of the time of a
+    each starting where the one before ended; this takes about half the time of a
     grid search. The best ``alpha`` is then refitted on all samples.
 
     Parameters
