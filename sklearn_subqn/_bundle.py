@@ -93,6 +93,14 @@ class BundleEstimator(LinearEstimator):
         }
         return others.get(self.penalty, L2)(n_coef)
 
+    def _has_scales(self) -> bool:
+        # Those of a matrix and of shares are the user's.
+        return self.penalty in ("l2", "l1", "elasticnet", "lp")
+
+    def _l1_share(self) -> float:
+        share = float(self.l1_ratio) if self.penalty == "elasticnet" else 0.0
+        return 1.0 if self.penalty == "l1" else share
+
     def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
         super()._check_support(loss, regularizer)
         intercept = getattr(self, "fit_intercept", False)

@@ -14,7 +14,8 @@ from ._callbacks import with_callbacks
 from ._estimator import LinearEstimator, log_probabilities, loss_name
 from ._problems import LinearProblems, Problems
 from ._solve import Progress
-from ._validation import check_weights, unchanged_on_failure
+from ._strength import Rule, rule_of_labels
+from ._validation import check_weights, row_weights, unchanged_on_failure
 
 
 class ScoringClassifier(ClassifierMixin, LinearEstimator):
@@ -176,6 +177,15 @@ class LinearClassifier(ScoringClassifier):
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         return self._problems(X, y, weights, classes)
+
+    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+        return rule_of_labels(getattr(self, "loss", "log_loss"))
+
+    def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
+        classes = problems.attributes()["classes_"]
+        labels = np.ravel(np.asarray(y))
+        weights = row_weights(self.class_weight, classes, labels, sample_weight)
+        return float(weights.sum())
 
     def _instead(self) -> str:
         return "take class_weight='balanced', or a logistic loss"

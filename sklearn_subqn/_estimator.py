@@ -22,7 +22,9 @@ from ._core.solvers import SolverSpec
 from ._names import instead_of
 from ._problems import Problems
 from ._solve import Solution, warn_of_constants
+from ._strength import Rule
 from ._validation import (
+    as_sample_weights,
     check_labels,
     check_option,
     check_parameters,
@@ -148,8 +150,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         # Each estimator that is not of streams has its own.
         raise NotImplementedError
 
-    def _strength(self) -> float:
-        """Return ``alpha`` as the problems take it."""
+    def _strength(
+        self, problems: Any, y: Any, sample_weight: Any
+    ) -> float | npt.NDArray[np.float64]:
+        """Return the strength of the penalty, for all problems or for each."""
         return float(self.alpha)
 
     def _instead(self) -> str | None:
@@ -163,7 +167,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         problems = self._encode(X, y, sample_weight, **others)
         problems.start_from(previous)
         task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        solutions = problems.solve(self._strength(), task)
+        strength = self._strength(problems, y, sample_weight)
+        solutions = problems.solve(strength, task)
         self._store(problems, solutions)
         # Dual points are only worth their memory to a fit that starts from them.
         duals = [solution.dual for solution in solutions]
@@ -195,10 +200,47 @@ class LinearEstimator(Estimator):
     """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
 
     loss: Any
+    alpha_: Any
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of so many coefficients."""
         return L2(n_coef)
+
+    def _strength(
+        self, problems: Any, y: Any, sample_weight: Any
+    ) -> float | npt.NDArray[np.float64]:
+        """Return ``alpha``, or the strengths by rule; set what tells which they are."""
+        sizes = np.ones(self.n_features_in_)
+        if problems.scales is not None:
+            sizes = problems.scales.sizes
+        # Squares are squares of coefficients in these units.
+        self.penalty_factor_ = sizes if self._l1_share() else sizes**2
+        if not isinstance(self.alpha, str):
+            self.alpha_ = float(self.alpha)
+            return self.alpha_
+        total = self._total_weight(problems, y, sample_weight)
+        strengths: npt.NDArray[np.float64] = problems.strengths(total)
+        same = bool(np.all(strengths == strengths[0]))
+        self.alpha_ = float(strengths[0]) if same else strengths
+        return strengths
+
+    def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
+        """Return the sum of the weights of the rows."""
+        if sample_weight is None:
+            return float(problems.design.n_rows)
+        return float(np.sum(as_sample_weights(sample_weight, len(y))))
+
+    def _has_scales(self) -> bool:
+        """Whether the penalty may measure features in other units than their own."""
+        return True
+
+    def _l1_share(self) -> float:
+        """Return the share of the L1 norm in the penalty."""
+        return 0.0
+
+    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+        """Return the rule of the automatic strength, for targets of a problem."""
+        return Rule(0.1, 0.1)
 
     def _combination(self) -> str:
         """Return what solvers have to support, as users write it."""

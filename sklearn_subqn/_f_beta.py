@@ -138,14 +138,14 @@ class FBetaProblems(LinearProblems):
         weights = read_only(weights / weights.sum())
         return objective.with_risk(objective.risk.with_weights(weights))
 
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: float | Floats, task: FitTask) -> list[Solution]:
         """Choose a weight for each class, solve its problem, and choose a threshold."""
         solutions = []
-        for index in range(len(self)):
-            self._choose_weight(index, alpha)
-            objective = self.objective(index, alpha)
+        for index, own in enumerate(np.broadcast_to(alpha, len(self)).tolist()):
+            self._choose_weight(index, own)
+            objective = self.objective(index, own)
             solution = self._solve(index, objective, self._estimator, task)
-            scores = self._held_out_scores(index, alpha, solution)
+            scores = self._held_out_scores(index, own, solution)
             best = self._best_threshold(index, scores)
             self._thresholds[index], self._f_betas[index] = best
             solutions.append(solution)

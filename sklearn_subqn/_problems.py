@@ -32,6 +32,8 @@ from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
 from ._shift import Shift
 from ._solve import Floats, Problem, Solution, solve
+from ._strength import Scales
+from ._validation import AUTO
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -115,11 +117,14 @@ class Problems(ABC):
     def start_from(self, previous: dict[str, Any]) -> None:
         """Start from the attributes of a previous fit, if that was of such a model."""
 
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
-        """Solve all problems, each from where it stands."""
+    def solve(
+        self, alpha: float | npt.NDArray[np.float64], task: FitTask
+    ) -> list[Solution]:
+        """Solve all problems, each from where it stands, for one alpha or its own."""
+        alphas = np.broadcast_to(alpha, len(self)).tolist()
         return [
             self._solve(index, self.objective(index, alpha), self._estimator, task)
-            for index in range(len(self))
+            for index, alpha in enumerate(alphas)
         ]
 
     def _solve(
@@ -210,6 +215,10 @@ class LinearProblems(Problems):
             X = shift.subtracted(X)
         # Without intercepts differences of scores count, which are the same.
         self._shift = shift if intercept else None
+        self.scales: Scales | None = None
+        if getattr(estimator, "alpha", None) == AUTO and estimator._has_scales():
+            self.scales = Scales.of(X, weights, centered=movable)
+            dtype, X = dtype or X.dtype, self.scales.divided(X)
         self.design = self._map(X, intercept and not loss.ranks, n_scores)
         self.weights = weights
         self._targets = targets
@@ -296,6 +305,24 @@ class LinearProblems(Problems):
             return {**self._known, "coef_": coef[0], "intercept_": intercept[0]}
         return {**self._known, "coef_": coef, "intercept_": intercept}
 
+    def strengths(self, total: float) -> Floats:
+        """Return alpha of each problem by rule, for rows of a total weight."""
+        estimator, design = self._estimator, self.design
+        scales = self.scales
+        if scales is None:
+            scales = Scales.of(design.X, self.weights, centered=False).plain()
+        share = estimator._l1_share()
+        return np.array(
+            [
+                scales.strength(estimator._rule(target, self.weights), share, total)
+                for target in self._targets
+            ]
+        )
+
+    def _units(self) -> Floats | float:
+        """Return what the features are divided by for the solver."""
+        return 1.0 if self.scales is None else self.scales.sizes
+
     def _told(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         """Return coefficients and intercepts for X as they are stored."""
         coef = np.array(coef, dtype=self._dtype, order="C")
@@ -304,18 +331,20 @@ class LinearProblems(Problems):
         return coef, np.asarray(intercept).astype(self._dtype)
 
     def _stored(self, w: Floats) -> Floats:
-        rounded = super()._stored(w)
-        if self._shift is None or len(w) == self.design.n_coef:
-            return rounded
+        free = len(w) > self.design.n_coef
+        if self.scales is None and (self._shift is None or not free):
+            return super()._stored(w)
         coef, intercept = self._told(*self._rows(w))
-        rounded = rounded.astype(np.float64)
-        rounded[self.design.n_coef :] = self._shift.inward(coef, intercept)
-        return rounded
+        if self._shift is not None:
+            intercept = self._shift.inward(coef, intercept)
+        inward = (coef * self._units()).T.ravel()
+        return np.append(inward, intercept) if free else inward
 
     def _rows(self, w: Floats) -> tuple[Floats, Floats]:
         """Return coefficients (k, d) and intercepts (k,) of one problem."""
         coef, intercept = self.design.split(w)
-        return np.atleast_2d(np.asarray(coef).T), np.atleast_1d(intercept)
+        coef = np.atleast_2d(np.asarray(coef).T) / self._units()
+        return coef, np.atleast_1d(intercept)
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         """Return the parameters of each problem; none if these are of other rows."""
@@ -323,6 +352,7 @@ class LinearProblems(Problems):
         if len(coef) != n_rows:
             return []
         rows = np.split(np.arange(n_rows), len(self))
+        coef = coef * self._units()
         return [np.concatenate([coef[i].T.ravel(), intercept[i]]) for i in rows]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
@@ -425,7 +455,7 @@ class Contrasts(JointProblem):
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         """Return the parameters with these differences whose scores sum to zero."""
-        rows = np.column_stack([coef, intercept]).astype(np.float64)
+        rows = np.column_stack([coef * self._units(), intercept]).astype(np.float64)
         own = -rows.sum(axis=0) / (len(rows) + 1)
         rows = rows + own
         rows = np.vstack([own, rows] if self._base == 0 else [rows, own])
@@ -482,21 +512,22 @@ class OrdinalProblem(LinearProblems):
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         coef, _ = self._ordered(coef, intercept)
-        return [coef[min(1, len(coef) - 1)].astype(np.float64)]
+        return [coef[min(1, len(coef) - 1)].astype(np.float64) * self._units()]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         w, thresholds = self._score_and_thresholds(*parameters)
         below = np.cumsum(np.append(0.0, thresholds))
         first = 1 if self._n_thresholds == 1 else 0
         numbers = np.arange(len(below), dtype=self._dtype)
-        coef = np.multiply.outer(numbers, self._divisible(w).astype(self._dtype))
+        w = self._divisible(w / self._units())
+        coef = np.multiply.outer(numbers, w.astype(self._dtype))
         if first:
             return coef[first:], -below[first:]
         sorted_classes = np.argsort(self._order)
         return coef[sorted_classes], -below[sorted_classes]
 
     def _stored(self, w: Floats) -> Floats:
-        return self._divisible(w)
+        return self._divisible(w / self._units()) * self._units()
 
     def _divisible(self, w: Floats) -> Floats:
         """Return w with so few digits that its multiples are stored without rounding.
@@ -566,7 +597,8 @@ class PathProblem(JointProblem):
         # Optimal coefficients of nodes are combinations of the features of labels.
         if len(coef) != len(self._features):
             return []
-        labels = np.column_stack([coef, intercept]).astype(np.float64)
+        labels = np.column_stack([coef * self._units(), intercept])
+        labels = labels.astype(np.float64)
         return [(np.linalg.pinv(self._features) @ labels).T.ravel()]
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:

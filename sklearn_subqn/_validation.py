@@ -20,6 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 from ._core.names import Axis, by_name
 from ._names import did_you_mean
 
+#: What ``alpha`` may be besides numbers.
+AUTO = "auto"
+
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # Squared sums over a row of this size still are finite.
@@ -72,6 +75,17 @@ def check_number(
         else:
             bounds += f" and {'<=' if high_included else '<'} {high:g}"
         raise ValueError(f"{name} must be {bounds}, got {value!r}.")
+
+
+def check_strength(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a positive number or "auto"."""
+    if isinstance(value, str):
+        if value != AUTO:
+            raise ValueError(
+                f"{name} must be a positive number or 'auto', got {value!r}."
+            )
+        return
+    check_number(name, value, low=0.0, low_included=False)
 
 
 def check_fraction(name: str, value: Any) -> None:
@@ -137,7 +151,7 @@ _COUNT = _from(1, integer=True)
 
 #: What parameters may be, by their names, which mean the same everywhere.
 _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
-    "alpha": _POSITIVE,
+    "alpha": lambda name, value: check_strength(name, value),
     "tol": _from(0.0),
     "max_iter": _COUNT,
     "memory": _COUNT,
@@ -728,6 +742,59 @@ def check_class_weight(class_weight: Any) -> None:
                 "class_weight must map labels to non-negative finite numbers, got "
                 f"{class_weight!r}."
             )
+
+
+def class_factors(
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    sample_weight: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return the factor of each class on the weights of its rows, of shape (k,).
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict
+        Checked.
+    classes : ndarray of shape (k,)
+        With positive weight.
+    y, sample_weight : ndarray of shape (n,)
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    used = sample_weight > 0.0
+    factors: npt.NDArray[np.float64] = compute_class_weight(
+        class_weight,
+        classes=np.unique(y[used]),
+        y=y[used],
+        sample_weight=sample_weight[used],
+    )
+    return factors[np.isin(np.unique(y[used]), classes)]
+
+
+def row_weights(
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    sample_weight: Any,
+) -> npt.NDArray[np.float64]:
+    """Return the weights of rows, with factors of their classes, of any sum.
+
+    Parameters
+    ----------
+    class_weight, classes, y
+        As of ``class_factors``.
+    sample_weight : None, number or array-like of shape (n,)
+    """
+    weights = as_sample_weights(sample_weight, len(y))
+    if class_weight is None:
+        return weights
+    factors = class_factors(class_weight, classes, y, weights)
+    return np.asarray(
+        weights
+        * factors[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
+        * np.isin(y, classes)
+    )
 
 
 def unchanged_on_failure(method: _Method) -> _Method:

@@ -95,8 +95,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, positive.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     loss : str or Loss, default="hinge"
         With labels y of -1 and +1 and the margin ``m = y f(x)``:
 
@@ -231,6 +234,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         Of ordinal losses only: the same from the lowest class to the highest.
     pos_label_ : int, float, bool or str
         The class taken as positive, of two; only for losses that take ``pos_label``.
+    alpha_ : float
+        The strength of the penalty that was used.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``f_j w_j`` in Omega: scales of the features with ``alpha="auto"``,
+        else one. With ``penalty="l2"`` they are factors of ``w_j²``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -291,6 +299,13 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     that a weight of 2 still equals a repeated sample. ``callback`` and ``verbose``
     tell of the fit with the chosen weight only.
 
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
+    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, and k
+    depends on the loss; the user guide has the numbers. A copy
+    of X in these scales is made, in float64.
+
     References
     ----------
     C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
@@ -324,7 +339,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         loss: str | AnyLoss = "hinge",
         beta: float = 1.0,

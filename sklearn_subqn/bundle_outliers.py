@@ -274,7 +274,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         fits = self.penalty == "l2" and self.solver in _NU_SOLVERS
         return _NU if fits else None
 
-    def _strength(self) -> float:
+    def _strength(self, *data: Any) -> float:
         if self.alpha is None:
             return _ALPHA if self._share() is None else 1.0
         return float(self.alpha)

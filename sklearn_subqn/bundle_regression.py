@@ -30,7 +30,8 @@ from ._quantiles import (
     mean_d2,
     pinball_loss,
 )
-from ._solve import Progress
+from ._solve import Floats, Progress
+from ._strength import Rule, rule_of_numbers
 from ._validation import (
     as_sample_weights,
     check_number,
@@ -79,8 +80,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, positive.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     loss : str or Loss, default="squared_error"
         With the residual ``r = y - f(x)``:
 
@@ -175,6 +179,12 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         as targets, in the order in which they are given, here and below.
     intercept_ : float or ndarray of shape (n_targets,)
         Intercepts; zero if ``fit_intercept=False``.
+    alpha_ : float or ndarray of shape (n_targets,)
+        The strength of the penalty that was used, one for each column of y where these
+        differ.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``f_j w_j`` in Omega: scales of the features with ``alpha="auto"``,
+        else one. With ``penalty="l2"`` they are factors of ``w_j²``.
     objective_ : float or ndarray of shape (n_targets,)
         Objective at the coefficients; one number with ``metric``.
     dual_gap_ : float or ndarray of shape (n_targets,)
@@ -202,6 +212,13 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     -----
     A sample of weight 2 equals a repeated one, a sample of weight 0 a missing one.
 
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k u d / n`` for
+    squares and ``k u sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, k
+    depends on the loss, and u on the unit of y. The user guide has the numbers. A copy
+    of X in these scales is made, in float64.
+
     References
     ----------
     C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
@@ -228,7 +245,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
@@ -423,6 +440,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         )
         if self.metric is not None and self.loss != "squared_error":
             raise ValueError("metric is for loss='squared_error' only.")
+
+    def _rule(self, target: Any, weights: Floats) -> Rule:
+        given = 1.35 if self.epsilon is None else float(self.epsilon)
+        return rule_of_numbers(self.loss, target, weights, given)
 
     def _instead(self) -> str:
         has_tube = "epsilon_insensitive" in str(self.loss)

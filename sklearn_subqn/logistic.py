@@ -71,6 +71,9 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
     def _regularizer(self, n_coef: int) -> Regularizer:
         return elastic_net(n_coef, float(self.l1_ratio))
 
+    def _l1_share(self) -> float:
+        return float(self.l1_ratio)
+
     def _combination(self) -> str:
         return f"l1_ratio={self.l1_ratio!r}"
 
@@ -116,11 +119,14 @@ class L1LogisticOWLQN(BaseL1Logistic):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the regularization against the *mean* loss, positive. ``C`` of
         :class:`~sklearn.linear_model.LogisticRegression` corresponds to
         ``1 / (n_samples * alpha)``. From ``alpha_max(X, y)`` on all coefficients are
         zero.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     l1_ratio : float, default=1.0
         Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is that of
         :class:`~sklearn.linear_model.LogisticRegression` by default, L2.
@@ -173,6 +179,11 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
+    alpha_ : float
+        The strength of the penalty that was used.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``f_j w_j`` in the penalty: scales of the features with
+        ``alpha="auto"``, else one. With ``l1_ratio=0`` they are factors of ``w_j²``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -202,6 +213,13 @@ class L1LogisticOWLQN(BaseL1Logistic):
     The solvers that the class is named after are there to be compared; "auto" is much
     faster to a proven gap.
 
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
+    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, and k
+    depends on the loss; the user guide has the numbers. A copy
+    of X in these scales is made, in float64.
+
     References
     ----------
     G. Andrew, J. Gao (2007), Scalable Training of L1-Regularized Log-Linear Models,
@@ -224,7 +242,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         l1_ratio: float = 1.0,
         solver: str = "auto",

@@ -27,9 +27,12 @@ class MulticlassHingeClassifier(LinearClassifier):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the regularization against the *mean* loss, positive. ``C`` of
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     label_cost : array-like of shape (n_classes, n_classes) or None, default=None
         Cost of predicting the class of the column for a sample of the class of the row,
         in the order of ``classes_``: non-negative, zero on the diagonal. ``None`` means
@@ -89,6 +92,11 @@ class MulticlassHingeClassifier(LinearClassifier):
         Intercepts, determined up to a common constant; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
+    alpha_ : float
+        The strength of the penalty that was used.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``sum_j f_j w_j² / 2``, the penalty: squared scales of the features
+        with ``alpha="auto"``, else one.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -123,6 +131,13 @@ class MulticlassHingeClassifier(LinearClassifier):
     and, with "alm", for a copy of the rows with several classes near the maximum, at
     most 0.6 times X.
 
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
+    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, and k
+    depends on the loss; the user guide has the numbers. A copy
+    of X in these scales is made, in float64.
+
     References
     ----------
     K. Crammer, Y. Singer (2001), On the Algorithmic Implementation of Multiclass
@@ -149,7 +164,7 @@ class MulticlassHingeClassifier(LinearClassifier):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         label_cost: Any = None,
         rescaling: Any = "margin",

@@ -50,8 +50,11 @@ class MultilabelHingeClassifier(LinearClassifier):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the regularization against the *mean* loss, positive.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     reduction : {"mean", "max"}, default="mean"
         The loss of a sample, with scores z of its relevant labels h and irrelevant
         labels j and the threshold t.
@@ -122,6 +125,11 @@ class MultilabelHingeClassifier(LinearClassifier):
         Numbers of the labels, or the classes where y has one class per sample.
     multilabel_ : bool
         Whether y was an indicator matrix.
+    alpha_ : float
+        The strength of the penalty that was used.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``sum_j f_j w_j² / 2``, the penalty: squared scales of the features
+        with ``alpha="auto"``, else one.
     objective_ : float
         Objective at the coefficients. That of the threshold are minus the sum of
         ``coef_`` over n_labels + 1, as at every optimum.
@@ -155,6 +163,13 @@ class MultilabelHingeClassifier(LinearClassifier):
     Where y has one class per sample instead of an indicator matrix, no threshold is
     needed and the loss is that of :class:`MulticlassHingeClassifier`.
 
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
+    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, and k
+    depends on the loss; the user guide has the numbers. A copy
+    of X in these scales is made, in float64.
+
     References
     ----------
     K. Crammer, Y. Singer (2003), A Family of Additive Online Algorithms for Category
@@ -180,7 +195,7 @@ class MultilabelHingeClassifier(LinearClassifier):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         reduction: str = "mean",
         label_cost: Any = None,

@@ -274,8 +274,11 @@ class BMRMRanker(BaseRanker):
 
     Parameters
     ----------
-    alpha : float, default=1e-3
+    alpha : float or "auto", default="auto"
         Strength of the regularization against the *mean* loss of the queries, positive.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     loss : str or callable, default="pairwise-linear"
         What a ranking costs, by the relevances y of the rows.
 
@@ -351,6 +354,11 @@ class BMRMRanker(BaseRanker):
         Weights of the features, of the type of X.
     intercept_ : float
         Zero: rankings do not depend on it.
+    alpha_ : float
+        The strength of the penalty that was used.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``f_j w_j`` in Omega: scales of the features with ``alpha="auto"``,
+        else one. With ``penalty="l2"`` they are factors of ``w_j²``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -378,6 +386,13 @@ class BMRMRanker(BaseRanker):
     mean. For a query of m rows, losses of pairs and by assignment take O(m log m) time
     ("mrr-assignment" O(m²)), the others O(P N) for each level of relevance with P rows
     of at least that and N below, and as much memory for the largest query.
+
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
+    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, and k
+    depends on the loss; the user guide has the numbers. A copy
+    of X in these scales is made, in float64.
 
     References
     ----------
@@ -415,7 +430,7 @@ class BMRMRanker(BaseRanker):
 
     def __init__(
         self,
-        alpha: float = 1e-3,
+        alpha: float | str = "auto",
         *,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,

@@ -384,7 +384,7 @@ class _StructureProblem(Problems):
     def attributes(self) -> dict[str, Any]:
         return {"coef_": self.starts[0].w}
 
-    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+    def solve(self, alpha: float | Floats, task: FitTask) -> list[Solution]:
         """Solve the problem, and check that its bound is one."""
         (solution,) = super().solve(alpha, task)
         bound = solution.history.lower_bound[-1]

@@ -56,9 +56,12 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the regularization against the *mean* loss, positive. ``C`` of
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
+        With "auto" it is chosen by the shape of the data, and the penalty measures each
+        feature in a scale of its own, so that no unit matters: see ``alpha_``,
+        ``penalty_factor_`` and the notes.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg", \
@@ -123,6 +126,11 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)
         The classes with positive total weight.
+    alpha_ : float
+        The strength of the penalty that was used.
+    penalty_factor_ : ndarray of shape (n_features,)
+        Factors f of ``sum_j f_j w_j² / 2``, the penalty: squared scales of the features
+        with ``alpha="auto"``, else one.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -157,6 +165,13 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     than features "alm" and "newton-cg" keep the products of rows with each other, where
     they take no more memory than X.
 
+    With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
+    the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
+    squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the
+    weights of the samples, d the mean number of entries of one that are not zero, and k
+    depends on the loss; the user guide has the numbers. A copy
+    of X in these scales is made, in float64.
+
     References
     ----------
     J. Yu (2009), New Quasi-Newton Optimization Methods for Machine Learning, PhD
@@ -179,7 +194,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         loss: str = "hinge",
         solver: str = "auto",

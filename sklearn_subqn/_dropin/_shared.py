@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +26,7 @@ from .._core.objective import Objective
 from .._core.regularizers import Regularizer
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._estimator import LinearEstimator, ScoringRegressor
-from .._problems import LinearProblems, codes
+from .._problems import LinearProblems
 from .._solve import Floats, Solution
 from .._validation import (
     as_sample_weights,
@@ -224,55 +223,6 @@ def inverse_spread(y: Floats, weights: Floats) -> float:
     deviation = y - weights @ y
     spread = float(np.sqrt(weights @ (deviation * deviation)))
     return 1.0 / spread if spread else 1.0
-
-
-def class_factors(
-    class_weight: Any,
-    classes: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    sample_weight: Floats,
-) -> Floats:
-    """Return the factor of each class on the weights of its rows, of shape (k,).
-
-    Parameters
-    ----------
-    class_weight : None, "balanced" or dict
-        Checked.
-    classes : ndarray of shape (k,)
-        With positive weight.
-    y, sample_weight : ndarray of shape (n,)
-    """
-    if class_weight is None:
-        return np.ones(len(classes))
-    used = sample_weight > 0.0
-    factors: Floats = compute_class_weight(
-        class_weight,
-        classes=np.unique(y[used]),
-        y=y[used],
-        sample_weight=sample_weight[used],
-    )
-    return factors[np.isin(np.unique(y[used]), classes)]
-
-
-def row_weights(
-    class_weight: Any,
-    classes: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    sample_weight: Any,
-) -> Floats:
-    """Return the weights of rows, with factors of their classes, of any sum.
-
-    Parameters
-    ----------
-    class_weight, classes, y
-        As of ``class_factors``.
-    sample_weight : None, number or array-like of shape (n,)
-    """
-    weights = as_sample_weights(sample_weight, len(y))
-    if class_weight is None:
-        return weights
-    factors = class_factors(class_weight, classes, y, weights)
-    return np.asarray(weights * factors[codes(y, classes)] * np.isin(y, classes))
 
 
 class DropInRegressor(ScoringRegressor, DropIn):

@@ -11,9 +11,9 @@ from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from .._core.regularizers import Regularizer, elastic_net
 from .._problems import codes, signs
 from .._solve import Floats
-from .._validation import check_weights
+from .._validation import check_weights, row_weights
 from ..logistic import BaseL1Logistic
-from ._shared import DropIn, DropInProblems, row_weights, warn
+from ._shared import DropIn, DropInProblems, warn
 
 # Without a penalty: the second derivative of ln(1 + exp(-z)) at zero.
 _BEND = 0.25
@@ -219,7 +219,7 @@ class LogisticRegression(BaseLogistic):
         if self.penalty is None and self._is_set("C"):
             warn(f"C={self.C!r} has no effect with penalty=None.")
 
-    def _strength(self) -> float:
+    def _strength(self, *data: Any) -> float:
         return float(self.C)
 
     def _regularizer(self, n_coef: int) -> Regularizer:

@@ -19,8 +19,7 @@ from .._estimator import forget
 from .._problems import n_threads
 from .._scoring import refuses_weights
 from .._solve import Floats
-from .._validation import check_number, check_weights, unchanged_on_failure
-from ._shared import row_weights
+from .._validation import check_number, check_weights, row_weights, unchanged_on_failure
 from .logistic import BaseLogistic
 
 
@@ -288,7 +287,7 @@ class LogisticRegressionCV(BaseLogistic):
             scoring = "accuracy"
         return check_scoring(self, scoring=scoring)
 
-    def _strength(self) -> float:
+    def _strength(self, *data: Any) -> float:
         return self._C
 
     def _regularizer(self, n_coef: int) -> Regularizer:

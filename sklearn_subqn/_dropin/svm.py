@@ -12,13 +12,17 @@ from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._problems import Contrasts, codes, signs
 from .._solve import Floats
-from .._validation import as_sample_weights, check_number, check_weights
+from .._validation import (
+    as_sample_weights,
+    check_number,
+    check_weights,
+    class_factors,
+    row_weights,
+)
 from ._shared import (
     DropIn,
     DropInProblems,
     DropInRegressor,
-    class_factors,
-    row_weights,
     warn,
 )
 
@@ -158,7 +162,7 @@ class LinearSVC(DropIn, LinearClassifier):
                 "multi_class='crammer_singer', whose penalty is L2."
             )
 
-    def _strength(self) -> float:
+    def _strength(self, *data: Any) -> float:
         return float(self.C)
 
     def _regularizer(self, n_coef: int) -> Regularizer:
@@ -348,7 +352,7 @@ class LinearSVR(DropInRegressor):
         super()._check_parameters()
         check_number("epsilon", self.epsilon, low=0.0)
 
-    def _strength(self) -> float:
+    def _strength(self, *data: Any) -> float:
         return float(self.C)
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:

@@ -1,0 +1,189 @@
+"""The strength of the penalty where ``alpha="auto"``: a rule without units.
+
+Features are measured in scales s_j, so that J is the same for features of other units,
+
+    s_j² = variance of feature j / share of its entries that are not zero.
+
+For features without zeros that is the standard deviation. Of a word that is in few
+texts it is about the size of the entries that it has: measured in standard deviations
+rare words would be almost free of a penalty. With d the mean number of entries of a row
+that are not zero and n the weight of the rows,
+
+    alpha = k u d / n for squares,    alpha = k u sqrt(ln d' / n) for the L1 norm,
+
+where d' counts the features that vary, and u makes up for the unit of the targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Floats = npt.NDArray[np.float64]
+
+# Variances below this share of the mean square are rounding errors of a constant.
+_CONSTANT = 1e-13
+
+# Rows are read in blocks of about so many entries.
+_BLOCK_ENTRIES = 2**18
+
+
+# k of squares and of the L1 norm, by loss: the largest mean of cross-validated scores
+# on 22 data sets of classes and 16 of numbers, of 72 to 10,000 rows, text among them.
+_K = {
+    "log_loss": (0.05, 0.05),
+    "hinge": (0.1, 0.05),
+    "squared_hinge": (0.5, 0.1),
+    "squared_error": (0.2, 0.1),
+    "absolute_error": (0.5, 0.1),
+    "quantile": (0.5, 0.1),
+    "epsilon_insensitive": (0.5, 0.1),
+    "huber": (0.2, 0.1),
+    "poisson": (0.2, 0.1),
+}
+_OTHER_K = _K["hinge"]
+
+
+class Rule(NamedTuple):
+    """Numbers that make a strength from the counts of rows and features.
+
+    Attributes
+    ----------
+    squares, norm : float
+        k u for a penalty of squares and for the L1 norm.
+    """
+
+    squares: float
+    norm: float
+
+
+class Scales(NamedTuple):
+    """Units in which the penalty measures the features.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (d,)
+        Positive; one for features that are zero.
+    shares : ndarray of shape (d,)
+        Of the entries that are not zero, of features that vary; else zero.
+    n_entries : float
+        Mean number of entries of a row that are not zero, of features that vary.
+    n_features : int
+        Number of features that vary.
+    """
+
+    sizes: Floats
+    shares: Floats
+    n_entries: float
+    n_features: int
+
+    @classmethod
+    def of(cls, X: Any, weights: Floats, *, centered: bool) -> Scales:
+        """Return the scales of the features.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR matrix} of shape (n, d)
+        weights : ndarray of shape (n,)
+            Sum to one.
+        centered : bool
+            Whether variances are about the means: an intercept makes up for these.
+        """
+        share, mean, square = np.zeros((3, X.shape[1]))
+        for block, row_weights in _blocks(X, weights):
+            if sparse.issparse(block):
+                each = np.repeat(row_weights, np.diff(block.indptr))
+                columns, values = block.indices, block.data.astype(np.float64)
+                n = X.shape[1]
+                share += np.bincount(columns, each * (values != 0.0), minlength=n)
+                mean += np.bincount(columns, each * values, minlength=n)
+                square += np.bincount(columns, each * values * values, minlength=n)
+            else:
+                values = block.astype(np.float64)
+                share += row_weights @ (values != 0.0)
+                mean += row_weights @ values
+                square += row_weights @ np.square(values)
+        variance = square - mean**2 if centered else square
+        varies = variance > _CONSTANT * square
+        variance = np.where(varies, variance, square)
+        sizes = np.ones(len(square))
+        used = square > 0.0
+        sizes[used] = np.sqrt(variance[used] / share[used])
+        shares = share * varies
+        return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
+
+    def divided(self, X: Any) -> Any:
+        """Return a copy of X in these units, in double precision."""
+        if not sparse.issparse(X):
+            return X / self.sizes
+        data = X.data / self.sizes[X.indices]
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+    def plain(self) -> Scales:
+        """Return units of one, with as many entries as have the same squares."""
+        n_entries = float(self.sizes**2 @ self.shares)
+        return self._replace(sizes=np.ones_like(self.sizes), n_entries=n_entries)
+
+    def strength(self, rule: Rule, l1_share: float, total: float) -> float:
+        """Return alpha.
+
+        Parameters
+        ----------
+        rule : Rule
+        l1_share : float
+            The share of the L1 norm in the penalty, the rest being squares.
+        total : float
+            n, the sum of the weights of the rows.
+        """
+        squares = rule.squares * max(self.n_entries, 1.0) / total
+        norm = rule.norm * np.sqrt(np.log(max(self.n_features, 2)) / total)
+        return float(l1_share * norm + (1.0 - l1_share) * squares)
+
+
+def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
+    if sparse.issparse(X):
+        yield X, weights
+        return
+    step = max(1, _BLOCK_ENTRIES // max(X.shape[1], 1))
+    for start in range(0, len(X), step):
+        yield X[start : start + step], weights[start : start + step]
+
+
+def spread(y: Floats, weights: Floats) -> float:
+    """Return the standard deviation of targets of shape (n,); one where it is zero."""
+    deviation = y - weights @ y
+    return float(np.sqrt(weights @ (deviation * deviation))) or 1.0
+
+
+def rule_of_labels(loss: Any) -> Rule:
+    """Return the rule of a loss of labels, by its name."""
+    return Rule(*_K.get(loss if isinstance(loss, str) else "", _OTHER_K))
+
+
+def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Rule:
+    """Return the rule of a loss of numbers, in units of these.
+
+    Parameters
+    ----------
+    loss : str or Loss
+    y : ndarray of shape (n,) or (n, m)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    epsilon : float
+        The residual from which on "huber" is linear.
+    """
+    squares, norm = _K.get(loss if isinstance(loss, str) else "", _K["squared_error"])
+    if loss == "poisson":
+        mean = float(weights @ y) or 1.0
+        return Rule(squares * mean, norm * np.sqrt(mean))
+    if loss in ("absolute_error", "quantile", "epsilon_insensitive"):
+        return Rule(squares / spread(y, weights), norm)
+    unit = spread(y, weights) if y.ndim == 1 else 1.0
+    if loss == "huber":
+        # Slopes are epsilon at most: it is like epsilon times the absolute error.
+        return Rule(squares * min(1.0, epsilon / unit), norm * min(unit, epsilon))
+    return Rule(squares, norm * unit)
