@@ -135,7 +135,7 @@ class ProbabilityMixin:
 class LinearClassifier(ScoringClassifier):
     """Base of classifiers fitted to one class per sample."""
 
-    alpha: float
+    alpha: float | str
     class_weight: Any
 
     @unchanged_on_failure

@@ -117,9 +117,7 @@ class Problems(ABC):
     def start_from(self, previous: dict[str, Any]) -> None:
         """Start from the attributes of a previous fit, if that was of such a model."""
 
-    def solve(
-        self, alpha: float | npt.NDArray[np.float64], task: FitTask
-    ) -> list[Solution]:
+    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands, for one alpha or its own."""
         alphas = np.broadcast_to(alpha, len(self)).tolist()
         return [

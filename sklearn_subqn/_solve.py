@@ -18,8 +18,9 @@ from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import History, Options, Result, SolverSpec, Start, run
 from ._process import isolated
-from ._tolerance import Accuracy, Scale, accuracy_of, relative
-from ._validation import user_level
+from ._tolerance import Accuracy, Scale, Shrinkage, accuracy_of, relative
+from ._validation import in_search, user_level
+from .exceptions import ConstantModelWarning, UnderfittingWarning
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,7 +119,8 @@ class Solution:
 
     ``size`` is what ``relative_gap`` is relative to.
     ``proven`` tells whether the tolerance was reached, or a callback ended the run,
-    ``constant`` whether the coefficients are of no use: zero would do as well, and
+    ``constant`` whether the coefficients are of no use: zero would do as well,
+    ``shrinkage`` whether much larger ones would do much better but for the penalty, and
     ``plan`` what solver="auto" chose, or the solver.
     """
 
@@ -133,6 +135,7 @@ class Solution:
     proven: bool
     constant: bool
     size: float
+    shrinkage: Shrinkage | None = None
     plan: str = ""
 
     @property
@@ -372,6 +375,8 @@ def _certified(
         reached and scale.is_constant(w, value, gap),
         size,
     )
+    if reached and not solution.constant:
+        solution.shrinkage = scale.shrinkage(end)
     return solution, status
 
 
@@ -397,7 +402,10 @@ def warn_of_constants(
         How to make more use of the features.
     """
     found = [index for index, solution in enumerate(solutions) if solution.constant]
+    if in_search():
+        return
     if not found:
+        _warn_of_shrinkage(name, solutions, weaker)
         return
     of = ""
     if len(solutions) > 1:
@@ -409,7 +417,22 @@ def warn_of_constants(
         f"{name} makes no use of the features{of}: its objective is proven to be "
         "about as small with all coefficients zero. Scale features that are tiny, and "
         f"{weaker}. Where that changes nothing, {instead}.",
-        UserWarning,
+        ConstantModelWarning,
+        stacklevel=user_level(),
+    )
+
+
+def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> None:
+    """Warn once if the penalty leaves little of the coefficients of a problem."""
+    found = [s.shrinkage for s in solutions if s.shrinkage is not None]
+    if not found:
+        return
+    worst = max(found, key=lambda each: each.loss - each.loss_of_larger)
+    warnings.warn(
+        f"{name} underfits: its coefficients times {worst.factor:g} would have a mean "
+        f"loss of {worst.loss_of_larger:.4g} on the training data in place of "
+        f"{worst.loss:.4g}. To weaken the penalty, {weaker}.",
+        UnderfittingWarning,
         stacklevel=user_level(),
     )
 

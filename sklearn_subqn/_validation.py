@@ -256,6 +256,22 @@ def user_level() -> int:
     return level
 
 
+def in_search() -> bool:
+    """Whether this is a fit by which a search of scikit-learn tries parameters.
+
+    Others are to follow: the best ones are fitted again.
+    """
+    names = set()
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("sklearn.model_selection"):
+            names.add((module.rsplit(".", 1)[-1], frame.f_code.co_name))
+        frame = frame.f_back
+    searching = any(module.startswith("_search") for module, _ in names)
+    return searching and ("_validation", "_fit_and_score") in names
+
+
 def check_records(estimator: Any, attribute: str) -> None:
     """Raise an error unless the estimator is fitted and has what is to be plotted."""
     check_is_fitted(estimator)

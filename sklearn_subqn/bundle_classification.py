@@ -100,7 +100,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         With "auto" it is chosen by the shape of the data, and the penalty measures each
         feature in a scale of its own, so that no unit matters: see ``alpha_``,
         ``penalty_factor_`` and the notes.
-    loss : str or Loss, default="hinge"
+    loss : str or Loss, default="log_loss"
         With labels y of -1 and +1 and the margin ``m = y f(x)``:
 
         - "hinge": ``max(0, 1 - m)``;
@@ -341,7 +341,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self,
         alpha: float | str = "auto",
         *,
-        loss: str | AnyLoss = "hinge",
+        loss: str | AnyLoss = "log_loss",
         beta: float = 1.0,
         k: int | None = None,
         pos_label: Any = None,

@@ -77,6 +77,9 @@ class DropIn(LinearEstimator):
             if self._is_set(name):
                 warn(f"{name}={getattr(self, name)!r} has no effect: {reason}")
 
+    def _strength(self, *data: Any) -> float:
+        return float(self.alpha)
+
     def _is_set(self, name: str) -> bool:
         """Whether a parameter has another value than its default."""
         default = inspect.signature(type(self)).parameters[name].default
