@@ -32,13 +32,16 @@ _CONSTANT = 1e-13
 _BLOCK_ENTRIES = 2**18
 
 
-# k of squares and of the L1 norm, by loss: the largest mean of cross-validated scores
-# on 22 data sets of classes and 16 of numbers, of 72 to 10,000 rows, text among them.
+# k of squares and of the L1 norm, by loss, of the grid .01, .02, .05, ..., 5 that with
+# the least mean regret of cross-validated scores (D² or accuracy) against the best of
+# the grid, on 20 data sets of classes (72 to 10,000 rows, text among them) and 15 of
+# numbers: log loss .036, its L1 .032, hinge .007, squared hinge .005, squares .003,
+# absolute .003, quantile .9 .012.
 _K = {
-    "log_loss": (0.05, 0.05),
-    "hinge": (0.1, 0.05),
-    "squared_hinge": (0.5, 0.1),
-    "squared_error": (0.2, 0.1),
+    "log_loss": (0.1, 0.05),
+    "hinge": (0.2, 0.05),
+    "squared_hinge": (1.0, 0.1),
+    "squared_error": (0.2, 0.2),
     "absolute_error": (0.5, 0.1),
     "quantile": (0.5, 0.1),
     "epsilon_insensitive": (0.5, 0.1),

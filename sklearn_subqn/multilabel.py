@@ -279,7 +279,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         (solution,) = solutions
         by_worst = self.multilabel_ and self.threshold and self.reduction == "max"
         if by_worst and not solution.constant:
-            self._warn_of_missed(problems.objective(0, self._strength()), solution)
+            self._warn_of_missed(problems.objective(0, self.alpha_), solution)
 
     def _warn_of_missed(self, objective: Objective, solution: Solution) -> None:
         """Warn if predictions are nearer to no labels at all than to the true ones.

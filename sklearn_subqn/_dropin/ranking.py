@@ -319,7 +319,7 @@ class Ranker(BaseRanker):
                 "trees."
             )
 
-    def _strength(self) -> float:
+    def _strength(self, *data: Any) -> float:
         total = float(self.reg_alpha + self.reg_lambda)
         return total / self.n_queries_ if total else _ALPHA
 
