@@ -61,6 +61,9 @@ Mask = npt.NDArray[np.bool_]
 
 _LOSSES = ("log_loss", "hinge")
 
+# The strength of streams, whose number of sequences is not known.
+_STREAM_ALPHA = 1e-4
+
 # Sums of weights may be off by this share.
 _ROUNDING = 1e-9
 
@@ -109,10 +112,12 @@ class LinearChainCRF(LinearEstimator):
 
     Parameters
     ----------
-    alpha : float, default=1e-4
+    alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss of a sequence, positive. ``c2``
         of CRFsuite corresponds to ``alpha = 2 * c2 / n_sequences``, see
-        :meth:`from_crfsuite`.
+        :meth:`from_crfsuite`. "auto" is one divided by the sum of the weights of the
+        sequences, as ``c2=0.5``; for ``partial_fit``, which does not know how many are
+        to come, it is 1e-4.
     l1_ratio : float, default=0.0
         Share of L1 in the penalty ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * ||w||²``,
         in [0, 1].
@@ -200,6 +205,8 @@ class LinearChainCRF(LinearEstimator):
         numbers where tokens are rows of matrices.
     transition_features_ : dict
         Weights that are not zero, by pairs (label, next label).
+    alpha_ : float
+        The strength of the penalty that was used.
     objective_ : float
         Objective at the weights.
     dual_gap_ : float
@@ -272,7 +279,7 @@ class LinearChainCRF(LinearEstimator):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float | str = "auto",
         *,
         l1_ratio: float = 0.0,
         loss: str = "log_loss",
@@ -894,11 +901,16 @@ class LinearChainCRF(LinearEstimator):
                 check_sample_weight(labeled.weights, len(data)),
             ),
             self._penalty(design.n_params),
-            float(self.alpha),
+            self._chosen_alpha(1.0 / float(labeled.weights.sum())),
         )
         columns = np.arange(data.X.shape[1])
         seen = Seen().and_of(data.X, data.starts, labeled.weights, columns)
         return objective, seen
+
+    def _chosen_alpha(self, automatic: float) -> float:
+        """Return ``alpha``, or the number given for "auto"; keep it for users."""
+        self.alpha_ = automatic if isinstance(self.alpha, str) else float(self.alpha)
+        return self.alpha_
 
     def _observed(self, labeled: Labeled) -> tuple[Pairs, Mask]:
         """Return which pairs of attributes and labels, and of labels, have a weight."""
@@ -964,7 +976,8 @@ class LinearChainCRF(LinearEstimator):
             self._w = np.zeros(len(pairs.labels) + int(transitions.sum()))
             self._seen = Seen()
         n_params = len(self._w)
-        penalty = float(self.alpha), float(self.l1_ratio), self._pairs, n_params
+        alpha = self._chosen_alpha(_STREAM_ALPHA)
+        penalty = alpha, float(self.l1_ratio), self._pairs, n_params
         sums = getattr(self, "_sums", None)
         if sums is None:
             w = self._w.astype(np.float64, copy=False)

@@ -22,6 +22,7 @@ from ._estimator import Estimator
 from ._problems import Problems, n_threads
 from ._solve import Floats, Progress, Solution
 from ._validation import (
+    as_sample_weights,
     check_number,
     check_option,
     check_parameters,
@@ -32,6 +33,10 @@ from ._validation import (
 )
 
 _PENALTIES = ("l2", "l1", "elasticnet")
+
+# The automatic strength in units of the sizes of joint features: about that of C = 1
+# for ten features of size one.
+_K = 0.1
 
 # Values may be too small by this share of their parts, for rounding.
 _ROUNDING = 1e-9
@@ -76,9 +81,11 @@ class StructuredSVM(Estimator):
         With "slack" the loss is a factor: ``loss_i = max_y loss(y_i, y) * (1 + <w,
         joint_feature(x_i, y) - joint_feature(x_i, y_i)>)``. ``loss_augmented_argmax``
         has to find that maximum.
-    alpha : float, default=1e-3
+    alpha : float or "auto", default="auto"
         Strength of the penalty against the *mean* loss, positive. ``C = 1 / (n *
-        alpha)`` for n samples, where other packages sum the losses.
+        alpha)`` for n samples, where other packages sum the losses. "auto" is ``0.1 m /
+        n`` for squares and ``0.1 sqrt(m / n)`` for the L1 norm, where n is the sum of
+        the weights and m the mean of ``||joint_feature(x_i, y_i)||²``.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         Omega: ``||w||² / 2``, ``||w||_1``, or ``l1_ratio`` times the latter plus ``1 -
         l1_ratio`` times the former.
@@ -120,6 +127,8 @@ class StructuredSVM(Estimator):
     ----------
     coef_ : ndarray of shape (n_joint_features,)
         The weights w.
+    alpha_ : float
+        The strength of the penalty that was used.
     objective_ : float
         Objective at the weights.
     dual_gap_ : float
@@ -184,7 +193,7 @@ class StructuredSVM(Estimator):
         loss: Callable[[Any, Any], float] | None = None,
         *,
         rescaling: str = "margin",
-        alpha: float = 1e-3,
+        alpha: float | str = "auto",
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         solver: str = "auto",
@@ -336,6 +345,17 @@ class StructuredSVM(Estimator):
         oracle = _Oracle(self, samples, structures, used)
         return _StructureProblem(self, oracle, weights[used])
 
+    def _strength(self, problems: Any, y: Any, sample_weight: Any) -> float:
+        """Return ``alpha``, or a strength by the sizes of joint features."""
+        if not isinstance(self.alpha, str):
+            self.alpha_ = float(self.alpha)
+            return self.alpha_
+        total = float(as_sample_weights(sample_weight, len(_items("y", y))).sum())
+        size = problems.mean_square / total
+        share = self._l1_ratio
+        self.alpha_ = _K * (share * np.sqrt(size) + (1.0 - share) * size) or _K
+        return self.alpha_
+
     @property
     def _l1_ratio(self) -> float:
         """The share of the L1 norm in the penalty."""
@@ -373,6 +393,11 @@ class _StructureProblem(Problems):
         self._regularizer = estimator._regularizer(oracle.n_features)
         start = Start(np.zeros(oracle.n_features))
         super().__init__(estimator, [type(estimator).__name__], [start], np.float64)
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of the squared norms of the true structures' joint features."""
+        return float(self._weights @ self._oracle.squares())
 
     def objective(self, index: int, alpha: float) -> OracleObjective:
         return OracleObjective(self._loss, self._regularizer, alpha)
@@ -477,6 +502,10 @@ class _Oracle:
             self._samples[0][0], first, estimator.n_joint_features
         )
         self._truths = self._matrix(self._of_samples(self._true))
+
+    def squares(self) -> Floats:
+        """Return the squared norms of the true structures' joint features, (n,)."""
+        return np.asarray(self._truths.multiply(self._truths).sum(axis=1)).ravel()
 
     def __call__(self, w: Floats) -> Answers:
         w = _read_only(w)

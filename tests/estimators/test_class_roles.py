@@ -172,7 +172,7 @@ def test_classes_that_are_no_order():
     ]:
         with pytest.raises(ValueError, match=message):
             model.set_params(classes=classes).fit(X, y)
-    with pytest.warns(UserWarning, match="classes has no effect with loss='hinge'"):
+    with pytest.warns(UserWarning, match="classes has no effect with loss='log_loss'"):
         BMRMClassifier(classes=NAMES).fit(X, y)
     model = BMRMClassifier(loss="ordinal", classes=NAMES).fit(X, y)
     assert not hasattr(
