@@ -309,7 +309,7 @@ def test_epsilon_has_one_default_for_each_of_its_meanings():
         (BMRMRegressor(l1_ratio=0.9), "penalty='l2': .* penalty='elasticnet'"),
         (BMRMRegressor(p=1.2), "p=1.2 has no effect with penalty='l2'"),
         (BMRMRegressor(penalty_matrix=np.eye(4)), "^penalty_matrix has no effect"),
-        (BMRMClassifier(beta=2.0), "beta=2.0 has no effect with loss='hinge'"),
+        (BMRMClassifier(beta=2.0), "beta=2.0 has no effect with loss='log_loss'"),
         (BMRMClassifier(k=5), "'precision_at_k' or loss='recall_at_k'"),
         (OnlineLBFGSRegressor(quantile=0.9), "has no effect with loss='squared_error'"),
         (OnlineLBFGSRegressor(loss="quantile", epsilon=1.0), "to loss='huber'"),
