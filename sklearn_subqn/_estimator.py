@@ -222,7 +222,8 @@ class LinearEstimator(Estimator):
         strengths: npt.NDArray[np.float64] = problems.strengths(total)
         same = bool(np.all(strengths == strengths[0]))
         self.alpha_ = float(strengths[0]) if same else strengths
-        return strengths
+        used: float | npt.NDArray[np.float64] = self.alpha_
+        return used
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
         """Return the sum of the weights of the rows."""

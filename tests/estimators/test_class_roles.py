@@ -312,7 +312,10 @@ def test_positive_classes_that_are_none():
         model.fit(X, y)
     with pytest.raises(ValueError, match="must be one of two classes"):
         model.set_params(pos_label=1).fit(X, np.arange(len(y)) % 3)
-    with pytest.warns(UserWarning, match="pos_label has no effect with loss='log_loss'"):
+    message = "pos_label has no effect with loss='log_loss'"
+    with pytest.warns(UserWarning, match=message):
+        UserWarning, match="pos_label has no effect with loss='log_loss'"
+    ):
         BMRMClassifier(pos_label=1).fit(X, y)
 
 
