@@ -314,8 +314,6 @@ def test_positive_classes_that_are_none():
         model.set_params(pos_label=1).fit(X, np.arange(len(y)) % 3)
     message = "pos_label has no effect with loss='log_loss'"
     with pytest.warns(UserWarning, match=message):
-        UserWarning, match="pos_label has no effect with loss='log_loss'"
-    ):
         BMRMClassifier(pos_label=1).fit(X, y)
 
 
