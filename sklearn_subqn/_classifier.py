@@ -182,6 +182,9 @@ class LinearClassifier(ScoringClassifier):
         return rule_of_labels(getattr(self, "loss", "log_loss"))
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
+        # Classifiers of several labels have no such parameter.
+        if getattr(self, "class_weight", None) is None:
+            return super()._total_weight(problems, y, sample_weight)
         classes = problems.attributes()["classes_"]
         labels = np.ravel(np.asarray(y))
         weights = row_weights(self.class_weight, classes, labels, sample_weight)

@@ -214,7 +214,8 @@ class LinearEstimator(Estimator):
         if problems.scales is not None:
             sizes = problems.scales.sizes
         # Squares are squares of coefficients in these units.
-        self.penalty_factor_ = sizes if self._l1_share() else sizes**2
+        squares = getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
+        self.penalty_factor_ = sizes**2 if squares else sizes
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_
@@ -227,9 +228,10 @@ class LinearEstimator(Estimator):
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
         """Return the sum of the weights of the rows."""
+        n_rows = problems.design.n_rows
         if sample_weight is None:
-            return float(problems.design.n_rows)
-        return float(np.sum(as_sample_weights(sample_weight, len(y))))
+            return float(n_rows)
+        return float(np.sum(as_sample_weights(sample_weight, n_rows)))
 
     def _has_scales(self) -> bool:
         """Whether the penalty may measure features in other units than their own."""

@@ -11,7 +11,8 @@ that are not zero and n the weight of the rows,
 
     alpha = k u d / n for squares,    alpha = k u sqrt(ln d' / n) for the L1 norm,
 
-where d' counts the features that vary, and u makes up for the unit of the targets.
+where d' counts the features that vary, and u makes up for the unit of the targets. An
+elastic net has their harmonic mean, weighted by the shares of its two parts.
 """
 
 from __future__ import annotations
@@ -132,7 +133,11 @@ class Scales(NamedTuple):
         return self._replace(sizes=np.ones_like(self.sizes), n_entries=n_entries)
 
     def strength(self, rule: Rule, l1_share: float, total: float) -> float:
-        """Return alpha.
+        """Return alpha, of whose parts none is stronger than it would be by itself.
+
+        The L1 norm and squares have different units: where one is right, the other may
+        be any number of times too strong. As shares of what they would be alone they
+        add up to one.
 
         Parameters
         ----------
@@ -144,7 +149,7 @@ class Scales(NamedTuple):
         """
         squares = rule.squares * max(self.n_entries, 1.0) / total
         norm = rule.norm * np.sqrt(np.log(max(self.n_features, 2)) / total)
-        return float(l1_share * norm + (1.0 - l1_share) * squares)
+        return float(1.0 / (l1_share / norm + (1.0 - l1_share) / squares))
 
 
 def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
@@ -167,6 +172,27 @@ def rule_of_labels(loss: Any) -> Rule:
     return Rule(*_K.get(loss if isinstance(loss, str) else "", _OTHER_K))
 
 
+def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
+    """Return the rule of a deviance of positive means, scores of which are logarithms.
+
+    Second derivatives are about mean(y)^(2 - power), and slopes about mean(y)^(1 -
+    power) times how far the targets are from their means: the root of these for counts,
+    which have no unit, and the standard deviation for others.
+
+    Parameters
+    ----------
+    power : float
+        Variances are proportional to this power of the means; 1 for counts.
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    """
+    squares, norm = _K["poisson"]
+    mean = float(weights @ y) or 1.0
+    far = np.sqrt(mean) if power == 1.0 else spread(y, weights)
+    return Rule(squares * mean ** (2.0 - power), norm * far * mean ** (1.0 - power))
+
+
 def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Rule:
     """Return the rule of a loss of numbers, in units of these.
 
@@ -180,9 +206,6 @@ def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Ru
         The residual from which on "huber" is linear.
     """
     squares, norm = _K.get(loss if isinstance(loss, str) else "", _K["squared_error"])
-    if loss == "poisson":
-        mean = float(weights @ y) or 1.0
-        return Rule(squares * mean, norm * np.sqrt(mean))
     if loss in ("absolute_error", "quantile", "epsilon_insensitive"):
         return Rule(squares / spread(y, weights), norm)
     unit = spread(y, weights) if y.ndim == 1 else 1.0

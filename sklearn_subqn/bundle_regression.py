@@ -31,7 +31,7 @@ from ._quantiles import (
     pinball_loss,
 )
 from ._solve import Floats, Progress
-from ._strength import Rule, rule_of_numbers
+from ._strength import Rule, rule_of_means, rule_of_numbers
 from ._validation import (
     as_sample_weights,
     check_number,
@@ -442,6 +442,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             raise ValueError("metric is for loss='squared_error' only.")
 
     def _rule(self, target: Any, weights: Floats) -> Rule:
+        power = variance_power(self)
+        if power is not None:
+            # Offsets are in a second column.
+            y = target if target.ndim == 1 else target[:, 0]
+            return rule_of_means(power, y, weights)
         given = 1.35 if self.epsilon is None else float(self.epsilon)
         return rule_of_numbers(self.loss, target, weights, given)
 

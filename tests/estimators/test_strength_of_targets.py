@@ -1,0 +1,80 @@
+"""Automatic strengths of targets of all kinds: counts, amounts, sets of labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sklearn_subqn import BMRMClassifier, BMRMRegressor, MultilabelHingeClassifier
+
+_RNG = np.random.default_rng(0)
+X = _RNG.normal(size=(80, 4)) * [1e-6, 1.0, 1e3, 1e8]
+SCORES = X @ [4e5, -0.3, 2e-4, 0.0]
+AMOUNTS = np.exp(SCORES) * _RNG.gamma(5.0, 0.2, 80)
+LABELS = (np.column_stack([SCORES, -SCORES]) + _RNG.normal(size=(80, 2)) > 0).astype(
+    int
+)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "max"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, np.ndarray.tolist])
+def test_sets_of_labels(reduction, kind):
+    weights = np.repeat([1.0, 2.0], 40)
+    twice = np.repeat(np.arange(80), weights.astype(int))
+    model = MultilabelHingeClassifier(reduction=reduction)
+    model.fit(X, kind(LABELS), sample_weight=weights)
+    alpha, objective = model.alpha_, model.objective_
+    model.fit(X[twice], kind(LABELS[twice]))
+    assert model.alpha_ == pytest.approx(alpha, rel=1e-12)
+    assert model.objective_ == pytest.approx(objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_offset_of_zero(loss, penalty):
+    model = BMRMRegressor(loss=loss, penalty=penalty).fit(X, AMOUNTS)
+    alpha, scores = model.alpha_, model.predict(X)
+    model.fit(X, AMOUNTS, offset=np.zeros(80))
+    assert model.alpha_ == pytest.approx(alpha, rel=1e-12)
+    np.testing.assert_allclose(model.predict(X), scores, rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["gamma", "tweedie"])
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_units_of_amounts(loss, penalty, unit):
+    model = BMRMRegressor(loss=loss, penalty=penalty)
+    expected = model.fit(X, AMOUNTS).coef_ * X.std(axis=0)
+    assert np.abs(expected).max() > 0.1
+    model.fit(X, unit * AMOUNTS)
+    np.testing.assert_allclose(model.coef_ * X.std(axis=0), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber"])
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e4])
+def test_elastic_net_is_of_use_in_any_unit(loss, unit):
+    y = unit * (SCORES + 0.1 * _RNG.normal(size=80))
+    model = BMRMRegressor(loss=loss, penalty="elasticnet")
+    if loss == "huber":
+        model.set_params(epsilon=1.35 * unit)
+    assert model.fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("penalty", ["l2", "lp", "elasticnet"])
+def test_objective_by_the_factors(penalty, ratio):
+    y = np.where(SCORES > 0, 1, -1)
+    model = BMRMClassifier(penalty=penalty)
+    if penalty == "elasticnet":
+        model.set_params(l1_ratio=ratio)
+    model.fit(X, y)
+    w, f = model.coef_[0], model.penalty_factor_
+    omega = {
+        "l2": f @ w**2 / 2,
+        "lp": np.sum(np.abs(f * w) ** 1.5) ** (2 / 1.5) / 2,
+        "elasticnet": ratio * f @ np.abs(w) + (1 - ratio) / 2 * np.sum((f * w) ** 2),
+    }
+    loss = np.logaddexp(0.0, -y * model.decision_function(X)).mean()
+    J = model.alpha_ * omega[penalty] + loss
+    assert model.objective_ == pytest.approx(J, rel=1e-12)
