@@ -219,8 +219,14 @@ class LinearEstimator(Estimator):
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_
-        total = self._total_weight(problems, y, sample_weight)
-        strengths: npt.NDArray[np.float64] = problems.strengths(total)
+        with np.errstate(all="ignore"):
+            total = self._total_weight(problems, y, sample_weight)
+            strengths: npt.NDArray[np.float64] = problems.strengths(total)
+        if not np.all((strengths > 0.0) & np.isfinite(strengths)):
+            raise ValueError(
+                f"alpha='auto' is out of range, as sample weights sum to {total:g}. "
+                "Scale the weights, or y, or give a number as alpha."
+            )
         same = bool(np.all(strengths == strengths[0]))
         self.alpha_ = float(strengths[0]) if same else strengths
         used: float | npt.NDArray[np.float64] = self.alpha_
@@ -228,9 +234,9 @@ class LinearEstimator(Estimator):
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
         """Return the sum of the weights of the rows."""
-        n_rows = problems.design.n_rows
-        if sample_weight is None:
-            return float(n_rows)
+        # Problems of losses that count rows have none of those without a weight.
+        given = np.ndim(sample_weight) > 0
+        n_rows = len(sample_weight) if given else problems.design.n_rows
         return float(np.sum(as_sample_weights(sample_weight, n_rows)))
 
     def _has_scales(self) -> bool:

@@ -147,13 +147,17 @@ class Scales(NamedTuple):
         total : float
             n, the sum of the weights of the rows.
         """
-        squares = rule.squares * max(self.n_entries, 1.0) / total
+        squares = np.float64(rule.squares) * max(self.n_entries, 1.0) / total
         norm = rule.norm * np.sqrt(np.log(max(self.n_features, 2)) / total)
         return float(1.0 / (l1_share / norm + (1.0 - l1_share) / squares))
 
 
 def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
     if sparse.issparse(X):
+        # Entries stored twice are the sum of both.
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         yield X, weights
         return
     step = max(1, _BLOCK_ENTRIES // max(X.shape[1], 1))
@@ -163,7 +167,9 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
 
 def spread(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets of shape (n,); one where it is zero."""
-    deviation = y - weights @ y
+    # Of equal targets that is zero without rounding.
+    deviation = y - y[np.argmax(weights)]
+    deviation -= weights @ deviation
     return float(np.sqrt(weights @ (deviation * deviation))) or 1.0
 
 

@@ -78,3 +78,42 @@ def test_objective_by_the_factors(penalty, ratio):
     loss = np.logaddexp(0.0, -y * model.decision_function(X)).mean()
     J = model.alpha_ * omega[penalty] + loss
     assert model.objective_ == pytest.approx(J, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["f_beta_bound", "hinge"])
+def test_rows_without_weights_do_not_count(loss):
+    y = (SCORES > 0).astype(int)
+    weights = np.repeat([0.0, 1.0], [20, 60])
+    alpha = BMRMClassifier(loss=loss).fit(X[20:], y[20:]).alpha_
+    model = BMRMClassifier(loss=loss).fit(X, y, sample_weight=weights)
+    assert model.alpha_ == pytest.approx(alpha, rel=1e-12)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+@pytest.mark.parametrize("loss", ["absolute_error", "squared_error"])
+def test_equal_targets_have_no_spread(loss, penalty):
+    weights = np.append(0.0, np.arange(1.0, 80.0))
+    y = np.append(7.0, np.full(79, 0.1))
+    model = BMRMRegressor(loss=loss, penalty=penalty).fit(X, y, sample_weight=weights)
+    assert 1e-6 < model.alpha_ < 1.0
+
+
+def test_entries_stored_twice_are_their_sum():
+    full = sparse.csr_matrix(X)
+    twice = sparse.csr_matrix(
+        (np.repeat(full.data / 2, 2), np.repeat(full.indices, 2), 2 * full.indptr),
+        shape=X.shape,
+    )
+    y = (SCORES > 0).astype(int)
+    once = BMRMClassifier().fit(full, y)
+    model = BMRMClassifier().fit(twice, y)
+    assert model.alpha_ == pytest.approx(once.alpha_, rel=1e-12)
+    np.testing.assert_allclose(model.penalty_factor_, once.penalty_factor_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("weight", [1e307, 5e-324])
+def test_weights_whose_sum_is_out_of_range(penalty, weight):
+    y = (SCORES > 0).astype(int)
+    with pytest.raises(ValueError, match="alpha='auto' is out of range"):
+        BMRMClassifier(penalty=penalty).fit(X, y, sample_weight=np.full(80, weight))
