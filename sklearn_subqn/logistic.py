@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from ._classifier import LinearClassifier, ProbabilityMixin
+from ._classifier import LinearClassifier, ProbabilityMixin, SparseCoefficients
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS, minimize_intercept
@@ -22,7 +20,7 @@ from ._validation import unchanged_on_failure
 _ROUNDING = 1e-14
 
 
-class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
+class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
     """What the classifiers with logistic loss share."""
 
     _solvers = L1_SOLVERS
@@ -44,29 +42,6 @@ class BaseL1Logistic(ProbabilityMixin, LinearClassifier):
 
     def _instead(self) -> str:
         return "the features do not tell the classes apart"
-
-    def sparsify(self) -> BaseL1Logistic:
-        """Make ``coef_`` a CSR matrix, which saves memory where most are zero.
-
-        Returns
-        -------
-        self : estimator
-        """
-        check_is_fitted(self)
-        self.coef_ = sparse.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> BaseL1Logistic:
-        """Make ``coef_`` an array again, as it is after ``fit``.
-
-        Returns
-        -------
-        self : estimator
-        """
-        check_is_fitted(self)
-        if sparse.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
-        return self
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         return elastic_net(n_coef, float(self.l1_ratio))

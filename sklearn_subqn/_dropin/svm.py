@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._classifier import LinearClassifier
+from .._classifier import LinearClassifier, SparseCoefficients
 from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._problems import Contrasts, codes, signs
@@ -32,7 +32,7 @@ _WITHOUT_EFFECT = {
 }
 
 
-class LinearSVC(DropIn, LinearClassifier):
+class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):
     """Linear support vector classifier with the parameters of scikit-learn's.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
@@ -75,7 +75,7 @@ class LinearSVC(DropIn, LinearClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features, of the type of X.
+        Weights of the features, of the type of X; a CSR matrix after ``sparsify``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero if ``fit_intercept=False``.
     classes_ : ndarray of shape (n_classes,)

@@ -195,3 +195,17 @@ def test_a_script_with_one_import_changed():
     assert ours[1] == theirs[1]
     assert ours[2] == theirs[2]
     assert_array_equal(ours[3], theirs[3])
+
+
+@pytest.mark.parametrize("parameters", [{}, {"multi_class": "crammer_singer"}])
+def test_sparsify_and_densify(parameters):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = LinearSVC(**parameters).fit(X, y)
+    coef, scores = model.coef_, model.decision_function(X)
+    assert model.sparsify() is model
+    assert sparse.issparse(model.coef_)
+    assert_allclose(model.decision_function(X), scores)
+    assert_array_equal(model.densify().coef_, coef)
+    assert_array_equal(model.sparsify().fit(X, y).coef_, coef)
