@@ -24,7 +24,6 @@ from ._problems import Problems
 from ._solve import Solution, warn_of_constants
 from ._strength import Rule
 from ._validation import (
-    as_sample_weights,
     check_labels,
     check_option,
     check_parameters,
@@ -32,6 +31,7 @@ from ._validation import (
     check_sparse_structure,
     check_unmasked,
     plain_csr,
+    total_of,
 )
 
 #: Types of X that are kept as they are; everything else becomes float64.
@@ -234,10 +234,7 @@ class LinearEstimator(Estimator):
 
     def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
         """Return the sum of the weights of the rows."""
-        # Problems of losses that count rows have none of those without a weight.
-        given = np.ndim(sample_weight) > 0
-        n_rows = len(sample_weight) if given else problems.design.n_rows
-        return float(np.sum(as_sample_weights(sample_weight, n_rows)))
+        return total_of(sample_weight, problems.design.n_rows)
 
     def _has_scales(self) -> bool:
         """Whether the penalty may measure features in other units than their own."""

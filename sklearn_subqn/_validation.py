@@ -81,8 +81,8 @@ def check_strength(name: str, value: Any) -> None:
     """Raise unless ``value`` is a positive number or "auto"."""
     if isinstance(value, str):
         if value != AUTO:
-            raise ValueError(
-                f"{name} must be a positive number or 'auto', got {value!r}."
+            raise TypeError(
+                f"{name} must be a number or 'auto', got {value!r} of type str."
             )
         return
     check_number(name, value, low=0.0, low_included=False)
@@ -690,6 +690,13 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     weights = weights / weights.max()
     weights /= weights.sum()
     return weights
+
+
+def total_of(sample_weight: Any, n: int) -> float:
+    """Return the sum of checked weights of n rows."""
+    if sample_weight is None or isinstance(sample_weight, numbers.Real):
+        return n * float(1.0 if sample_weight is None else sample_weight)
+    return float(np.sum(np.asarray(sample_weight, dtype=np.float64)))
 
 
 def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:

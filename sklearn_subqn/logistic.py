@@ -267,5 +267,5 @@ class L1LogisticOWLQN(BaseL1Logistic):
             If parameters or data are not acceptable.
         """
         self._check_parameters()
-        model = self.__class__(**self.get_params(deep=False))
+        model = self.__class__(**{**self.get_params(deep=False), "alpha": 1.0})
         return self._alpha_max(model._encode(X, y, sample_weight))

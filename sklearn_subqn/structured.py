@@ -22,13 +22,13 @@ from ._estimator import Estimator
 from ._problems import Problems, n_threads
 from ._solve import Floats, Progress, Solution
 from ._validation import (
-    as_sample_weights,
     check_number,
     check_option,
     check_parameters,
     check_sample_weight,
     check_sparse_structure,
     check_unmasked,
+    total_of,
     unchanged_on_failure,
 )
 
@@ -350,8 +350,7 @@ class StructuredSVM(Estimator):
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_
-        total = float(as_sample_weights(sample_weight, len(_items("y", y))).sum())
-        size = problems.mean_square / total
+        size = problems.mean_square / total_of(sample_weight, problems.n_samples)
         share = self._l1_ratio
         self.alpha_ = _K * (share * np.sqrt(size) + (1.0 - share) * size) or _K
         return self.alpha_
@@ -393,6 +392,11 @@ class _StructureProblem(Problems):
         self._regularizer = estimator._regularizer(oracle.n_features)
         start = Start(np.zeros(oracle.n_features))
         super().__init__(estimator, [type(estimator).__name__], [start], np.float64)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples with positive weights."""
+        return len(self._weights)
 
     @property
     def mean_square(self) -> float:
@@ -505,7 +509,8 @@ class _Oracle:
 
     def squares(self) -> Floats:
         """Return the squared norms of the true structures' joint features, (n,)."""
-        return np.asarray(self._truths.multiply(self._truths).sum(axis=1)).ravel()
+        truths = sparse.csr_array(self._truths)
+        return np.asarray(truths.multiply(truths).sum(axis=1)).ravel()
 
     def __call__(self, w: Floats) -> Answers:
         w = _read_only(w)

@@ -434,11 +434,11 @@ def test_weights_survive_cross_validation(loss):
         by_row[::2] *= 3
     names = {"qid": True, "sample_weight": True, "query_weight": True}
     given_rows = {"qid": qid, "sample_weight": by_row, "query_weight": by_query}
-    ranker, cv = BMRMRanker(loss=loss), GroupKFold(4)
+    ranker, cv = BMRMRanker(1e-3, loss=loss), GroupKFold(4)
     expected = []
     for train, test in cv.split(X, y, qid):
         part = {name: array[train] for name, array in given_rows.items()}
-        model = BMRMRanker(loss=loss).fit(X[train], y[train], **part)
+        model = BMRMRanker(1e-3, loss=loss).fit(X[train], y[train], **part)
         part = {name: array[test] for name, array in given_rows.items()}
         expected.append(model.score(X[test], y[test], **part))
     with config_context(enable_metadata_routing=True):
@@ -448,7 +448,7 @@ def test_weights_survive_cross_validation(loss):
         grid = GridSearchCV(ranker, {"alpha": [1e-3]}, cv=cv).fit(X, y, **params)
     np.testing.assert_array_equal(found, expected)
     assert grid.best_score_ == pytest.approx(np.mean(expected))
-    direct = BMRMRanker(loss=loss).fit(X, y, **given_rows)
+    direct = BMRMRanker(1e-3, loss=loss).fit(X, y, **given_rows)
     np.testing.assert_array_equal(grid.best_estimator_.coef_, direct.coef_)
 
 

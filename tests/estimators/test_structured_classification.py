@@ -394,8 +394,9 @@ def test_rows_of_weight_zero_are_not_counted(loss):
     X, y = skewed()
     used = np.arange(len(y)) % 3 > 0
     k = 5 if loss.endswith("at_k") else None
-    model = BMRMClassifier(loss=loss, k=k).fit(X, y, sample_weight=2.0 * used)
-    without = BMRMClassifier(loss=loss, k=k).fit(X[used], y[used])
+    model = BMRMClassifier(1e-4, loss=loss, k=k)
+    model.fit(X, y, sample_weight=2.0 * used)
+    without = BMRMClassifier(1e-4, loss=loss, k=k).fit(X[used], y[used])
     np.testing.assert_array_equal(model.coef_, without.coef_)
     np.testing.assert_array_equal(model.intercept_, without.intercept_)
     assert model.objective_ == without.objective_

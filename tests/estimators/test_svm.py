@@ -53,7 +53,7 @@ def large():
 
 def fit(X, y, sample_weight=None, **params):
     """Fit; a warning is due if, and only if, tol is not reached."""
-    model = SubLBFGSLinearSVC(**params)
+    model = SubLBFGSLinearSVC(**{"alpha": 1e-4, **params})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", ".* makes no use of the features")
@@ -153,7 +153,7 @@ def test_the_default_solver_reaches_tol(loss, seed):
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
 def test_the_default_solver_reaches_tol_on_larger_data(loss, tol):
     X, y = large()
-    model = SubLBFGSLinearSVC(loss=loss, tol=tol).fit(X, y)
+    model = SubLBFGSLinearSVC(1e-4, loss=loss, tol=tol).fit(X, y)
     assert 0.0 <= model.dual_gap_ <= tol * model.objective_
     target = np.where(y == 1, 1.0, -1.0)
     args = model.coef_[0], model.intercept_[0], model.alpha, None, loss
@@ -652,7 +652,7 @@ def test_callback_sees_every_iteration():
 def test_callback_can_stop(loss, solver):
     X, y = blobs()
     model = SubLBFGSLinearSVC(
-        loss=loss, solver=solver, callback=lambda progress: progress.n_iter == 1
+        1e-4, loss=loss, solver=solver, callback=lambda progress: progress.n_iter == 1
     )
     model.fit(X, y)  # no warning: the user asked for it
     assert model.n_iter_ == 1
@@ -667,7 +667,8 @@ def test_callback_stops_one_problem_at_a_time():
         n_iter.append(progress.n_iter)
         return progress.n_iter == 2
 
-    model = SubLBFGSLinearSVC(solver="sublbfgs", callback=stop_at_two).fit(X, y)
+    model = SubLBFGSLinearSVC(1e-4, solver="sublbfgs", callback=stop_at_two)
+    model.fit(X, y)
     assert n_iter == 3 * [0, 1, 2]
     assert_certified(model, X, y)
 
@@ -913,7 +914,7 @@ def test_calibration():
 
 def test_one_vs_rest_meta_estimator():
     X, y = blobs(n_classes=3)
-    model = OneVsRestClassifier(SubLBFGSLinearSVC()).fit(X, y)
+    model = OneVsRestClassifier(SubLBFGSLinearSVC(1e-4)).fit(X, y)
     coef = np.vstack([estimator.coef_ for estimator in model.estimators_])
     np.testing.assert_allclose(coef, fit(X, y).coef_, rtol=1e-7)
 

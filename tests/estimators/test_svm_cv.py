@@ -342,7 +342,7 @@ def test_a_path_goes_on_from_known_scores():
     X = sparse.random_array((300, 2000), density=0.005, rng=0, format="csr")
     y = np.random.default_rng(1).integers(0, 2, 300)
     weights = np.full(300, 1.0 / 300)
-    model = SubLBFGSLinearSVC(fit_intercept=False)
+    model = SubLBFGSLinearSVC(1e-4, fit_intercept=False)
     problems = model._problems(X, y, weights, np.unique(y))
     problems.solve(1e-2, FitTask.silent())
     (start,) = problems.starts

@@ -65,7 +65,7 @@ def of_no_use():
     return [
         (BMRMClassifier(loss="f_beta_bound"), skewed(), {}, "loss='f_beta'"),
         (BMRMClassifier(loss="precision_at_k", k=20), skewed(), {}, "'roc_area'"),
-        (BMRMClassifier(), (X, few), {}, "class_weight='balanced'"),
+        (BMRMClassifier(loss="hinge"), (X, few), {}, "class_weight='balanced'"),
         (BMRMClassifier(1e-1, penalty="l1"), (X, few), {}, "decrease alpha"),
         (SubLBFGSLinearSVC(), (X, few), {}, "class_weight='balanced'"),
         (L1LogisticOWLQN(1.0), (X, few), {}, "decrease alpha"),

@@ -77,10 +77,10 @@ def total_of_rows(x: Floats) -> Any:
     if x.ndim == 1:
         return x.sum()
     size = max(_SUMMED_ROWS, int(np.sqrt(len(x))))
-    total, ones = np.zeros(x.shape[1]), np.ones(size)
+    total = np.zeros(x.shape[1])
     for start in range(0, len(x), size):
         part = x[start : start + size]
-        total += ones[: len(part)] @ part
+        total += part.sum(axis=0)
     return total
 
 
