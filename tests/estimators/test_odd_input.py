@@ -960,7 +960,7 @@ def test_alpha_must_be_positive():
     ids=lambda value: type(value).__name__,
 )
 def test_parameters_that_must_be_numbers(name, value):
-    match = f"{name} must be (a number|an integer), got .* of type "
+    match = f"{name} must be (a number|an integer)( or 'auto')?, got .* of type "
     refused(match, *data(), error=TypeError, **{name: value})
 
 

@@ -158,7 +158,7 @@ def test_the_default_solver_reaches_tol_on_larger_data(loss, tol):
     target = np.where(y == 1, 1.0, -1.0)
     args = model.coef_[0], model.intercept_[0], model.alpha, None, loss
     assert model.objective_ == pytest.approx(objective(X, target, *args), rel=1e-10)
-    best = SubLBFGSLinearSVC(loss=loss, tol=1e-9).fit(X, y)
+    best = SubLBFGSLinearSVC(1e-4, loss=loss, tol=1e-9).fit(X, y)
     assert model.objective_ - model.dual_gap_ <= best.objective_ + ROUNDING
     assert best.objective_ - best.dual_gap_ <= model.objective_ + ROUNDING
 
