@@ -7,10 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import with_callbacks
 from ._estimator import LinearEstimator, log_probabilities, loss_name
@@ -132,35 +130,6 @@ class ProbabilityMixin:
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores of which probabilities are the softmax."""
         return self._raw_scores(X)
-
-
-class SparseCoefficients:
-    """Coefficients as a matrix of those that are not zero."""
-
-    coef_: Any
-
-    def sparsify(self) -> Self:
-        """Make ``coef_`` a CSR matrix, which saves memory where most are zero.
-
-        Returns
-        -------
-        self : estimator
-        """
-        check_is_fitted(self)
-        self.coef_ = sparse.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Make ``coef_`` an array again, as it is after ``fit``.
-
-        Returns
-        -------
-        self : estimator
-        """
-        check_is_fitted(self)
-        if sparse.issparse(self.coef_):
-            self.coef_ = self.coef_.toarray()
-        return self
 
 
 class LinearClassifier(ScoringClassifier):

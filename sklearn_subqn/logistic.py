@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._classifier import LinearClassifier, ProbabilityMixin, SparseCoefficients
+from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS, minimize_intercept
 from ._problems import LinearProblems, Problems, class_problems, joint_classes
 from ._solve import Progress
+from ._sparse_coefficients import SparseCoefficients
 from ._validation import unchanged_on_failure
 
 # Sums over rows below this share of what they are at most are zero but for rounding.

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._classifier import LinearClassifier, SparseCoefficients
+from .._classifier import LinearClassifier
 from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._problems import Contrasts, codes, signs
 from .._solve import Floats
+from .._sparse_coefficients import SparseCoefficients
 from .._validation import (
     as_sample_weights,
     check_number,

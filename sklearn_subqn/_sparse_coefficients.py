@@ -1,0 +1,37 @@
+"""Coefficients that are stored as a sparse matrix."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+
+class SparseCoefficients:
+    """Coefficients as a matrix of those that are not zero."""
+
+    coef_: Any
+
+    def sparsify(self) -> Self:
+        """Make ``coef_`` a CSR matrix, which saves memory where most are zero.
+
+        Returns
+        -------
+        self : estimator
+        """
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` an array again, as it is after ``fit``.
+
+        Returns
+        -------
+        self : estimator
+        """
+        check_is_fitted(self)
+        if sparse.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
