@@ -30,8 +30,9 @@ _EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
 _NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
 
 # The penalty is plainly too strong if it is nearly half of what the coefficients gain,
-# and these times a factor would lower the loss by a share of that of no features.
-_SHRUNK, _FACTORS, _MUCH = 0.45, (16.0, 4.0), 0.1
+# and these times a power of a factor would lower the loss by a share of that of no
+# features.
+_SHRUNK, _FACTOR, _MUCH = 0.45, 4.0, 0.1
 
 
 class Accuracy(NamedTuple):
@@ -141,10 +142,15 @@ class Scale:
         if penalty < _SHRUNK * (start.risk - end.risk):
             return None
         line = start.towards(end)
-        for factor in _FACTORS:
-            larger = line.point(factor).risk
-            if end.risk - larger > _MUCH * (start.risk - objective.risk_infimum):
-                return Shrinkage(factor, end.risk, larger)
+        much = _MUCH * (start.risk - objective.risk_infimum)
+        # The risk is convex: once it does not fall any more, it will not.
+        factor, before, larger = 1.0, np.inf, end.risk
+        with np.errstate(over="ignore"):
+            while larger < before and end.risk - larger <= much:
+                factor, before = factor * _FACTOR, larger
+                larger = line.point(factor).risk
+        if end.risk - larger > much:
+            return Shrinkage(factor, end.risk, larger)
         return None
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor, MultilabelHingeClassifier
+from sklearn_subqn.exceptions import ConstantModelWarning, UnderfittingWarning
 
 _RNG = np.random.default_rng(0)
 X = _RNG.normal(size=(80, 4)) * [1e-6, 1.0, 1e3, 1e8]
@@ -117,3 +118,11 @@ def test_weights_whose_sum_is_out_of_range(penalty, weight):
     y = (SCORES > 0).astype(int)
     with pytest.raises(ValueError, match="alpha='auto' is out of range"):
         BMRMClassifier(penalty=penalty).fit(X, y, sample_weight=np.full(80, weight))
+
+
+@pytest.mark.parametrize("alpha", [10.0, 1e2, 1e3, 1e4, 1e8])
+def test_warning_of_any_strength_that_is_too_large(alpha):
+    # However strong, either the features do nothing or they would do much more.
+    y = (SCORES > 0).astype(int)
+    with pytest.warns((UnderfittingWarning, ConstantModelWarning)):
+        BMRMClassifier(alpha).fit(X / X.std(axis=0), y)
