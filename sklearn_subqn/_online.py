@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
@@ -31,6 +32,7 @@ from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import OnlineLoss
 from ._estimator import LinearEstimator, forget
 from ._process import ignoring_errors
+from ._shift import Shift
 from ._solve import Floats, Progress
 from ._validation import (
     as_sample_weights,
@@ -130,7 +132,16 @@ class OnlineEstimator(LinearEstimator):
         return method
 
     def _begin(self, X: Any, n_outputs: int | None, w0: Floats) -> None:
-        """Begin before the first batch, at w0."""
+        """Begin before the first batch X, at w0.
+
+        Columns that are far from zero in X are moved there, now and in batches to come.
+        """
+        self._shift = None
+        if self.fit_intercept and not sparse.issparse(X) and X.shape[0] > 1:
+            self._shift = Shift.of(X, np.full(X.shape[0], 1.0 / X.shape[0]))
+        if self._shift is not None:
+            coef, intercept = self._split(w0, n_outputs)
+            w0 = np.append(coef.T, self._shift.inward(coef, intercept))
         self._stream = Stream(
             self._settings(), self._method(), bool(self.fit_intercept), n_outputs
         )
@@ -143,6 +154,12 @@ class OnlineEstimator(LinearEstimator):
         self._dtype = X.dtype
         self._n_rows, self._weight = 0.0, 0.0
         self.t_ = 0
+
+    def _split(self, w: Floats, n_outputs: int | None) -> tuple[Floats, Floats]:
+        """Return coefficients of shape (k, d) and intercepts (k,) of parameters."""
+        k = n_outputs or 1
+        n_coef = self.n_features_in_ * k
+        return w[:n_coef].reshape(-1, k).T, w[n_coef:]
 
     def _settings(self) -> tuple[Any, ...]:
         """Return the parameters that the method is made from."""
@@ -198,6 +215,8 @@ class OnlineEstimator(LinearEstimator):
     def _batch(
         self, X: Any, targets: Floats, weights: Floats, loss: OnlineLoss
     ) -> LinearBatch:
+        if self._shift is not None:
+            X = self._shift.subtracted(X.toarray() if sparse.issparse(X) else X)
         return LinearBatch(
             X,
             targets,
@@ -263,7 +282,10 @@ class OnlineEstimator(LinearEstimator):
             n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
             self._coef = self._coefficients(state.w[:n_coef])
             self._check_stored(self._coef)
-            self._set_intercept(state.w[n_coef:])
+            intercept = state.w[n_coef:]
+            if self._shift is not None:
+                intercept = self._shift.outward(np.atleast_2d(self._coef), intercept)
+            self._set_intercept(intercept)
 
     def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
         """Return coefficients, some or all, from parameters without intercepts."""
@@ -375,6 +397,9 @@ class OnlineEstimator(LinearEstimator):
         self._weight *= unit
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
+        if self._shift is not None:
+            coef = np.atleast_2d(self.coef_).astype(np.float64)
+            w = np.append(coef.T, self._shift.inward(coef, self.intercept_))
         self.objective_ = whole.value_and_gradient(w)[0]
         task.end()
 

@@ -239,7 +239,7 @@ def test_data_are_left_as_they_are_and_copied_only_if_need_be(container, monkeyp
     svc().fit(near, TWO)
 
 
-@pytest.mark.parametrize("offset", [2.0**10, 2.0**16])
+@pytest.mark.parametrize("offset", [2.0**10, 2.0**16, 2.0**20, 2.0**30])
 def test_streams_of_far_columns(offset):
     rng = np.random.default_rng(5)
     near = rng.normal(size=(3000, 3))
