@@ -132,6 +132,7 @@ RESERVED = {
         "_sparse_coefficients",
         "_strength",
         "_validation",
+        "_online",
         "_problems",
         "_queries",
         "_estimator",
