@@ -114,8 +114,9 @@ def test_hinge_on_text_against_cuts():
     X = sparse.random_array((500, 100), density=0.03, rng=rng, format="csr")
     X.data = np.abs(X.data)
     y = np.where(X @ rng.normal(size=100) + 0.3 * rng.normal(size=500) > 0.0, 1, -1)
-    model = BMRMClassifier(1e-2, penalty="l1").fit(X, y)
-    cuts = BMRMClassifier(1e-2, penalty="l1", solver="ls-bmrm").fit(X, y)
+    given = {"alpha": 1e-2, "loss": "hinge", "penalty": "l1"}
+    model = BMRMClassifier(**given).fit(X, y)
+    cuts = BMRMClassifier(**given, solver="ls-bmrm").fit(X, y)
     assert cuts.objective_ - cuts.dual_gap_ <= model.objective_
     assert model.objective_ - model.dual_gap_ <= cuts.objective_
     assert model.dual_gap_ <= 1e-3 * model.objective_
