@@ -292,7 +292,8 @@ class LinearProblems(Problems):
             if dual is not None and dual.shape != shape:
                 dual = None
             if self._regularizer.contains(w):
-                self.starts[index] = Start(w, dual)
+                # Of a model in single precision shares sum to one but for its rounding.
+                self.starts[index] = Start(self._regularizer.nearest(w), dual)
 
     def attributes(self) -> dict[str, Any]:
         coef, intercept = self._told(*self._decoded([s.w for s in self.starts]))

@@ -5,6 +5,8 @@ By definitions in extended precision, of scores of the stored coefficients.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -256,3 +258,18 @@ def test_objectives_are_those_of_stored_coefficients(name):
     model, expected = CASES[name]()
     assert model.coef_.dtype == np.float32
     assert abs(model.objective_ - expected) <= 1e-13 * abs(expected)
+
+
+def test_shares_of_a_warm_start_sum_to_one_in_double_precision():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(2, 3)), rng.normal(size=2)
+    model = BMRMRegressor(
+        10.0, loss="absolute_error", penalty="normalized_entropy", warm_start=True
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X.astype(np.float32), y).fit(X, y)
+    w = model.coef_
+    assert abs(w.sum() - 1.0) <= 1e-15
+    value = np.abs(X @ w + model.intercept_ - y).mean() + 10.0 * (w @ np.log(w))
+    assert model.objective_ == pytest.approx(value, rel=1e-14)
