@@ -221,13 +221,6 @@ def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floa
     return scaled, sizes
 
 
-def inverse_spread(y: Floats, weights: Floats) -> float:
-    """Return one by the standard deviation of y; one where that is zero."""
-    deviation = y - weights @ y
-    spread = float(np.sqrt(weights @ (deviation * deviation)))
-    return 1.0 / spread if spread else 1.0
-
-
 class DropInRegressor(ScoringRegressor, DropIn):
     """Base of regressors with the parameters of one of scikit-learn."""
 

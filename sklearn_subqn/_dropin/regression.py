@@ -10,7 +10,8 @@ from scipy.special import xlogy
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._solve import Floats
-from ._shared import DropInProblems, DropInRegressor, inverse_spread
+from .._strength import spread
+from ._shared import DropInProblems, DropInRegressor
 
 
 class QuantileRegressor(DropInRegressor):
@@ -114,7 +115,7 @@ class QuantileRegressor(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(quantile=float(self.quantile))["quantile"]
-        free, bend = not self.alpha, inverse_spread(y, weights)
+        free, bend = not self.alpha, 1.0 / spread(y, weights)
         return DropInProblems(
             self, X, [y], loss, weights, free=free, bend=bend, single=True
         )
