@@ -18,6 +18,11 @@ DOCUMENTS = [
     path.relative_to(ROOT).as_posix()
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 ]
+# Links to files of this repository, as they are written for readers elsewhere.
+OWN_ADDRESS = re.compile(
+    r"^https://(github\.com|raw\.githubusercontent\.com)/sklearn-subqn/sklearn-subqn"
+    r"/(blob/)?main/"
+)
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(sklearn_subqn.__path__, "sklearn_subqn.")
@@ -62,9 +67,29 @@ def test_documents(name):
 def test_links(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)]+)\)", text):
-        if "://" not in link and not link.startswith("#"):
-            target = (ROOT / name).parent / link.partition("#")[0]
-            assert target.exists(), f"{name} links to {link}"
+        path = OWN_ADDRESS.sub("/", link).partition("#")[0]
+        if path and "://" not in path:
+            folder = ROOT if path.startswith("/") else (ROOT / name).parent
+            assert (folder / path.lstrip("/")).exists(), f"{name} links to {link}"
+
+
+def test_links_of_the_readme_work_on_other_sites():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+
+
+def test_version_is_the_same_in_all_files():
+    found = {
+        name: re.search(pattern, (ROOT / name).read_text(encoding="utf-8")).group(1)
+        for name, pattern in {
+            "meson.build": r"version: '([^']+)'",
+            "CITATION.cff": r"(?m)^version: (.+)$",
+            "conda-recipe/recipe.yaml": r'version: "([^"]+)"',
+        }.items()
+    }
+    release = sklearn_subqn.__version__.partition(".dev")[0]
+    assert {version.partition(".dev")[0] for version in found.values()} == {release}
 
 
 def test_pictures_are_drawn(tmp_path):
