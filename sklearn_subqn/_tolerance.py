@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ._core.line_search import rounding_of
+from ._core.line_search import minimizer, rounding_of
 from ._core.objective import Objective, Point
 from ._core.solvers import Result
 
@@ -138,7 +138,10 @@ class Scale:
         penalty = objective.alpha * objective.regularizer.value(end.w)
         if objective.regularizer.center(len(end.w)).any() or penalty <= 0.0:
             return None
-        start = self._without_features(end.w)
+        # Intercepts are those for these coefficients: without, multiples are better.
+        free = end.w[objective.regularizer.n_penalized :]
+        start = self._origin
+        start = minimizer(start.along_free(free)) if free.any() else start
         if penalty < _SHRUNK * (start.risk - end.risk):
             return None
         line = start.towards(end)

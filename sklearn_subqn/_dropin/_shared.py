@@ -41,6 +41,9 @@ from .._validation import (
 # times the condition of the problem.
 _NO_PENALTY = 1e-10
 
+# Where users have been warned of what: Python forgets that when its filters change.
+_warned: set[tuple[str, int, str]] = set()
+
 # Columns whose variance is below this share of their mean square are constant.
 _ONE_NUMBER = 1e-20
 
@@ -91,8 +94,19 @@ class DropIn(LinearEstimator):
 
 
 def warn(message: str) -> None:
-    """Warn the user where ``fit`` was called."""
-    warnings.warn(message, UserWarning, stacklevel=user_level())
+    """Warn the user where ``fit`` was called, once for each such line.
+
+    Cross-validation fits many times there.
+    """
+    level = user_level()
+    frame = inspect.currentframe()
+    for _ in range(level - 1):
+        frame = frame and frame.f_back
+    place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
+    if (*place, message) not in _warned:
+        warnings.warn(message, UserWarning, stacklevel=level)
+        # Not where warnings are errors: those were raised.
+        _warned.add((*place, message))
 
 
 class DropInProblems(LinearProblems):

@@ -50,6 +50,10 @@ _SMALL_SCALE = 1e-3
 # The scale does not fall below this share of the spread of y, or below this number.
 _LEAST, _TINY = 1e-13, 10.0 * float(np.finfo(np.float64).eps)
 
+# Gaps are rounding below so many times what the smallest scale costs or, where
+# coefficients are rounded to float32, below this share of the spread of y.
+_FEW, _LOST = 4.0, 4.0 * float(np.finfo(np.float32).eps)
+
 
 class HuberRegressor(DropInRegressor):
     """Huber regression with its scale, and with the parameters of scikit-learn's.
@@ -83,7 +87,7 @@ class HuberRegressor(DropInRegressor):
         Weights of the features, of the type of X.
     intercept_ : float
         Intercept; zero if ``fit_intercept=False``.
-    scale_ : float
+    scale_ : numpy.float64
         The scale of the residuals.
     outliers_ : ndarray of bool of shape (n_samples,)
         Whether residuals exceed ``epsilon * scale_``.
@@ -119,7 +123,8 @@ class HuberRegressor(DropInRegressor):
     that of least absolute errors. ``scale_`` then is 1e-13 times the standard deviation
     of y, and a bound comes from that model's dual. As the scale goes to zero without
     being it, little may be proven: ``dual_gap_`` remains true, but may exceed ``tol``,
-    with a warning.
+    with a warning unless it is rounding: below 4e-13 times the sum of the weights and
+    the standard deviation of y, or 5e-7 times that where X is float32.
 
     References
     ----------
@@ -194,6 +199,10 @@ class _JointProblem(DropInProblems):
         deviation = y - weights @ y
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         self._least = max(_LEAST * self._spread, _TINY)
+        rounding = _FEW * self._least
+        if self._dtype == np.float32:
+            rounding = max(rounding, _LOST * self._spread)
+        self._rounding = total * rounding
         self._positive = np.where(weights > 0.0, weights, 1.0)
         # Without coefficients the scale is larger, or about as large.
         self._scale = self._scale_of(y - np.median(y)) or self._spread
@@ -209,7 +218,8 @@ class _JointProblem(DropInProblems):
         fitted = super().attributes()
         w = self.starts[0].w
         outliers = np.abs(self._residuals(w)) > self._epsilon * self._scale
-        return {**fitted, "scale_": self._scale, "outliers_": outliers}
+        scale = np.float64(self._scale)
+        return {**fitted, "scale_": scale, "outliers_": outliers}
 
     def objective(self, index: int, alpha: float) -> Objective:
         """Return the problem at the scale: J is S sigma + 2 S / sigma times it.
@@ -255,7 +265,7 @@ class _JointProblem(DropInProblems):
                 best = value, own, found
             # Where the scale is zero, other scales would prove nothing more.
             enough = estimator.tol if scale == 0.0 else tol
-            if best[0] - bound <= enough * best[0]:
+            if best[0] - bound <= max(enough * best[0], self._rounding):
                 break
             if scale == 0.0:
                 scale = before
@@ -264,7 +274,7 @@ class _JointProblem(DropInProblems):
         value, self._scale, found = best
         self.starts = [found.start]
         gap = max(value - bound, 0.0) if alpha else np.inf
-        if alpha and gap > estimator.tol * value and self._spread > 0.0:
+        if alpha and gap > max(estimator.tol * value, self._rounding):
             self._warn(value, gap)
         solution = replace(
             found,

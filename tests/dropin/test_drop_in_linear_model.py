@@ -9,7 +9,7 @@ from sklearn import linear_model as originals
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
 from sklearn_subqn._dropin import huber
@@ -301,6 +301,24 @@ def test_more_features_than_rows_end_at_a_scale_of_zero_at_once():
     assert model.n_iter_ < 200
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("dtype", "alpha", "share"),
+    [(np.float64, 1e-4, 4e-13), (np.float64, 1e-12, 4e-13), (np.float32, 1e-4, 5e-7)],
+)
+def test_huber_regression_of_exact_targets_ends_where_all_is_rounding(
+    dtype, alpha, share
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30)).astype(dtype)
+    y = X @ rng.normal(size=30) + 3.0
+    model = linear_model.HuberRegressor(alpha=alpha).fit(X, y)
+    assert model.dual_gap_ <= max(1e-5 * model.objective_, share * 200 * y.std())
+    assert_allclose(model.predict(X), y, atol=np.finfo(dtype).eps * 100)
+    assert model.n_iter_ < 200
+    assert type(model.scale_) is type(originals.HuberRegressor().fit(X, y).scale_)
+
+
 def test_huber_regression_does_not_depend_on_the_unit_of_y():
     X, y, _ = numbers()
     model = linear_model.HuberRegressor(alpha=0.1).fit(X, y)
@@ -388,6 +406,25 @@ def test_what_has_no_effect_is_named(model, message):
     with pytest.warns(UserWarning, match=message) as caught:
         model.fit(X, np.minimum(y, 2))
     assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_has_no_effect_is_named_once_for_each_line():
+    X, y, _ = classes(3)
+    search = GridSearchCV(
+        linear_model.LogisticRegression(solver="saga"), {"C": [0.1, 1.0]}
+    )
+    with pytest.warns(UserWarning, match="solver='saga' has no effect") as caught:
+        search.fit(X, y)
+    assert len(caught) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_repeated_warnings_are_errors_where_warnings_are():
+    X, y, _ = classes(3)
+    for _ in range(2):
+        with pytest.raises(UserWarning, match="dual=True"):
+            linear_model.LogisticRegression(dual=True).fit(X, y)
 
 
 @pytest.mark.parametrize(
