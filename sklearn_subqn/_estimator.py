@@ -22,6 +22,7 @@ from ._core.solvers import SolverSpec
 from ._names import instead_of
 from ._problems import Problems
 from ._solve import Solution, warn_of_constants
+from ._state import PlainState
 from ._strength import Rule
 from ._validation import (
     check_labels,
@@ -98,7 +99,7 @@ class ScoringRegressor(RegressorMixin):
         return float(np.mean(scores))
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class Estimator(PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: from parameters and data to fitted attributes."""
 
     #: What ``solver`` may be.

@@ -271,6 +271,8 @@ class LinearChainCRF(LinearEstimator):
     True
     """
 
+    __module__ = "sklearn_subqn.crf"
+
     _solvers = CHAIN_SOLVERS
 
     classes_: npt.NDArray[Any]

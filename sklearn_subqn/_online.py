@@ -333,8 +333,9 @@ class OnlineEstimator(LinearEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: all, but for what the rest can make anew."""
-        state: dict[str, Any] = super().__getstate__()
-        if isinstance(state.get("_state"), ColumnState):
+        state = super().__getstate__()
+        state.pop("_accepted", None)
+        if isinstance(getattr(self, "_state", None), ColumnState):
             state.pop("_coef", None)
         return state
 

@@ -164,6 +164,8 @@ class CRF(Estimator):
     True
     """
 
+    __module__ = "sklearn_subqn.crf"
+
     _without_effect: ClassVar[dict[str, str]] = _WITHOUT_EFFECT
 
     def __init__(
@@ -269,7 +271,6 @@ class CRF(Estimator):
         self.dual_gap_ = n * model.dual_gap_
         self.n_iter_ = model.n_iter_
         self.history_ = [history.times(n) for history in model.history_]
-        self.training_log_ = _log(self.history_[0])
         forget(self, "dev_score_")
         if X_dev is not None:
             self.dev_score_ = model.score(X_dev, y_dev)
@@ -367,6 +368,15 @@ class CRF(Estimator):
     def attributes_(self) -> list[Any]:
         """Names of the attributes."""
         return list(self._of_model("attributes_").tolist())
+
+    @property
+    def training_log_(self) -> TrainingLog:
+        """Number, objective and time of each iteration."""
+        if not hasattr(self, "history_"):
+            raise AttributeError(
+                "This CRF is not fitted yet, and has no training_log_."
+            )
+        return _log(self.history_[0])
 
     @property
     def num_attributes_(self) -> int:

@@ -146,6 +146,8 @@ class HuberRegressor(DropInRegressor):
     True
     """
 
+    __module__ = "sklearn_subqn.linear_model"
+
     _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "HuberRegressor")
 
     _instead_of: ClassVar[dict[str, str]] = {

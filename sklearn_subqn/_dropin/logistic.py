@@ -169,6 +169,8 @@ class LogisticRegression(BaseLogistic):
     0.92
     """
 
+    __module__ = "sklearn_subqn.linear_model"
+
     _original: ClassVar[tuple[str, str]] = (
         "sklearn.linear_model",
         "LogisticRegression",

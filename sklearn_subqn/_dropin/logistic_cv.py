@@ -133,6 +133,8 @@ class LogisticRegressionCV(BaseLogistic):
     True
     """
 
+    __module__ = "sklearn_subqn.linear_model"
+
     _original: ClassVar[tuple[str, str]] = (
         "sklearn.linear_model",
         "LogisticRegressionCV",

@@ -133,6 +133,8 @@ class Ranker(BaseRanker):
     1.0
     """
 
+    __module__ = "sklearn_subqn.ranking"
+
     # What the parameters of the base are here.
     loss = "pairwise-linear-log"
     k = None

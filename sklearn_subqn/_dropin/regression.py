@@ -84,6 +84,8 @@ class QuantileRegressor(DropInRegressor):
     0.9
     """
 
+    __module__ = "sklearn_subqn.linear_model"
+
     _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "QuantileRegressor")
     _without_effect: ClassVar[dict[str, str]] = {
         "solver": "the problem is not solved as a linear program.",
@@ -194,6 +196,8 @@ class PoissonRegressor(DropInRegressor):
     >>> model.coef_.round(1)
     array([ 0.6, -0.5])
     """
+
+    __module__ = "sklearn_subqn.linear_model"
 
     _original: ClassVar[tuple[str, str]] = ("sklearn.linear_model", "PoissonRegressor")
     _without_effect: ClassVar[dict[str, str]] = {

@@ -122,6 +122,8 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):
     0.95
     """
 
+    __module__ = "sklearn_subqn.svm"
+
     _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVC")
     _without_effect = _WITHOUT_EFFECT
     _weaker = "increase C or decrease tol"
@@ -319,6 +321,8 @@ class LinearSVR(DropInRegressor):
     >>> round(model.score(X, y), 3)
     1.0
     """
+
+    __module__ = "sklearn_subqn.svm"
 
     _original: ClassVar[tuple[str, str]] = ("sklearn.svm", "LinearSVR")
     _without_effect = _WITHOUT_EFFECT
