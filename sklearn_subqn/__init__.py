@@ -5,6 +5,7 @@ from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
 from .bundle_regression import BMRMRegressor
 from .bundle_regression_cv import BMRMRegressorCV
+from .certification import dual_gap
 from .crf import LinearChainCRF
 from .display import ConvergenceDisplay
 from .logistic import L1LogisticOWLQN
@@ -41,5 +42,6 @@ __all__ = [
     "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
+    "dual_gap",
     "losses",
 ]

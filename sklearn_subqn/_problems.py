@@ -146,6 +146,13 @@ class Problems(ABC):
         """Return what the user reads as an objective of one."""
         return self.unit
 
+    def as_read(
+        self, index: int, objective: Objective, w: Floats, value: float, bound: float
+    ) -> tuple[float, float]:
+        """Return an objective at w and a lower bound as the user reads them."""
+        unit = self._unit(index, objective)
+        return unit * value, unit * bound
+
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""
         self.starts[index] = self.starts[index]._replace(w=w, scores=None)

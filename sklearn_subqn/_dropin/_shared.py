@@ -168,15 +168,27 @@ class DropInProblems(LinearProblems):
             return 1.0
         return self._totals[index] if self._free else 1.0 / objective.alpha
 
+    def as_read(
+        self, index: int, objective: Objective, w: Floats, value: float, bound: float
+    ) -> tuple[float, float]:
+        value, bound = super().as_read(index, objective, w, value, bound)
+        shift = self._shift_at(index, objective, w)
+        return value + shift, -np.inf if self._free else bound + shift
+
+    def _shift_at(self, index: int, objective: Objective, w: Floats) -> float:
+        """Return what is added to the objective at w for the user to read."""
+        if not self._free:
+            return self._constant
+        penalty = objective.alpha * objective.regularizer.value(w)
+        return self._constant - self._unit(index, objective) * penalty
+
     def _solve(
         self, index: int, objective: Objective, settings: Any, task: FitTask
     ) -> Solution:
         solution = super()._solve(index, objective, settings, task)
-        shift, bounds = self._constant, solution.history.lower_bound
-        gap = solution.dual_gap
+        shift = self._shift_at(index, objective, solution.w)
+        gap, bounds = solution.dual_gap, solution.history.lower_bound
         if self._free:
-            penalty = objective.alpha * objective.regularizer.value(solution.w)
-            shift -= self._unit(index, objective) * penalty
             # Only the penalty bounds the coefficients, by which a proof goes.
             gap, bounds = np.inf, [-np.inf] * len(bounds)
         elif not shift:

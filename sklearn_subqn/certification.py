@@ -1,0 +1,311 @@
+"""How far given coefficients are from the optimum, whichever trainer found them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ._callbacks import FitTask
+from ._core.solvers import Start, minimize_intercept
+from ._estimator import LinearEstimator
+from ._problems import LinearProblems, Problems
+from ._validation import row_weights
+from .bundle_classification import BMRMClassifier
+from .bundle_regression import BMRMRegressor
+from .linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
+from .svm import LinearSVC, LinearSVR
+
+# Those of scikit-learn's SGDClassifier and SGDRegressor that have the same names here.
+_LOSSES_OF_SGD = {
+    "classifier": ["hinge", "log_loss", "modified_huber", "squared_hinge"],
+    "regressor": [
+        "squared_error",
+        "huber",
+        "epsilon_insensitive",
+        "squared_epsilon_insensitive",
+    ],
+}
+
+
+def dual_gap(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    estimator: Any = None,
+    tol: float | None = 1e-3,
+    return_objective: bool = False,
+) -> Any:
+    """Return a proven bound on how far a linear model is from the optimum.
+
+    The model may come from any trainer: an estimator of this package or of
+    scikit-learn, or coefficients and intercepts of any other. No coefficients have an
+    objective below that of the model less the bound. A small bound says that training
+    longer is of no use; a large one, with a small ``tol``, that it is.
+
+    Parameters
+    ----------
+    model : estimator instance or tuple (coef, intercept)
+        A fitted estimator with ``coef_`` and ``intercept_``, or these numbers: of shape
+        (n_features,) or (k, n_features), and (k,) or a single number. They are not
+        changed.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The samples of the objective, as a rule those that the model was trained on.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Their targets.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Their weights.
+    estimator : estimator instance, default=None
+        An estimator of this package, which need not be fitted, whose parameters say
+        what the objective is. By default it is that of ``model``; of scikit-learn
+        ``LogisticRegression``, ``LinearSVC``, ``LinearSVR``, ``QuantileRegressor``,
+        ``PoissonRegressor``, ``SGDClassifier``, ``SGDRegressor``, ``Lasso``,
+        ``ElasticNet`` and ``Ridge`` are known. Their intercepts count as free, which
+        that of ``solver="liblinear"`` is not.
+    tol : float or None, default=1e-3
+        The lower bound on the optimum comes from a fit that starts at the model and
+        ends when its own relative gap is at most this: the bound exceeds the true
+        distance by no more. With None it comes from the subgradient of the loss at the
+        model alone, at the cost of two products with X; far from the optimum, and at
+        kinks of the loss, that says little.
+    return_objective : bool, default=False
+        Whether to return the objective of the model, too.
+
+    Returns
+    -------
+    gap : float or ndarray of shape (k,)
+        The objective of the model less a lower bound on the optimum, in the units of
+        ``objective_`` of ``estimator``; one number for each of several problems, such
+        as those of one class against the rest. It is infinite where nothing is proven.
+    objective : float or ndarray of shape (k,)
+        That of the model. Only returned if ``return_objective`` is true.
+
+    Raises
+    ------
+    TypeError
+        If there is no ``estimator`` for a model whose objective is not known.
+    ValueError
+        If the model does not fit to the data, or to the objective.
+
+    Notes
+    -----
+    For a dual point u of the mean loss R, no coefficients have an objective below
+    ``-alpha * Omega*(-Xᵀu / alpha) - R*(u)`` by Fenchel's duality (Teo et al. 2010,
+    Corollary 3). ``SGDClassifier`` and ``SGDRegressor`` divide by the number of
+    samples, this package by the sum of their weights: with weights, ``alpha`` is
+    converted, and the objective is the mean of these weighted losses.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from sklearn_subqn import dual_gap
+    >>> X, y = make_classification(500, random_state=0)
+    >>> sgd = SGDClassifier(alpha=0.01, random_state=0).fit(X, y)
+    >>> gap, objective = dual_gap(sgd, X, y, return_objective=True)
+    >>> print(f"at most {gap / objective:.0%} above the optimum")
+    at most 1% above the optimum
+    """
+    given = _given(model)
+    if estimator is None:
+        estimator = _objective_of(model, y, sample_weight)
+    if not isinstance(estimator, LinearEstimator):
+        raise TypeError(
+            "estimator must be one of this package with coef_ and intercept_, which "
+            f"says what the objective is; got {estimator!r}."
+        )
+    own: Any = clone(estimator)
+    if tol is not None:
+        own.tol = tol
+    own._check_parameters()
+    problems = own._encode(X, y, sample_weight)
+    if type(problems).solve is not Problems.solve:
+        raise ValueError(
+            f"{type(own).__name__} with these parameters chooses more than "
+            "coefficients by its objective; dual_gap has no bound for that."
+        )
+    problems.starts = starts = _starts(problems, own, given)
+    strengths = own._strength(problems, y, sample_weight)
+    strengths = np.broadcast_to(strengths, len(problems)).tolist()
+    ends = []
+    for index, (start, alpha) in enumerate(zip(starts, strengths, strict=True)):
+        objective = problems.objective(index, alpha)
+        point = start.at(objective)
+        # At the best intercepts the subgradient proves more.
+        bound = minimize_intercept(point).lower_bound if tol is None else -np.inf
+        ends.append(problems.as_read(index, objective, point.w, point.value, bound))
+    values, bounds = np.array(ends).T
+    if tol is not None:
+        solutions = problems.solve(strengths, FitTask.silent())
+        bounds = np.array([each.objective - each.dual_gap for each in solutions])
+    gaps = np.maximum(values - bounds, 0.0)
+    if not problems.several:
+        gap, value = float(gaps[0]), float(values[0])
+        return (gap, value) if return_objective else gap
+    return (gaps, values) if return_objective else gaps
+
+
+def _given(model: Any) -> dict[str, Any]:
+    """Return coefficients and intercepts of a model, and what they are of."""
+    if isinstance(model, tuple) and len(model) == 2:
+        return {"coef_": model[0], "intercept_": model[1]}
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(
+            "model must be a fitted estimator or a tuple (coef, intercept); got an "
+            f"object of type {type(model).__name__}."
+        )
+    check_is_fitted(model)
+    names = ("coef_", "intercept_", "classes_", "feature_names_in_")
+    given = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    if not {"coef_", "intercept_"} <= set(given):
+        raise TypeError(
+            "model must be linear, with coef_ and intercept_; "
+            f"{type(model).__name__} is not."
+        )
+    return given
+
+
+def _starts(problems: LinearProblems, own: Any, given: dict[str, Any]) -> list[Start]:
+    """Return where a model stands in its problems, or raise if it does not fit."""
+    expected = problems.attributes()
+    names = getattr(own, "feature_names_in_", None)
+    known = {**expected, **({} if names is None else {"feature_names_in_": names})}
+    coef = given["coef_"]
+    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
+    coef = check_array(coef, dtype=np.float64, input_name="coef")
+    intercept = np.atleast_1d(np.asarray(given["intercept_"], dtype=np.float64))
+    if not np.isfinite(intercept).all():
+        raise ValueError(
+            f"The intercepts of the model must be finite, got {intercept}."
+        )
+    if np.shape(expected["coef_"]) == coef.shape[1:] and len(coef) == 1:
+        coef = coef[0]
+    if len(intercept) == 1 and coef.ndim == 2:
+        intercept = np.repeat(intercept, len(coef))
+    if not own.fit_intercept and intercept.any():
+        raise ValueError(
+            f"The model has intercepts {intercept}, but the objective none: "
+            "fit_intercept is False."
+        )
+    if coef.shape != np.shape(expected["coef_"]):
+        raise ValueError(
+            f"The model has coefficients of shape {coef.shape}; X and y ask for "
+            f"{np.shape(expected['coef_'])}."
+        )
+    for name in ("classes_", "feature_names_in_"):
+        theirs = given.get(name)
+        if (
+            theirs is not None
+            and name in known
+            and (np.ravel(theirs).tolist() != np.ravel(known[name]).tolist())
+        ):
+            raise ValueError(
+                f"The model has {name}={theirs}, X and y have {known[name]}."
+            )
+    before = list(problems.starts)
+    problems.start_from({**known, "coef_": coef, "intercept_": intercept})
+    if any(new is old for new, old in zip(problems.starts, before, strict=True)):
+        raise ValueError(
+            "The coefficients of the model are not among those that the objective "
+            f"allows (penalty={getattr(own, 'penalty', 'l2')!r})."
+        )
+    return list(problems.starts)
+
+
+def _objective_of(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return an estimator with the objective that a model was trained for."""
+    if isinstance(model, LinearEstimator):
+        return model
+    for kind in type(model).__mro__:
+        if kind.__module__.startswith("sklearn.") and kind.__name__ in _OBJECTIVES:
+            objective = _OBJECTIVES[kind.__name__](model, y, sample_weight)
+            if objective is not None:
+                return objective
+    known = ", ".join(sorted(_OBJECTIVES))
+    raise TypeError(
+        f"The objective of {model!r} is not known. Give an estimator of this package "
+        "with the same objective as estimator; without one, models of this package and "
+        f"scikit-learn's {known} are taken, the linear ones with an L1 or L2 penalty."
+    )
+
+
+def _same_parameters(kind: Any) -> Callable[..., Any]:
+    """Return a function from a model to an estimator with the same parameters."""
+
+    def objective(model: Any, y: Any, sample_weight: Any) -> Any:
+        known, given = kind().get_params(deep=False), model.get_params(deep=False)
+        # What only chooses a method leaves the objective as it is.
+        without = {"max_iter", "verbose", *kind._without_effect}
+        same = {name: given[name] for name in known if name in given.keys() - without}
+        return kind(**same)
+
+    return objective
+
+
+def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the objective of SGDClassifier and SGDRegressor, if it is one of ours."""
+    classifies = hasattr(model, "classes_")
+    weights = sample_weight
+    given = {"loss": model.loss, "penalty": model.penalty}
+    if model.penalty == "elasticnet":
+        given["l1_ratio"] = model.l1_ratio
+    if classifies:
+        if model.class_weight is not None and len(model.classes_) > 2:
+            # Each class against the rest then has weights of its own.
+            return None
+        given["class_weight"] = model.class_weight
+        weights = row_weights(
+            model.class_weight, model.classes_, np.asarray(y), sample_weight
+        )
+    kind: Any = BMRMClassifier if classifies else BMRMRegressor
+    losses = _LOSSES_OF_SGD["classifier" if classifies else "regressor"]
+    if model.loss not in losses or model.penalty is None or model.alpha <= 0.0:
+        return None
+    if not classifies and model.loss != "squared_error":
+        given["epsilon"] = model.epsilon
+    return kind(
+        model.alpha / _mean(weights, y), fit_intercept=model.fit_intercept, **given
+    )
+
+
+def _squared(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the objective of Lasso, ElasticNet and Ridge, if that has a penalty."""
+    given: dict[str, Any] = {"fit_intercept": model.fit_intercept}
+    if np.any(np.asarray(model.alpha) <= 0.0) or np.ndim(model.alpha):
+        return None
+    if getattr(model, "positive", False):
+        return None
+    if hasattr(model, "l1_ratio"):
+        given |= {"penalty": "elasticnet", "l1_ratio": model.l1_ratio}
+        return BMRMRegressor(model.alpha, **given)
+    # Ridge has the sum of squares, and no factors of one half.
+    total = _mean(sample_weight, y) * len(y)
+    return BMRMRegressor(model.alpha / total, **given)
+
+
+def _mean(weights: Any, y: Any) -> float:
+    return 1.0 if weights is None else float(np.mean(np.broadcast_to(weights, len(y))))
+
+
+_OBJECTIVES: dict[str, Callable[..., Any]] = {
+    **{
+        kind.__name__: _same_parameters(kind)
+        for kind in (
+            LinearSVC,
+            LinearSVR,
+            LogisticRegression,
+            PoissonRegressor,
+            QuantileRegressor,
+        )
+    },
+    "ElasticNet": _squared,
+    "Ridge": _squared,
+    "SGDClassifier": _sgd,
+    "SGDRegressor": _sgd,
+}
