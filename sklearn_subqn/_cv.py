@@ -85,6 +85,7 @@ class WarmPaths(LinearEstimator):
     def _for_fold(self) -> Self:
         """Return the model of a fold, silent and of one thread."""
         model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
+        model.penalty_factor = self._penalty_factors()
         # Arrays are passed on, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
         return model

@@ -14,9 +14,11 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._by_feature import penalty_factors
 from ._callbacks import CallbackSupportMixin, FitTask
 from ._core.columns import own_columns
 from ._core.losses import Loss
+from ._core.names import features_axis
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import SolverSpec
 from ._names import instead_of
@@ -203,6 +205,9 @@ class LinearEstimator(Estimator):
     loss: Any
     alpha_: Any
 
+    # Of estimators without this parameter.
+    penalty_factor: Any = None
+
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of so many coefficients."""
         return L2(n_coef)
@@ -211,12 +216,10 @@ class LinearEstimator(Estimator):
         self, problems: Any, y: Any, sample_weight: Any
     ) -> float | npt.NDArray[np.float64]:
         """Return ``alpha``, or the strengths by rule; set what tells which they are."""
-        sizes = np.ones(self.n_features_in_)
-        if problems.scales is not None:
-            sizes = problems.scales.sizes
-        # Squares are squares of coefficients in these units.
-        squares = getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
-        self.penalty_factor_ = sizes**2 if squares else sizes
+        sizes = problems.sizes
+        if sizes is None:
+            sizes = np.ones(self.n_features_in_)
+        self.penalty_factor_ = sizes**2 if self._has_squares() else sizes
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_
@@ -240,6 +243,29 @@ class LinearEstimator(Estimator):
     def _has_scales(self) -> bool:
         """Whether the penalty may measure features in other units than their own."""
         return True
+
+    def _has_squares(self) -> bool:
+        """Whether the penalty is one of squares, of which factors are factors."""
+        return getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
+
+    def _penalty_sizes(self) -> npt.NDArray[np.float64] | None:
+        """Return units of the features that ``penalty_factor`` asks for, if any."""
+        factors = self._penalty_factors()
+        if factors is None:
+            return None
+        return np.sqrt(factors) if self._has_squares() else factors
+
+    def _penalty_factors(self) -> npt.NDArray[np.float64] | None:
+        """Return ``penalty_factor`` in the order of the features, or None."""
+        if self.penalty_factor is None:
+            return None
+        if not self._has_scales():
+            raise ValueError(
+                "penalty_factor needs penalty='l2', 'l1', 'elasticnet' or 'lp', whose "
+                f"features have no other factors; got {self._combination()}."
+            )
+        given, axis = self.penalty_factor, features_axis(self)
+        return penalty_factors(given, self.n_features_in_, axis)
 
     def _l1_share(self) -> float:
         """Return the share of the L1 norm in the penalty."""

@@ -32,7 +32,7 @@ from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
 from ._shift import Shift
 from ._solve import Floats, Problem, Solution, solve
-from ._strength import Scales
+from ._strength import Scales, divided
 from ._validation import AUTO
 
 # More threads than this are surely a mistake, and could exhaust the system.
@@ -223,7 +223,9 @@ class LinearProblems(Problems):
         self.scales: Scales | None = None
         if getattr(estimator, "alpha", None) == AUTO and estimator._has_scales():
             self.scales = Scales.of(X, weights, centered=movable)
-            dtype, X = dtype or X.dtype, self.scales.divided(X)
+        self.sizes = self._sizes_of_features(estimator._penalty_sizes())
+        if self.sizes is not None:
+            dtype, X = dtype or X.dtype, divided(X, self.sizes)
         self.design = self._map(X, intercept and not loss.ranks, n_scores)
         self.weights = weights
         self._targets = targets
@@ -325,9 +327,15 @@ class LinearProblems(Problems):
             ]
         )
 
+    def _sizes_of_features(self, given: Floats | None) -> Floats | None:
+        """Return units in which the penalty is that of the solver, if not in ones."""
+        if self.scales is None or given is None:
+            return given if self.scales is None else self.scales.sizes
+        return given * self.scales.sizes
+
     def _units(self) -> Floats | float:
         """Return what the features are divided by for the solver."""
-        return 1.0 if self.scales is None else self.scales.sizes
+        return 1.0 if self.sizes is None else self.sizes
 
     def _told(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         """Return coefficients and intercepts for X as they are stored."""
@@ -338,7 +346,7 @@ class LinearProblems(Problems):
 
     def _stored(self, w: Floats) -> Floats:
         free = len(w) > self.design.n_coef
-        if self.scales is None and (self._shift is None or not free):
+        if self.sizes is None and (self._shift is None or not free):
             return super()._stored(w)
         coef, intercept = self._told(*self._rows(w))
         if self._shift is not None:

@@ -120,13 +120,6 @@ class Scales(NamedTuple):
         shares = share * varies
         return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
 
-    def divided(self, X: Any) -> Any:
-        """Return a copy of X in these units, in double precision."""
-        if not sparse.issparse(X):
-            return X / self.sizes
-        data = X.data / self.sizes[X.indices]
-        return type(X)((data, X.indices, X.indptr), shape=X.shape)
-
     def plain(self) -> Scales:
         """Return units of one, with as many entries as have the same squares."""
         n_entries = float(self.sizes**2 @ self.shares)
@@ -150,6 +143,14 @@ class Scales(NamedTuple):
         squares = np.float64(rule.squares) * max(self.n_entries, 1.0) / total
         norm = rule.norm * np.sqrt(np.log(max(self.n_features, 2)) / total)
         return float(1.0 / (l1_share / norm + (1.0 - l1_share) / squares))
+
+
+def divided(X: Any, sizes: Floats) -> Any:
+    """Return a copy of X in units of its columns, in double precision."""
+    if not sparse.issparse(X):
+        return X / sizes
+    data = X.data / sizes[X.indices]
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:

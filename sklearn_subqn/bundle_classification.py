@@ -172,6 +172,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         B for "quadratic", symmetric and positive definite; with an ``Ontology`` for the
         coefficients of all nodes, feature by feature. A data frame whose rows and
         columns are named by features is matched by names.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in Omega, None for ones: ``f_j w_j²`` is in
+        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
+        "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
+        the features. A dict or Series is matched to the features by their names.
     solver : str, default="auto"
         Optimization method.
 
@@ -237,8 +242,9 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: scales of the features with ``alpha="auto"``,
-        else one. With ``penalty="l2"`` they are factors of ``w_j²``.
+        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
+        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        ``w_j²``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -350,6 +356,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         l1_ratio: float = 0.5,
         p: float = 1.5,
         penalty_matrix: Any = None,
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -372,6 +379,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self.l1_ratio = l1_ratio
         self.p = p
         self.penalty_matrix = penalty_matrix
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -113,6 +113,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         B for "quadratic", symmetric and positive definite; with ``metric`` for the
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in Omega, None for ones: ``f_j w_j²`` is in
+        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
+        "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
+        the features. A dict or Series is matched to the features by their names.
     quantile : float or list of float, default=0.5
         For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
         fitted, from where the one below it ended, and predictions have k columns.
@@ -183,8 +188,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         The strength of the penalty that was used, one for each column of y where these
         differ.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: scales of the features with ``alpha="auto"``,
-        else one. With ``penalty="l2"`` they are factors of ``w_j²``.
+        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
+        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        ``w_j²``.
     objective_ : float or ndarray of shape (n_targets,)
         Objective at the coefficients; one number with ``metric``.
     dual_gap_ : float or ndarray of shape (n_targets,)
@@ -252,6 +258,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         l1_ratio: float = 0.5,
         p: float = 1.5,
         penalty_matrix: Any = None,
+        penalty_factor: Any = None,
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
@@ -274,6 +281,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.l1_ratio = l1_ratio
         self.p = p
         self.penalty_matrix = penalty_matrix
+        self.penalty_factor = penalty_factor
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon

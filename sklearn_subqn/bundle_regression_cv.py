@@ -62,6 +62,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     l1_ratio : float or list of float, default=0.5
         For the elastic net, in [0, 1]. Of a list that is chosen which has the best mean
         score with its best ``alpha``, the first if there are several.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        As in :class:`BMRMRegressor`.
     quantile : float or list of float, default=0.5
         As in :class:`BMRMRegressor`; several have the same ``alpha``.
     crossing : {"sort", "allow"}, default="sort"
@@ -144,6 +146,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         loss: str | AnyLoss = "squared_error",
         penalty: str = "l2",
         l1_ratio: Any = 0.5,
+        penalty_factor: Any = None,
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
@@ -166,6 +169,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.loss = loss
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon

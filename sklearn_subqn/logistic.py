@@ -106,6 +106,11 @@ class L1LogisticOWLQN(BaseL1Logistic):
     l1_ratio : float, default=1.0
         Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is that of
         :class:`~sklearn.linear_model.LogisticRegression` by default, L2.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in the penalty, None for ones: ``f_j w_j`` is
+        in place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
+        With ``alpha="auto"`` they come on top of the scales of the features. A dict or
+        Series is matched to the features by their names.
     solver : {"auto", "cd", "owlqn", "owlqn*", "fista", "newton-cg", "lbfgs"}, \
             default="auto"
         Optimization method.
@@ -158,8 +163,9 @@ class L1LogisticOWLQN(BaseL1Logistic):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in the penalty: scales of the features with
-        ``alpha="auto"``, else one. With ``l1_ratio=0`` they are factors of ``w_j²``.
+        Factors f of ``f_j w_j`` in the penalty: those of ``penalty_factor``, times
+        scales of the features with ``alpha="auto"``. With ``l1_ratio=0`` they are
+        factors of ``w_j²``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -221,6 +227,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         alpha: float | str = "auto",
         *,
         l1_ratio: float = 1.0,
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -234,6 +241,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

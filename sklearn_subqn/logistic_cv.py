@@ -45,6 +45,8 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
     l1_ratio : float or list of float, default=1.0
         Share of the L1 norm in the penalty, in [0, 1]. Of a list that is chosen which
         has the best mean score with its best ``alpha``, the first if there are several.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        As in :class:`L1LogisticOWLQN`.
     solver : str, default="auto"
         As in :class:`L1LogisticOWLQN`.
     fit_intercept : bool, default=True
@@ -110,6 +112,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         error_score: Any = np.nan,
         refit: bool = True,
         l1_ratio: Any = 1.0,
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -126,6 +129,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         self.error_score = error_score
         self.refit = refit
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -47,6 +47,10 @@ class MulticlassHingeClassifier(LinearClassifier):
         of which these are the cases of ones and of the costs. Rates are non-negative,
         and positive where costs are; those of zero leave a pair of classes out. A data
         frame is matched by names, as ``label_cost`` is.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in the penalty, which becomes
+        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
+        the features by their names.
     solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
         Optimization method.
 
@@ -95,8 +99,8 @@ class MulticlassHingeClassifier(LinearClassifier):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: squared scales of the features
-        with ``alpha="auto"``, else one.
+        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
+        times squared scales of the features with ``alpha="auto"``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -168,6 +172,7 @@ class MulticlassHingeClassifier(LinearClassifier):
         *,
         label_cost: Any = None,
         rescaling: Any = "margin",
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -182,6 +187,7 @@ class MulticlassHingeClassifier(LinearClassifier):
         self.alpha = alpha
         self.label_cost = label_cost
         self.rescaling = rescaling
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

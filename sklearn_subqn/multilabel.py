@@ -86,6 +86,10 @@ class MultilabelHingeClassifier(LinearClassifier):
         Whether to learn a threshold. Without one the loss is that of pairs alone, their
         mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
         without irrelevant labels; it ranks labels only, and there is no ``predict``.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in the penalty, which becomes
+        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
+        the features by their names.
     solver : {"auto", "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "alm", \
             "sublbfgs", "subbfgs"}, default="auto"
         Optimization method. For ``reduction="mean"`` "auto" is "newton-cg"; for "max"
@@ -128,8 +132,8 @@ class MultilabelHingeClassifier(LinearClassifier):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: squared scales of the features
-        with ``alpha="auto"``, else one.
+        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
+        times squared scales of the features with ``alpha="auto"``.
     objective_ : float
         Objective at the coefficients. That of the threshold are minus the sum of
         ``coef_`` over n_labels + 1, as at every optimum.
@@ -200,6 +204,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         reduction: str = "mean",
         label_cost: Any = None,
         threshold: bool = True,
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -214,6 +219,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         self.reduction = reduction
         self.label_cost = label_cost
         self.threshold = threshold
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -311,6 +311,11 @@ class BMRMRanker(BaseRanker):
         ||w||²``.
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in Omega, None for ones: ``f_j w_j²`` is in
+        place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j``
+        otherwise. With ``alpha="auto"`` they come on top of the scales of the features.
+        A dict or Series is matched to the features by their names.
     solver : {"auto", "narrowing", "newton-cg", "ls-bmrm", "bmrm", \
             "bmrm-aggregated", "proximal-bundle", "trust-region-bundle"}, \
             default="auto"
@@ -357,8 +362,9 @@ class BMRMRanker(BaseRanker):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``f_j w_j`` in Omega: scales of the features with ``alpha="auto"``,
-        else one. With ``penalty="l2"`` they are factors of ``w_j²``.
+        Factors f of ``f_j w_j`` in Omega: those of ``penalty_factor``, times scales of
+        the features with ``alpha="auto"``. With ``penalty="l2"`` they are factors of
+        ``w_j²``.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -436,6 +442,7 @@ class BMRMRanker(BaseRanker):
         k: int | None = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
+        penalty_factor: Any = None,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -450,6 +457,7 @@ class BMRMRanker(BaseRanker):
         self.k = k
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

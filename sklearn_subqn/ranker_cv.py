@@ -47,6 +47,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         As in :class:`BMRMRanker`.
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        As in :class:`BMRMRanker`.
     solver : str, default="auto"
         As in :class:`BMRMRanker`.
     tol : float, default=1e-3
@@ -109,6 +111,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         k: int | None = None,
         penalty: str = "l2",
         l1_ratio: float = 0.5,
+        penalty_factor: Any = None,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -124,6 +127,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         self.k = k
         self.penalty = penalty
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter

@@ -64,6 +64,10 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         ``penalty_factor_`` and the notes.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in the penalty, which becomes
+        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
+        the features by their names.
     solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg", \
             "trust-region", "cg"}, default="auto"
         Optimization method.
@@ -129,8 +133,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: squared scales of the features
-        with ``alpha="auto"``, else one.
+        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
+        times squared scales of the features with ``alpha="auto"``.
     objective_ : float or ndarray of shape (n_classes,)
         Objective at the coefficients; one per class beyond two classes.
     dual_gap_ : float or ndarray of shape (n_classes,)
@@ -197,6 +201,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
         alpha: float | str = "auto",
         *,
         loss: str = "hinge",
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -212,6 +217,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     ) -> None:
         self.alpha = alpha
         self.loss = loss
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

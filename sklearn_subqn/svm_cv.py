@@ -40,6 +40,10 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         means over the folds, for which there is no objective or gap.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
+    penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        Positive factors f of the features in the penalty, which becomes
+        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
+        the features by their names.
     solver : str, default="auto"
         As in :class:`SubLBFGSLinearSVC`.
     fit_intercept : bool, default=True
@@ -107,6 +111,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         error_score: Any = np.nan,
         refit: bool = True,
         loss: str = "hinge",
+        penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -125,6 +130,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         self.error_score = error_score
         self.refit = refit
         self.loss = loss
+        self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -417,6 +417,36 @@ def _offset_cases() -> Iterator[Case]:
             )
 
 
+def _factors(p: Problem) -> Any:
+    """Factors of the penalty of each feature."""
+    return 10.0 ** np.random.default_rng(len(p.y)).uniform(-3, 3, size=p.X.shape[1])
+
+
+def _with_factors(
+    name: str, penalty: str, coef: Any, intercept: Any, p: Problem
+) -> Terms:
+    terms = _of_one_score(name, penalty, coef, intercept, p)
+    w, factors = np.ravel(coef), long(_factors(p))
+    omega = (
+        factors @ (w * w) / 2 if penalty == "l2" else PENALTIES[penalty](factors * w)
+    )
+    return terms._replace(penalty=omega)
+
+
+def _factor_cases() -> Iterator[Case]:
+    for name in (*BINARY_LOSSES, *REGRESSION):
+        for penalty in ("l2", "l1", "elasticnet"):
+            yield Case(
+                f"{name}-{penalty}-factor",
+                TARGETS.get(name, "real" if name in REGRESSION else "2"),
+                _names(BMRMClassifier._solvers, LOSSES[name], penalty),
+                lambda p, solver, name=name, penalty=penalty: _catalogue(
+                    name, penalty, p, solver
+                ).set_params(penalty_factor=_factors(p)),
+                partial(_with_factors, name, penalty),
+            )
+
+
 class OwnHinge(losses.Loss):
     """One's own, of which values and subgradients are known only."""
 
@@ -948,6 +978,7 @@ FAMILIES: list[list[Case]] = [
     for cases in (
         _one_score_cases,
         _offset_cases,
+        _factor_cases,
         _more_classifiers,
         _joint_classifiers,
         _joint_cases,

@@ -46,6 +46,7 @@ LEVELS = [
     ["_callbacks", "_plotting", "_process", "_validation"],
     ["_tolerance"],
     [
+        "_by_feature",
         "_roles",
         "_scoring",
         "_sequences",

@@ -1,0 +1,87 @@
+"""Numbers that users give for each feature: in order, or by the names of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._core.names import Axis, is_default, places
+from ._validation import check_unmasked
+
+Floats = npt.NDArray[np.float64]
+
+
+def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
+    """Return numbers of shape (n_features,) in the order of the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for messages.
+    given : array-like of shape (n_features,), dict or Series
+        Keys of a dict, and of a Series with an index of its own, are names of features.
+    n_features : int
+    axis : Axis
+        That of the features.
+
+    Raises
+    ------
+    TypeError
+        If these are no numbers.
+    ValueError
+        If they are not one for each feature, or NaN, or names do not match.
+    """
+    values, names, where = _named(given)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "buif" and array.dtype != object:
+            raise TypeError
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be numbers, one for each feature: an array, or a dict or "
+            f"Series by the names of features; got {given!r}."
+        ) from error
+    check_unmasked(name, values)
+    if names is not None and numbers.ndim == 1:
+        numbers = numbers[places(name, names, axis, where)]
+    if numbers.shape != (n_features,):
+        raise ValueError(
+            f"{name} must have one number for each of the {n_features} features; got "
+            f"an array of shape {numbers.shape}."
+        )
+    if np.isnan(numbers).any():
+        raise ValueError(f"{name} must not be NaN; got {given!r}.")
+    return numbers
+
+
+def _named(given: Any) -> tuple[Any, list[Any] | None, str]:
+    """Return values, their names if they have any, and what the names are on."""
+    if isinstance(given, Mapping):
+        return list(given.values()), list(given), "keys"
+    index = getattr(given, "index", None)
+    # That of lists and tuples is a method.
+    if index is None or callable(index) or is_default(index):
+        return given, None, ""
+    return np.asarray(given), list(index), "index"
+
+
+def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
+    """Return ``penalty_factor`` in the order of the features.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of ``by_feature``, or if a factor is not positive and finite.
+    """
+    factors = by_feature("penalty_factor", given, n_features, axis)
+    wrong = (factors <= 0.0) | np.isinf(factors)
+    if wrong.any():
+        raise ValueError(
+            "penalty_factor must be positive and finite for each feature; got "
+            f"{factors[wrong][0]:g} for the feature {int(np.argmax(wrong))}."
+        )
+    return factors
