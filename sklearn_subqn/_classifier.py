@@ -11,6 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from ._callbacks import with_callbacks
+from ._core.regularizers import L2, Regularizer
+from ._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
 from ._estimator import LinearEstimator, log_probabilities, loss_name
 from ._problems import LinearProblems, Problems
 from ._solve import Progress
@@ -203,3 +205,19 @@ class LinearClassifier(ScoringClassifier):
         """Return the problems of validated data; weights sum to one."""
         # Each estimator that is not of streams has its own.
         raise NotImplementedError
+
+
+class JointHingeClassifier(LinearClassifier):
+    """Base of classifiers with a loss of all scores of a sample at once.
+
+    Bundle methods minimize over several intercepts of smooth losses only: of others
+    they know no bound where intercepts are not penalized.
+    """
+
+    _solvers = JOINT_SOLVERS
+
+    def _takes(self, solver: str, loss: Any, regularizer: Regularizer) -> bool:
+        by_cuts = solver in BUNDLE_SOLVERS or not isinstance(regularizer, L2)
+        if by_cuts and self.fit_intercept and not loss.smooth:
+            return False
+        return super()._takes(solver, loss, regularizer)

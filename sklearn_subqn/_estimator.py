@@ -279,12 +279,14 @@ class LinearEstimator(Estimator):
         """Return what solvers have to support, as users write it."""
         return f"loss={loss_name(self.loss)}"
 
+    def _takes(self, solver: str, loss: Loss, regularizer: Regularizer) -> bool:
+        """Whether a solver takes the loss with the penalty."""
+        return self._solvers[solver].supports(loss, regularizer)
+
     def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
         """Raise ValueError unless the solver takes the loss with the penalty."""
-        if not self._solvers[self.solver].supports(loss, regularizer):
-            names = [
-                k for k, v in self._solvers.items() if v.supports(loss, regularizer)
-            ]
+        if not self._takes(self.solver, loss, regularizer):
+            names = [k for k in self._solvers if self._takes(k, loss, regularizer)]
             raise ValueError(
                 f"solver={self.solver!r} does not support {self._combination()}; "
                 f"solvers that do are {', '.join(map(repr, names))}."

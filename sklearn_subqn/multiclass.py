@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._classifier import LinearClassifier
+from ._classifier import JointHingeClassifier
 from ._core.losses import Loss, Simplex
 from ._core.names import classes_axis
-from ._core.solvers import SOLVERS
+from ._core.regularizers import Regularizer, elastic_net
 from ._problems import LinearProblems, joint_classes
 from ._solve import Progress
 from ._validation import check_label_cost, check_option, check_rescaling
 
 
-class MulticlassHingeClassifier(LinearClassifier):
+class MulticlassHingeClassifier(JointHingeClassifier):
     """Linear classifier with the joint multiclass hinge loss and label costs.
 
-    Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
-    weights for each class at once, where the loss of a sample of class y with scores z
-    is ``max_j (cost[y, j] + z_j - z_y)``, and reports how far the result is from the
-    optimum at most.
+    Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i
+    loss_i / sum_i s_i`` over one vector of weights for each class at once, where the
+    loss of a sample of class y with scores z is ``max_j (cost[y, j] + z_j - z_y)``, and
+    reports how far the result is from the optimum at most.
 
     Parameters
     ----------
@@ -47,11 +47,15 @@ class MulticlassHingeClassifier(LinearClassifier):
         of which these are the cases of ones and of the costs. Rates are non-negative,
         and positive where costs are; those of zero leave a pair of classes out. A data
         frame is matched by names, as ``label_cost`` is.
+    l1_ratio : float, default=0.0
+        Share of the L1 norm in the penalty, from 0 for squares alone to 1 for the L1
+        norm alone. If it is positive, ``fit_intercept=False`` is needed.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in the penalty, which becomes
-        ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
-        the features by their names.
-    solver : {"auto", "alm", "sublbfgs", "subbfgs"}, default="auto"
+        Positive factors f of the features in the penalty, None for ones: ``f_j w_j`` is
+        in place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
+        With ``alpha="auto"`` they come on top of the scales of the features. A dict or
+        Series is matched to the features by their names.
+    solver : {"auto", "alm", "sublbfgs", "subbfgs", "ls-bmrm", "bmrm"}, default="auto"
         Optimization method.
 
         - "auto": "alm", after dual coordinate ascent with margin rescaling, or from the
@@ -63,6 +67,9 @@ class MulticlassHingeClassifier(LinearClassifier):
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
           matrix of the squared number of parameters. Their bounds are poor, the more so
           with intercepts.
+        - "ls-bmrm", "bmrm": bundle methods, with and without line search, for
+          ``fit_intercept=False``. With a positive ``l1_ratio`` they are the only ones,
+          and "auto" is "ls-bmrm"; a small ``alpha`` then takes hundreds of iterations.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each class. They are not penalized.
     tol : float, default=1e-3
@@ -99,8 +106,9 @@ class MulticlassHingeClassifier(LinearClassifier):
     alpha_ : float
         The strength of the penalty that was used.
     penalty_factor_ : ndarray of shape (n_features,)
-        Factors f of ``sum_j f_j w_j² / 2``, the penalty: those of ``penalty_factor``,
-        times squared scales of the features with ``alpha="auto"``.
+        Factors f of ``f_j w_j`` in the penalty: those of ``penalty_factor``, times
+        scales of the features with ``alpha="auto"``. With ``l1_ratio=0`` they are
+        factors of ``w_j²``, and scales are squared.
     objective_ : float
         Objective at the coefficients.
     dual_gap_ : float
@@ -164,14 +172,13 @@ class MulticlassHingeClassifier(LinearClassifier):
     0.98
     """
 
-    _solvers = SOLVERS
-
     def __init__(
         self,
         alpha: float | str = "auto",
         *,
         label_cost: Any = None,
         rescaling: Any = "margin",
+        l1_ratio: float = 0.0,
         penalty_factor: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
@@ -187,6 +194,7 @@ class MulticlassHingeClassifier(LinearClassifier):
         self.alpha = alpha
         self.label_cost = label_cost
         self.rescaling = rescaling
+        self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor
         self.solver = solver
         self.fit_intercept = fit_intercept
@@ -203,12 +211,27 @@ class MulticlassHingeClassifier(LinearClassifier):
         if isinstance(self.rescaling, str):
             check_option("rescaling", self.rescaling, ["margin", "slack"])
         super()._check_parameters()
+        if self.l1_ratio and self.fit_intercept:
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio!r} needs fit_intercept=False: bundle "
+                "methods, which take an L1 norm, know no bound of several intercepts "
+                "that are not penalized. Center the features, or add a constant one."
+            )
 
     def _is_smooth(self) -> bool:
         return False
 
     def _combination(self) -> str:
-        return "loss='hinge'"
+        return (
+            f"a joint hinge with l1_ratio={self.l1_ratio!r} and "
+            f"fit_intercept={self.fit_intercept}"
+        )
+
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        return elastic_net(n_coef, float(self.l1_ratio))
+
+    def _l1_share(self) -> float:
+        return float(self.l1_ratio)
 
     def _instead(self) -> str:
         return "take class weights, or a logistic loss"

@@ -14,11 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from ._callbacks import with_callbacks
-from ._classifier import LinearClassifier
+from ._classifier import JointHingeClassifier
 from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objective import Objective
-from ._core.solvers import SOLVERS
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solve import Floats, Progress, Solution
 from ._validation import (
@@ -40,7 +39,7 @@ def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:
     return True
 
 
-class MultilabelHingeClassifier(LinearClassifier):
+class MultilabelHingeClassifier(JointHingeClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
@@ -91,10 +90,10 @@ class MultilabelHingeClassifier(LinearClassifier):
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
         the features by their names.
     solver : {"auto", "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "alm", \
-            "sublbfgs", "subbfgs"}, default="auto"
+            "sublbfgs", "subbfgs", "ls-bmrm", "bmrm"}, default="auto"
         Optimization method. For ``reduction="mean"`` "auto" is "newton-cg"; for "max"
         it is as in :class:`MulticlassHingeClassifier`, and "alm", "sublbfgs" and
-        "subbfgs" are the others.
+        "subbfgs" are the others, with "ls-bmrm" and "bmrm" for ``fit_intercept=False``.
     fit_intercept : bool, default=True
         Whether to fit an intercept for each label. They are not penalized.
     tol : float, default=1e-3
@@ -193,8 +192,6 @@ class MultilabelHingeClassifier(LinearClassifier):
            [0, 0, 1, 0, 0]])
     """
 
-    _solvers = SOLVERS
-
     multilabel_: bool
 
     def __init__(
@@ -270,7 +267,7 @@ class MultilabelHingeClassifier(LinearClassifier):
         return self._fit(X, y, sample_weight)
 
     def _combination(self) -> str:
-        return f"reduction={self.reduction!r}"
+        return f"reduction={self.reduction!r} with fit_intercept={self.fit_intercept}"
 
     def _check_parameters(self) -> None:
         check_option("reduction", self.reduction, ["mean", "max"])

@@ -40,6 +40,7 @@ __all__ = [
     "BUNDLE_SOLVERS",
     "CATALOGUE_SOLVERS",
     "CHAIN_SOLVERS",
+    "JOINT_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
     "STRUCTURED_SOLVERS",
@@ -231,6 +232,15 @@ BUNDLE_SOLVERS: dict[str, SolverSpec] = {
     "trust-region-bundle": SolverSpec(
         _from_w(trust_region_bundle), first_order=True, steep=False
     ),
+}
+
+
+#: Solvers of joint hinges: with an L1 penalty those of cuts, which "auto" takes there.
+JOINT_SOLVERS: dict[str, SolverSpec] = {
+    **SOLVERS,
+    "auto": SolverSpec(auto, l2_only=False, envelope=True),
+    "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
+    "bmrm": BUNDLE_SOLVERS["bmrm"],
 }
 
 
