@@ -21,6 +21,7 @@ from ._core.regularizers import (
 )
 from ._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from ._estimator import LinearEstimator, loss_name
+from ._export import Exports
 from ._solve import Floats, Progress
 from ._validation import check_matrix, check_option, check_parameters, warn_of_unused
 
@@ -36,7 +37,7 @@ PENALTIES = (
 )
 
 
-class BundleEstimator(LinearEstimator):
+class BundleEstimator(Exports, LinearEstimator):
     """Base of estimators with a loss and a penalty of the catalogue."""
 
     _solvers: ClassVar[Mapping[str, SolverSpec]] = CATALOGUE_SOLVERS

@@ -14,13 +14,14 @@ from ._callbacks import with_callbacks
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
 from ._estimator import LinearEstimator, log_probabilities, loss_name
+from ._export import Exports
 from ._problems import LinearProblems, Problems
 from ._solve import Progress
 from ._strength import Rule, rule_of_labels
 from ._validation import check_weights, row_weights, unchanged_on_failure
 
 
-class ScoringClassifier(ClassifierMixin, LinearEstimator):
+class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
     """Base of classifiers that predict by linear scores."""
 
     tol: float
@@ -118,7 +119,7 @@ class ProbabilityMixin:
 
     def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return log probabilities from raw scores."""
-        if getattr(self, "loss", "log_loss") != "modified_huber":
+        if self._link() != "clipped":
             return log_probabilities(scores)
         # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
         p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)
@@ -128,6 +129,11 @@ class ProbabilityMixin:
         p = np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(p))
+
+    def _link(self) -> str:
+        """Return how scores become probabilities."""
+        clips = getattr(self, "loss", "log_loss") == "modified_huber"
+        return "clipped" if clips else "softmax"
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores of which probabilities are the softmax."""

@@ -400,19 +400,26 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         forget(self, *F_BETA_ATTRIBUTES, "ordered_classes_", "pos_label_")
         super()._store(problems, solutions)
 
+    def _link(self) -> str:
+        if isinstance(self.loss, str) and len(self.classes_) > 2:
+            if self.loss == "ordinal_all_threshold":
+                return "differences of cumulative ones"
+            if self.loss == "log_loss":
+                return "one-against-rest"
+        return super()._link()
+
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return those of each class against the rest, of more than two classes.
 
         Losses of all thresholds make a model of cumulative probabilities, and those of
         immediate ones of the odds of neighboring classes.
         """
-        scores = self._raw_scores(X)
-        if scores.shape[1] > 1 and self.loss == "ordinal_all_threshold":
+        scores, link = self._raw_scores(X), self._link()
+        if link == "differences of cumulative ones":
             order = np.searchsorted(self.classes_, self.ordered_classes_)
             above = np.diff(scores[:, order], axis=1)
             return _log_of_differences(above)[:, np.argsort(order)]
-        one_against_rest = scores.shape[1] > 1 and self.loss == "log_loss"
-        return special.log_expit(scores) if one_against_rest else scores
+        return special.log_expit(scores) if link == "one-against-rest" else scores
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -21,6 +21,7 @@ from ._core.online.losses import (
     OnlineLoss,
 )
 from ._estimator import ScoringRegressor
+from ._export import Exports
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
 from ._solve import Floats, Progress
 from ._validation import (
@@ -429,7 +430,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         return weights
 
 
-class OnlineLBFGSRegressor(ScoringRegressor, OnlineEstimator):
+class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
     """Linear regression trained on mini-batches or a stream, without tuning.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the

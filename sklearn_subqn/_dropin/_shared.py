@@ -26,6 +26,7 @@ from .._core.objective import Objective
 from .._core.regularizers import Regularizer
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._estimator import LinearEstimator, ScoringRegressor
+from .._export import Exports
 from .._problems import LinearProblems
 from .._solve import Floats, Solution
 from .._validation import (
@@ -247,7 +248,7 @@ def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floa
     return scaled, sizes
 
 
-class DropInRegressor(ScoringRegressor, DropIn):
+class DropInRegressor(Exports, ScoringRegressor, DropIn):
     """Base of regressors with the parameters of one of scikit-learn."""
 
     fit_intercept: bool
