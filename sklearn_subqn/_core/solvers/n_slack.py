@@ -20,8 +20,10 @@ from .run import Iterate, Solver, Start
 # as many or a fifth less, and more time between them.
 _SHARE, _LEAST, _MAX_INNER = 0.2, 0.5, 300
 
-# Without progress for so many calls of the oracle the method ends.
-_MAX_STUCK = 50
+# Without progress for so many calls of the oracle the method ends, or where the gap of
+# the candidates' problem stalls and more than this share of the whole one is left: the
+# next run would start at the same point with the same cuts.
+_MAX_STUCK, _STALLED = 50, 0.95
 
 
 def n_slack(
@@ -41,27 +43,35 @@ def n_slack(
     Returns
     -------
     status : str
-        "no_progress": what is left of the gap is rounding.
+        "no_progress": what is left of the gap is rounding, or the bundle can tell no
+        more of it.
     """
     model = cut_model(objective, size=size)
     candidates = Candidates(objective)
     point = best = start.at(objective)
     # No penalty is negative.
-    bound, n_stuck = objective.risk_infimum, 0
-    while n_stuck < _MAX_STUCK:
+    bound, n_stuck, is_over = objective.risk_infimum, 0, False
+    while True:
         yield Iterate(point, None, bound, "n-slack")
+        if is_over:
+            return "no_progress"
         before = best.value - bound
         candidates.add(objective.hinge.answers(point.scores), point.w)
         if point.value < best.value:
             best = point
         inner = ls_bmrm(candidates.objective(), best.w, model=model)
-        for _, found in zip(range(_MAX_INNER), inner, strict=False):
+        has_stalled = True
+        for n_inner, found in enumerate(inner, 1):
             bound = max(bound, model.lower_bound)
             gap = found.point.value - bound
             least = _LEAST * tol * abs(best.value)
-            if gap <= max(_SHARE * (best.value - bound), least):
+            if (
+                gap <= max(_SHARE * (best.value - bound), least)
+                or n_inner == _MAX_INNER
+            ):
+                has_stalled = False
                 break
         point = objective.at(found.point.w)
         now = min(best.value, point.value) - bound
         n_stuck = n_stuck + 1 if now >= before else 0
-    return "no_progress"
+        is_over = n_stuck == _MAX_STUCK or (has_stalled and now > _STALLED * before)
