@@ -271,8 +271,8 @@ def online_methods(name: str) -> dict[str, Any]:
     # The source sums the losses of a batch, where ours are means.
     b = BATCH_SIZES[name]
     methods = {
-        "oLBFGS": OLBFGS(eta0=1.0, tau=1e4, memory=5, damping=1.0 / b),
-        "SMD": SMD(eta0=0.1 * b, mu=0.02 * b, decay=SMD_DECAY[name]),
+        "oLBFGS": OLBFGS(eta0=1.0, tau=1e4, memory=5, lambda_=1.0 / b),
+        "SMD": SMD(eta0=0.1 * b, mu=0.02 * b, lambda_=SMD_DECAY[name]),
     }
     # The source shows it for the first task only.
     if name == "base_np":

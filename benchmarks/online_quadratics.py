@@ -49,7 +49,7 @@ PROBLEMS = {
             "oLBFGS, m = 4": ("olbfgs", {"b": 1.0, "memory": 4}),
             "NG": ("ng", {"eta0": 1.0, "tau": 100.0, "epsilon": 10.0}),
             "SGD": ("sgd", {"b": 1.0}),
-            "SMD": ("smd", {"b": 1.0, "mu": 0.1, "decay": 0.9}),
+            "SMD": ("smd", {"b": 1.0, "mu": 0.1, "lambda_": 0.9}),
             "inconsistent BFGS": ("inconsistent", {"b": 1.0, "epsilon": 1e-2}),
             "inconsistent BFGS, ε = 1e-10": ("inconsistent", {"b": 1.0}),
         },

@@ -99,7 +99,7 @@ def run(
 def methods(beta: float) -> dict[str, tuple[Any, int]]:
     """Return each method with its batch size, as in figures 1 to 3."""
     return {
-        "RES": (online_method("res-bfgs", beta=beta, **STEPS), 5),
+        "RES": (online_method("res-bfgs", b0=beta, **STEPS), 5),
         "SGD": (online_method("sgd", **STEPS), 1),
     }
 

@@ -19,11 +19,12 @@ from ._callbacks import CallbackSupportMixin, FitTask
 from ._core.columns import own_columns
 from ._core.losses import Loss
 from ._core.names import features_axis
+from ._core.options import Option
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import SolverSpec
 from ._names import instead_of
 from ._problems import Problems
-from ._solve import Solution, warn_of_constants
+from ._solve import Solution, spec_of, warn_of_constants
 from ._state import PlainState
 from ._strength import Rule
 from ._validation import (
@@ -143,6 +144,10 @@ class Estimator(PlainState, CallbackSupportMixin, BaseEstimator):
             fitting = [k for k, v in self._solvers.items() if v.smooth in kinds]
             check_option("solver", self.solver, fitting)
         check_parameters(self)
+
+    def _known_options(self) -> Mapping[str, Option]:
+        """Return what ``solver_options`` may have, by the solver."""
+        return spec_of(self).options
 
     def _is_smooth(self) -> bool | None:
         """Return whether the loss is differentiable, if parameters tell."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,12 +24,14 @@ from ._core.online import (
     Method,
     State,
     hyperparameters,
+    known_options,
     online_method,
 )
 from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
 from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import OnlineLoss
+from ._core.options import Option
 from ._estimator import LinearEstimator, forget
 from ._process import ignoring_errors
 from ._shift import Shift
@@ -40,6 +42,7 @@ from ._validation import (
     check_option,
     check_parameters,
     check_sample_weight,
+    checked_options,
     user_level,
 )
 
@@ -81,6 +84,7 @@ class OnlineEstimator(LinearEstimator):
     tau: float | None
     memory: int
     average: bool
+    solver_options: Mapping[str, Any] | None
     fit_intercept: bool
     max_iter: int
     tol: float
@@ -112,6 +116,9 @@ class OnlineEstimator(LinearEstimator):
         check_number("alpha", self.alpha, low=0.0)
         check_parameters(self, but=["alpha"])
 
+    def _known_options(self) -> Mapping[str, Option]:
+        return known_options(self.solver)
+
     def _method(self) -> Method[Any]:
         """Return the method that the parameters ask for."""
         known = hyperparameters(self.solver)
@@ -125,7 +132,7 @@ class OnlineEstimator(LinearEstimator):
             name: value
             for name, value in wanted.items()
             if name in known and value is not None
-        }
+        } | checked_options(self)
         method = online_method(self.solver, **options)
         if self.average and "average" not in known:
             return Averaged(method)
@@ -163,7 +170,8 @@ class OnlineEstimator(LinearEstimator):
 
     def _settings(self) -> tuple[Any, ...]:
         """Return the parameters that the method is made from."""
-        return self.solver, self.average, self.eta0, self.tau, self.memory
+        options = tuple(sorted((getattr(self, "solver_options", None) or {}).items()))
+        return self.solver, self.average, self.eta0, self.tau, self.memory, options
 
     def _previous(self) -> dict[str, Any]:
         """Return the attributes of the fit that a warm start starts from, if any."""

@@ -19,7 +19,7 @@ from ._core.regularizers import L2
 from ._core.solvers import History, Options, Result, SolverSpec, Start, run
 from ._process import isolated
 from ._tolerance import Accuracy, Scale, Shrinkage, accuracy_of, relative
-from ._validation import in_search, user_level
+from ._validation import checked_options, in_search, user_level
 from .exceptions import ConstantModelWarning, UnderfittingWarning
 
 Floats = npt.NDArray[np.float64]
@@ -71,8 +71,9 @@ class Progress(NamedTuple):
 class Settings(Protocol):
     """What an estimator's parameters ask of solving, and its registry of solvers.
 
-    ``memory``, ``direction_tol``, ``direction_max_iter`` and ``bundle_size`` count
-    where there are any. A registry without "auto" means its first solver by that.
+    ``memory``, ``direction_tol``, ``direction_max_iter``, ``bundle_size`` and
+    ``solver_options`` count where there are any. A registry without "auto" means its
+    first solver by that.
     """
 
     _solvers: Mapping[str, SolverSpec]
@@ -185,15 +186,25 @@ def solve(
     """
     task = fit.problem(problem.label, settings.tol)
     solvers, name = settings._solvers, settings.solver
-    if name not in solvers:
-        name = next(iter(solvers))
+    spec = spec_of(settings)
+    name = name if name in solvers else next(iter(solvers))
     accuracy = accuracy_of(problem.objective, settings.tol, name == "auto")
-    options = replace(options or _options(settings), tol=accuracy.tol)
+    options = options or _options(settings)
     scale = Scale(problem.objective)
+    target = Target(f"tol={settings.tol:g}", settings.tol, scale.size, scale.is_useful)
+    if options.gap is not None:
+        accuracy = Accuracy(options.gap / problem.unit, 0.0, 0.0)
+        target = Target(
+            f"epsilon={options.gap:g}",
+            accuracy.tol,
+            lambda value: 1.0,
+            lambda result: True,
+        )
+    options = replace(options, tol=accuracy.tol)
     report = _Report(problem, settings, task, scale)
     try:
         result, w, end = _minimize(
-            problem, solvers[name], options, accuracy, settings.max_iter, report, scale
+            problem, spec, options, accuracy, settings.max_iter, report, target
         )
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
@@ -202,7 +213,7 @@ def solve(
             "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
     _check_finite(problem, w, end)
-    solution, status = _certified(problem, settings.tol, result, w, end, scale)
+    solution, status = _certified(problem, target, result, w, end, scale)
     solution.plan = result.plan or name
     solution = solution.times(problem.unit)
     if settings.verbose > 0:
@@ -210,17 +221,47 @@ def solve(
         print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
     if task.warns and not solution.proven:
         faster = name != "auto" and "auto" in solvers
-        _warn(problem.label, status, solution, settings, faster)
+        _warn(problem.label, status, solution, settings, faster, target.name)
     task.end()
     return solution
+
+
+def spec_of(settings: Settings) -> SolverSpec:
+    """Return the solver that settings ask for; the first one for a name like "auto"."""
+    solvers = settings._solvers
+    return solvers.get(settings.solver, next(iter(solvers.values())))
 
 
 def _options(settings: Settings) -> Options:
     names = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
     given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
-    options = Options(**given)
+    options = Options(**given | checked_options(settings))
     # More pairs than iterations would only take memory.
     return replace(options, memory=min(options.memory, settings.max_iter))
+
+
+class Target(NamedTuple):
+    """The gap that was asked for.
+
+    Attributes
+    ----------
+    name : str
+        The parameter that says so, with its value.
+    tol : float
+    size : callable
+        From the objective to what it is relative to.
+    is_useful : callable
+        Whether a run may end there, as in ``run``.
+    """
+
+    name: str
+    tol: float
+    size: Callable[[float], float]
+    is_useful: Callable[[Result], bool]
+
+    def is_reached(self, gap: float, value: float) -> bool:
+        """Whether a gap is small enough for an objective of this value."""
+        return gap <= self.tol * self.size(value)
 
 
 class _Report:
@@ -274,7 +315,7 @@ def _minimize(
     accuracy: Accuracy,
     max_iter: int,
     report: Callable[[Result], bool],
-    scale: Scale,
+    target: Target,
 ) -> tuple[Result, Floats, Point]:
     """Return the result, and parameters as they are stored with their point."""
     objective, start = problem.objective, problem.start
@@ -288,8 +329,8 @@ def _minimize(
     result = run(
         spec.start(objective, start, options),
         max_iter=max_iter,
-        size=scale.size,
-        is_useful=scale.is_useful,
+        size=target.size,
+        is_useful=target.is_useful,
         bundle=bundle,
         least=objective.least,
         passes=lambda: objective.passes - passes,
@@ -345,7 +386,12 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
 
 
 def _certified(
-    problem: Problem, tol: float, result: Result, w: Floats, end: Point, scale: Scale
+    problem: Problem,
+    target: Target,
+    result: Result,
+    w: Floats,
+    end: Point,
+    scale: Scale,
 ) -> tuple[Solution, str]:
     """Return the solution with what is proven of it, and how its run ended."""
     objective, value = problem.objective, end.value
@@ -354,11 +400,12 @@ def _certified(
         # By the rounding of the difference.
         gap = float(np.nextafter(gap, np.inf))
     size = scale.size(value)
-    reached = result.gap <= tol * scale.size(result.point.value)
+    reached = target.is_reached(result.gap, result.point.value)
     # As of targets that are all the same, with an optimum of zero.
     proven, status = reached or result.status == "callback", result.status
     proven = proven or result.gap <= rounding_of(result.point)
-    raised = reached and gap > max(2.0 * tol, _ROUNDED) * size
+    allowed = max(2.0 * target.tol * target.size(value), _ROUNDED * size)
+    raised = reached and gap > allowed
     rounded = raised and problem.dtype == np.float32
     if rounded and gap > _LOST * abs(objective.origin().value):
         proven, status = False, "rounded"
@@ -438,18 +485,25 @@ def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> Non
 
 
 def _warn(
-    label: str, status: str, solution: Solution, settings: Settings, faster: bool
+    label: str,
+    status: str,
+    solution: Solution,
+    settings: Settings,
+    faster: bool,
+    asked: str,
 ) -> None:
     other = "solver='auto'" if faster else "another solver"
     or_other = f", or choose {other}" if faster else ""
+    tolerance = asked.partition("=")[0]
     reasons = {
         "max_iter": (
             f"reached max_iter={settings.max_iter}",
-            f"Increase max_iter or tol{or_other}",
+            f"Increase max_iter or {tolerance}{or_other}",
         ),
         "stalled": (
             "stopped because it no longer made progress",
-            f"Increase tol, choose {other}, scale the features, or increase alpha",
+            f"Increase {tolerance}, choose {other}, scale the features, or "
+            "increase alpha",
         ),
         "rounded": (
             "lost precision as its coefficients were rounded to float32,",
@@ -458,7 +512,7 @@ def _warn(
     }
     otherwise = (
         f"stopped where it found no better point ({status})",
-        f"Increase tol, choose {other}, or scale the features",
+        f"Increase {tolerance}, choose {other}, or scale the features",
     )
     reason, advice = reasons.get(status, otherwise)
     plural = "" if solution.n_iter == 1 else "s"
@@ -466,7 +520,7 @@ def _warn(
         f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
         f"objective {solution.objective:.6g} is proven to be within "
         f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
-        f"{solution.relative_gap:.1e}; tol={settings.tol:g} was asked for. {advice}.",
+        f"{solution.relative_gap:.1e}; {asked} was asked for. {advice}.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -165,6 +165,10 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         included; None for no limit. Cuts inactive for 10 iterations are removed in any
         case. With penalty="l1" few cuts need not determine the optimum, and the method
         may end before it is proven, with a warning.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -271,6 +275,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         warm_start: bool = False,
         memory: int = 15,
         bundle_size: int | None = None,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -294,6 +299,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.warm_start = warm_start
         self.memory = memory
         self.bundle_size = bundle_size
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

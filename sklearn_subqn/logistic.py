@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,10 @@ class L1LogisticOWLQN(BaseL1Logistic):
     memory : int, default=15
         Number of displacement pairs from which "owlqn", "owlqn*" and "lbfgs" estimate
         curvature, at least 1.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -235,6 +239,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         class_weight: Any = None,
         warm_start: bool = False,
         memory: int = 15,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -249,6 +254,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.memory = memory
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,10 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         Factors on the weights of the samples of each class, taken from all samples.
     memory : int, default=15
         Number of displacement pairs of quasi-Newton methods, at least 1.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -119,6 +123,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         max_iter: int = 1000,
         class_weight: Any = None,
         memory: int = 15,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -136,6 +141,7 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         self.max_iter = max_iter
         self.class_weight = class_weight
         self.memory = memory
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

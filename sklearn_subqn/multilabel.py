@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,10 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         labels and features.
     memory : int, default=15
         Number of displacement pairs from which "sublbfgs" estimates curvature.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -208,6 +212,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         max_iter: int = 1000,
         warm_start: bool = False,
         memory: int = 15,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -223,6 +228,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.memory = memory
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

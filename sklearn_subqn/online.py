@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,10 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         "auto" keeps fewer where vectors are long against the entries of a batch.
     average : bool, default=True
         Whether the model is an average of iterates, or else the last one.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     fit_intercept : bool, default=True
         Whether to fit an intercept. It is not penalized.
     max_iter : int, default=100
@@ -213,6 +217,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         tau: float | None = None,
         memory: int = 10,
         average: bool = True,
+        solver_options: Mapping[str, Any] | None = None,
         fit_intercept: bool = True,
         max_iter: int = 100,
         tol: float = 3e-2,
@@ -234,6 +239,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         self.tau = tau
         self.memory = memory
         self.average = average
+        self.solver_options = solver_options
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
@@ -456,7 +462,8 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         Of "huber", in units of the target, positive.
     quantile : float, default=0.5
         Of "quantile", in (0, 1).
-    solver, batch_size, eta0, tau, memory, average, fit_intercept, max_iter, tol, \
+    solver, batch_size, eta0, tau, memory, average, solver_options, fit_intercept, \
+max_iter, tol, \
 early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, \
 callback, verbose
         As for :class:`OnlineLBFGSClassifier`.
@@ -506,6 +513,7 @@ callback, verbose
         tau: float | None = None,
         memory: int = 10,
         average: bool = True,
+        solver_options: Mapping[str, Any] | None = None,
         fit_intercept: bool = True,
         max_iter: int = 100,
         tol: float = 3e-2,
@@ -528,6 +536,7 @@ callback, verbose
         self.tau = tau
         self.memory = memory
         self.average = average
+        self.solver_options = solver_options
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol

@@ -343,6 +343,10 @@ class BMRMRanker(BaseRanker):
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         features.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads for products with blocks of rows. ``None`` means 1 unless in
         a :func:`joblib.parallel_config` context; ``-1`` means all processors.
@@ -448,6 +452,7 @@ class BMRMRanker(BaseRanker):
         max_iter: int = 1000,
         bundle_size: int | None = None,
         warm_start: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -463,6 +468,7 @@ class BMRMRanker(BaseRanker):
         self.max_iter = max_iter
         self.bundle_size = bundle_size
         self.warm_start = warm_start
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

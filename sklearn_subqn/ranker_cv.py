@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -58,6 +58,10 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     bundle_size : int or None, default=None
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
         limit.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -116,6 +120,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         tol: float = 1e-3,
         max_iter: int = 1000,
         bundle_size: int | None = None,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -132,6 +137,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.bundle_size = bundle_size
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

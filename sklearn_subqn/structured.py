@@ -112,6 +112,10 @@ class StructuredSVM(Estimator):
         Number d of joint features; ``None`` for that of arrays or sparse rows.
     warm_start : bool, default=False
         Whether to start from the previous solution, if it has as many features.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads in which structures are found; the model does not depend on
         it. They help where ``loss_augmented_argmax`` releases the interpreter's lock.
@@ -202,6 +206,7 @@ class StructuredSVM(Estimator):
         bundle_size: int | None = None,
         n_joint_features: int | None = None,
         warm_start: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -219,6 +224,7 @@ class StructuredSVM(Estimator):
         self.bundle_size = bundle_size
         self.n_joint_features = n_joint_features
         self.warm_start = warm_start
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,10 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         "subbfgs".
     direction_max_iter : int, default=100
         Limit on the number of iterations of that search, at least 1.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
@@ -120,6 +124,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         memory: int = 15,
         direction_tol: float = 1e-5,
         direction_max_iter: int = 100,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         callback: Callable[[Progress], Any] | None = None,
         verbose: int = 0,
@@ -139,6 +144,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         self.memory = memory
         self.direction_tol = direction_tol
         self.direction_max_iter = direction_max_iter
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose

@@ -14,7 +14,7 @@ from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD
 
-METHODS = [SGD(0.5, 100.0), SMD(0.5, 0.1, 0.9), OLBFGS(1.0, 100.0, 5, damping=0.1)]
+METHODS = [SGD(0.5, 100.0), SMD(0.5, 0.1, 0.9), OLBFGS(1.0, 100.0, 5, lambda_=0.1)]
 methods = pytest.mark.parametrize("method", METHODS, ids=["sgd", "smd", "olbfgs"])
 
 

@@ -318,13 +318,13 @@ def test_hyperparameters_by_name():
 
 def test_obfgs_is_its_algorithm():
     """Alg. 5.1 line by line, with the product form of line 15."""
-    c, damping, eta0, tau, epsilon = 0.3, 0.05, 0.7, 9.0, 1e-3
-    method = OBFGS(eta0=eta0, tau=tau, epsilon=epsilon, damping=damping, c=c)
+    c, lambda_, eta0, tau, epsilon = 0.3, 0.05, 0.7, 9.0, 1e-3
+    method = OBFGS(eta0=eta0, tau=tau, epsilon=epsilon, lambda_=lambda_, c=c)
     state = method.start(np.zeros(Q))
     w, B = np.zeros(Q), epsilon * np.eye(Q)
     for t, batch in zip(range(8), stream(1, 8, 0.1), strict=False):
         s = tau / (tau + t) * eta0 / c * -(B @ batch.gradient(w))
-        y = batch.gradient(w + s) - batch.gradient(w) + damping * s
+        y = batch.gradient(w + s) - batch.gradient(w) + lambda_ * s
         w = w + s
         if t == 0:
             B = (s @ y) / (y @ y) * np.eye(Q)
@@ -340,13 +340,13 @@ def test_obfgs_is_its_algorithm():
 @pytest.mark.parametrize("b", [1, 2, 64])
 def test_obfgs_keeps_its_secant_equation_and_stays_positive_definite(b, c):
     """B dg = c dw, the damped form of (2.14); batches of one row are singular."""
-    damping = 1e-3
-    method = OBFGS(eta0=b / (b + 2), c=c, damping=damping)
+    lambda_ = 1e-3
+    method = OBFGS(eta0=b / (b + 2), c=c, lambda_=lambda_)
     state = method.start(np.zeros(Q))
     for _, batch in zip(range(50), stream(2, b, 0.1), strict=False):
         new = method.step(batch, state)
         dw = new.w - state.w
-        dg = batch.hessian @ dw + damping * dw
+        dg = batch.hessian @ dw + lambda_ * dw
         error = new.B @ dg - c * dw
         # Gradients cancel in their difference.
         assert np.linalg.norm(error) <= 1e-5 * np.linalg.norm(dw)
@@ -462,7 +462,7 @@ def test_the_update_of_res_minimizes_the_entropy():
 
 
 def test_limited_res_of_full_memory_is_res():
-    settings = {"eta0": 0.3, "tau": 20.0, "delta": 0.05, "gamma": 0.01, "beta": 0.8}
+    settings = {"eta0": 0.3, "tau": 20.0, "delta": 0.05, "gamma": 0.01, "b0": 0.8}
     full, limited = RES(**settings), LimitedRES(**settings, memory=40)
     batches = list(convex_batches(3, 0.1, 30))
     a = run(full, batches, 30, full.start(np.ones(Q)))
@@ -530,7 +530,7 @@ def test_res_says_when_the_estimate_is_not_positive_definite():
 
 
 def test_smd_is_gradient_descent_in_the_logarithms_of_steps():
-    """v is the derivative of w by ln(eta) where it is constant and decay = 1."""
+    """v is the derivative of w by ln(eta) where it is constant and lambda_ = 1."""
     n_steps, w0 = 6, np.linspace(-0.8, 0.9, Q)
     ln_eta = np.log(np.linspace(0.05, 0.15, Q))
 
@@ -542,7 +542,7 @@ def test_smd_is_gradient_descent_in_the_logarithms_of_steps():
 
     from sklearn_subqn._core.online.smd import SMD
 
-    method = SMD(mu=0.0, decay=1.0)
+    method = SMD(mu=0.0, lambda_=1.0)
     state = replace(method.start(w0), eta=np.exp(ln_eta))
     for _ in range(n_steps):
         state = method.step(Quartic(), state)
@@ -555,7 +555,7 @@ def test_smd_is_gradient_descent_in_the_logarithms_of_steps():
 
 def test_smd_by_its_formulas():
     eta0, mu, decay = 0.2, 0.5, 0.7
-    method = online_method("smd", eta0=eta0, mu=mu, decay=decay)
+    method = online_method("smd", eta0=eta0, mu=mu, lambda_=decay)
     state = method.start(np.zeros(Q))
     w, v, eta = np.zeros(Q), np.zeros(Q), np.full(Q, eta0)
     halved = 0
@@ -796,7 +796,7 @@ def objectives(method, size, data, w0, n_points, seed=0):
 def test_res_needs_fewer_points_than_gradient_descent(name, seed):
     """Figures 1 and 2: n = 4 to 6.5e-2 in 315 points, n = 40 to 5.55e-4 in 3500."""
     steps = {"eta0": 3e-2, "tau": 100.0}
-    res = online_method(name, beta=3e-3, **steps)
+    res = online_method(name, b0=3e-3, **steps)
     sgd = online_method("sgd", **steps)
     data, w0 = overlapping(4, seed), np.zeros(4)
     assert objectives(res, 5, data, w0, 315, seed)[-1] <= 6.5e-2

@@ -6,11 +6,12 @@ classes. To add one: write its file, import it here and add an entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from typing import Any
 
+from ..options import Option, options_of
 from ._base import Batch, Method, State, check_finite, step_size
 from .adaptive import AdaGrad, Adam, RMSProp
 from .averaging import Averaged
@@ -33,6 +34,7 @@ __all__ = [
     "State",
     "check_finite",
     "hyperparameters",
+    "known_options",
     "online_method",
     "step_size",
 ]
@@ -64,6 +66,11 @@ def hyperparameters(name: str) -> dict[str, Any]:
         for field in fields(method)  # type: ignore[arg-type]
         if field.name not in fixed
     }
+
+
+def known_options(name: str) -> Mapping[str, Option]:
+    """Return the options that a method takes, by their names."""
+    return options_of(ONLINE_METHODS[name]())
 
 
 def online_method(name: str, **options: Any) -> Method[Any]:

@@ -9,11 +9,12 @@ on exactly as if it had not been.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ..losses._base import Floats
+from ..options import option
 
 
 class Batch(Protocol):
@@ -101,3 +102,30 @@ def check_finite(name: str, value: float | Floats) -> None:
 def step_size(eta0: float, tau: float, t: int) -> float:
     """Return eta_t = eta0 tau / (tau + t) (5.4); tau = inf makes it constant."""
     return eta0 / (1.0 + t / tau)
+
+
+def first_step(default: float) -> Any:
+    """Return the field of the first step size."""
+    return option(
+        "first step size η₀ (Yu 2009, eq. 5.4)",
+        default,
+        low=0.0,
+        low_included=False,
+        parameter="eta0",
+    )
+
+
+def steps_fall_after(default: float) -> Any:
+    """Return the field of the number of batches after which steps fall."""
+    return option(
+        "τ of the step sizes η₀ τ / (τ + t) (eq. 5.4)",
+        default,
+        low=0.0,
+        low_included=False,
+        parameter="tau",
+    )
+
+
+def number_of_pairs(default: int) -> Any:
+    """Return the field of the memory of a quasi-Newton method."""
+    return option("number m of pairs", default, low=1, integer=True, parameter="memory")

@@ -8,9 +8,9 @@ from ._base import Batch, check_finite
 
 
 def consistent_pair(
-    batch: Batch, w: Floats, gradient: Floats, new_w: Floats, damping: float
+    batch: Batch, w: Floats, gradient: Floats, new_w: Floats, lambda_: float
 ) -> Pair | None:
-    """Return dw and the change of the batch's gradient along it plus damping * dw.
+    """Return dw and the change of the batch's gradient along it plus lambda_ * dw.
 
     Yu 2009, Alg. 5.1, line 10; ``gradient`` is that of the same batch at w. ``None``
     stands for no curvature to learn from: where that algorithm would divide by zero,
@@ -23,7 +23,7 @@ def consistent_pair(
     """
     dw = new_w - w
     dg = batch.gradient(new_w) - gradient
-    dg += damping * dw
+    dg += lambda_ * dw
     check_finite("the gradient of the batch", dg)
     return pair_of(dw, dg)
 

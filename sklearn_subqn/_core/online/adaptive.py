@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
-from ._base import Batch, State, step_size
+from ..options import option
+from ._base import Batch, State, first_step, step_size, steps_fall_after
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,9 @@ class AdaGrad:
         vanished would be 0 / 0.
     """
 
-    eta0: float = 0.3
-    tau: float = np.inf
-    epsilon: float = 1e-8
+    eta0: float = first_step(0.3)
+    tau: float = steps_fall_after(np.inf)
+    epsilon: float = option("ε, added to the squares under the root", 1e-8, low=0.0)
 
     def start(self, w0: Floats) -> AdaptiveState:
         zero = np.zeros_like(w0)
@@ -65,10 +66,17 @@ class RMSProp:
         Is added to A under the root.
     """
 
-    eta0: float = 0.1
-    tau: float = np.inf
-    rho: float = 0.9
-    epsilon: float = 1e-8
+    eta0: float = first_step(0.1)
+    tau: float = steps_fall_after(np.inf)
+    rho: float = option(
+        "weight ρ of the past of squares (Aggarwal 2020, eq. 5.2)",
+        0.9,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+        high_included=False,
+    )
+    epsilon: float = option("ε, added to the squares under the root", 1e-8, low=0.0)
 
     def start(self, w0: Floats) -> AdaptiveState:
         zero = np.zeros_like(w0)
@@ -106,11 +114,25 @@ class Adam:
         epsilon with a hat.
     """
 
-    eta0: float = 0.1
-    tau: float = np.inf
-    rho: float = 0.999
-    rho_f: float = 0.9
-    epsilon: float = 1e-8
+    eta0: float = first_step(0.1)
+    tau: float = steps_fall_after(np.inf)
+    rho: float = option(
+        "weight ρ of the past of squares (Aggarwal 2020, section 5.3.4)",
+        0.999,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+        high_included=False,
+    )
+    rho_f: float = option(
+        "weight ρ_f of the past of gradients (Aggarwal 2020, section 5.3.4)",
+        0.9,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+        high_included=False,
+    )
+    epsilon: float = option("ε, added to the root of the squares", 1e-8, low=0.0)
 
     def start(self, w0: Floats) -> AdamState:
         zero = np.zeros_like(w0)

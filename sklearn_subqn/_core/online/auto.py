@@ -32,7 +32,8 @@ import numpy.typing as npt
 from scipy import linalg
 
 from ..losses._base import Curvature, Floats
-from ._base import State, check_finite
+from ..options import option
+from ._base import State, check_finite, number_of_pairs
 from .batch import LinearBatch
 
 # Exponent of the falling step and of the weights of iterates in the average.
@@ -419,9 +420,21 @@ class AdaptiveLBFGS:
         Whether the model is the average of iterates.
     """
 
-    eta0: float = 1.0
-    tau: float = 10.0
-    memory: int = 10
+    eta0: float = option(
+        "share of the way of the first steps",
+        1.0,
+        low=0.0,
+        low_included=False,
+        parameter="eta0",
+    )
+    tau: float = option(
+        "τ of these shares, η₀ / √(1 + t / τ)",
+        10.0,
+        low=0.0,
+        low_included=False,
+        parameter="tau",
+    )
+    memory: int = number_of_pairs(10)
     average: bool = True
 
     # Features are centered where their squared mean is more than this share of their

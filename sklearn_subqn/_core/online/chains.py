@@ -8,8 +8,9 @@ direction of oLBFGS has its pairs whole, and is cut to the batch's parameters, a
 which its own pair is measured: both differ from the source by that only.
 
 The source sums losses over the b sequences of a batch, where these are means. Its
-settings (section 6.2) are here ``SGD(0.1 * b)``, ``SMD(0.1 * b, 0.02 * b, decay)`` with
-decay 0.99 for base NP and 0.1 elsewhere, ``OLBFGS(1.0, 1e4, 5, damping=1.0 / b)``.
+settings (section 6.2) are here ``SGD(0.1 * b)``, ``SMD(0.1 * b, 0.02 * b, lambda_)``
+with lambda_ 0.99 for base NP and 0.1 elsewhere, and
+``OLBFGS(1.0, 1e4, 5, lambda_=1.0 / b)``.
 """
 
 from __future__ import annotations
@@ -230,6 +231,6 @@ def _olbfgs(
     scale = mean_scale(tuple(pairs), method.epsilon)
     p = two_loop(whole, pairs, scale)[at]
     new = w + step_size(method.eta0, method.tau, state.n_steps) * p
-    pair = consistent_pair(batch, w, gradient, new, method.damping)
+    pair = consistent_pair(batch, w, gradient, new, method.lambda_)
     after = OLBFGSState(new, state.n_steps + 1, value, gradient, ())
     return after, pair, scale

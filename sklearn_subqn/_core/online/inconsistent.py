@@ -35,7 +35,7 @@ class InconsistentBFGS:
     eta0: float = 1.0
     tau: float = np.inf
     epsilon: float = 1e-10
-    damping: float = 0.0
+    lambda_: float = 0.0
     c: float = 0.1
 
     def start(self, w0: Floats) -> InconsistentState:
@@ -46,7 +46,7 @@ class InconsistentBFGS:
     def step(self, batch: Batch, state: InconsistentState) -> InconsistentState:
         value, gradient = batch.value_and_gradient(state.w)
         B, dw = state.B, state.dw
-        dg = gradient - state.gradient + self.damping * dw
+        dg = gradient - state.gradient + self.lambda_ * dw
         curvature = float(dw @ dg)
         if curvature != 0.0:
             pair = Pair(dw, dg, curvature)

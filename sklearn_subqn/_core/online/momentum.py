@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
-from ._base import Batch, State, step_size
+from ..options import option
+from ._base import Batch, State, first_step, step_size, steps_fall_after
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,15 @@ class Momentum:
         Sutskever et al. 2013), not at w (Polyak's heavy ball).
     """
 
-    eta0: float = 0.1
-    tau: float = np.inf
-    beta: float = 0.9
+    eta0: float = first_step(0.1)
+    tau: float = steps_fall_after(np.inf)
+    beta: float = option(
+        "friction β (Aggarwal 2020, section 5.3.1)",
+        0.9,
+        low=0.0,
+        high=1.0,
+        high_included=False,
+    )
     nesterov: bool = False
 
     def start(self, w0: Floats) -> MomentumState:

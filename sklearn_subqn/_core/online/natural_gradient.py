@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
-from ._base import Batch, State, step_size
+from ..options import option
+from ._base import Batch, State, first_step, step_size, steps_fall_after
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,14 @@ class NaturalGradient:
     (5.11) is at least t - 1, and no metric is singular.
     """
 
-    eta0: float = 0.1
-    tau: float = 10.0
-    epsilon: float = 1.0
+    eta0: float = first_step(0.1)
+    tau: float = steps_fall_after(10.0)
+    epsilon: float = option(
+        "ε of the first metric ε I (Yu 2009, eq. 5.10)",
+        1.0,
+        low=0.0,
+        low_included=False,
+    )
 
     def start(self, w0: Floats) -> NaturalGradientState:
         inverse = np.eye(len(w0)) / self.epsilon

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
+from ..options import option
 from ..quasi_newton import bfgs_change
-from ._base import Batch, State, step_size
+from ._base import Batch, State, first_step, step_size, steps_fall_after
 from ._pairs import consistent_pair
 
 
@@ -31,7 +32,7 @@ class OBFGS:
     epsilon : float
         B_0 = epsilon I: the first step, from which nothing but the scale of B is
         learned, is to do no harm (section 5.3.1).
-    damping : float
+    lambda_ : float
         The model-trust region parameter lambda >= 0 (5.14): B estimates the inverse of
         the Hessian plus lambda I.
     c : float
@@ -47,11 +48,24 @@ class OBFGS:
     the default is c = 1.
     """
 
-    eta0: float = 1.0
-    tau: float = np.inf
-    epsilon: float = 1e-10
-    damping: float = 0.0
-    c: float = 1.0
+    eta0: float = first_step(1.0)
+    tau: float = steps_fall_after(np.inf)
+    epsilon: float = option(
+        "ε, the first direction is -ε g (Yu 2009, Alg. 5.1, line 4)",
+        1e-10,
+        low=0.0,
+        low_included=False,
+    )
+    lambda_: float = option(
+        "model-trust region parameter λ (Yu 2009, eq. 5.14)", 0.0, low=0.0
+    )
+    c: float = option(
+        "factor c on the curvature update (Yu 2009, Alg. 5.1, lines 8 and 15)",
+        1.0,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+    )
 
     def start(self, w0: Floats) -> OBFGSState:
         B = self.epsilon * np.eye(len(w0))
@@ -61,7 +75,7 @@ class OBFGS:
         value, gradient = batch.value_and_gradient(state.w)
         p = state.B @ -gradient
         w = state.w + step_size(self.eta0, self.tau, state.n_steps) / self.c * p
-        pair = consistent_pair(batch, state.w, gradient, w, self.damping)
+        pair = consistent_pair(batch, state.w, gradient, w, self.lambda_)
         B, pristine = state.B, state.pristine
         if pair is not None:
             if pristine:

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
+from ..options import option
 from ..quasi_newton import Pair, two_loop
-from ._base import Batch, State, step_size
+from ._base import (
+    Batch,
+    State,
+    first_step,
+    number_of_pairs,
+    step_size,
+    steps_fall_after,
+)
 from ._pairs import consistent_pair
 
 
@@ -31,7 +39,7 @@ class OLBFGS:
         Number m of pairs.
     epsilon : float
         Multiple of the negative gradient taken as direction while there is no pair.
-    damping : float
+    lambda_ : float
         The model-trust region parameter lambda >= 0 (5.14).
 
     Notes
@@ -40,11 +48,18 @@ class OLBFGS:
     none.
     """
 
-    eta0: float = 1.0
-    tau: float = np.inf
-    memory: int = 10
-    epsilon: float = 1e-10
-    damping: float = 0.0
+    eta0: float = first_step(1.0)
+    tau: float = steps_fall_after(np.inf)
+    memory: int = number_of_pairs(10)
+    epsilon: float = option(
+        "ε, the first direction is -ε g (Yu 2009, eq. 5.18)",
+        1e-10,
+        low=0.0,
+        low_included=False,
+    )
+    lambda_: float = option(
+        "model-trust region parameter λ (Yu 2009, eq. 5.14)", 0.0, low=0.0
+    )
 
     def start(self, w0: Floats) -> OLBFGSState:
         return OLBFGSState(w0, 0, np.nan, np.zeros_like(w0), ())
@@ -54,7 +69,7 @@ class OLBFGS:
         scale = mean_scale(state.pairs, self.epsilon)
         p = two_loop(-gradient, state.pairs, scale)
         w = state.w + step_size(self.eta0, self.tau, state.n_steps) * p
-        pair = consistent_pair(batch, state.w, gradient, w, self.damping)
+        pair = consistent_pair(batch, state.w, gradient, w, self.lambda_)
         pairs = state.pairs
         if pair is not None:
             pairs = (*pairs, pair)[-self.memory :]

@@ -12,8 +12,16 @@ import numpy as np
 from scipy import linalg
 
 from ..losses._base import Floats
+from ..options import option
 from ..quasi_newton import Pair
-from ._base import Batch, State, step_size
+from ._base import (
+    Batch,
+    State,
+    first_step,
+    number_of_pairs,
+    step_size,
+    steps_fall_after,
+)
 from ._pairs import consistent_pair
 
 # Where delta equals the smallest eigenvalue of a batch's Hessian, the corrected
@@ -43,8 +51,8 @@ class RES:
     gamma : float
         The inverse of B plus gamma I multiplies gradients (4), so that progress is at
         least that of gradient descent with gamma times the step.
-    beta : float
-        B_0 = beta I, beta > delta.
+    b0 : float
+        B_0 = b0 I, b0 > delta.
 
     Notes
     -----
@@ -52,20 +60,36 @@ class RES:
 
     The source sets delta equal to the constant of an L2 penalty, against its own strict
     inequality; then batches without other curvature have a corrected variation of zero,
-    for which (9) is not defined. They leave B as it is.
+    for which (9) is not defined. They leave B as it is, as do all whose corrected
+    variation is not positive, so that (9) holds for any delta. One below the constant
+    of the penalty satisfies the assumption, but then rows without other curvature teach
+    B that there is none, and steps become 1 / delta as long: on standardized data
+    the squared hinge does not survive that.
 
     An update moves all eigenvalues but one up by delta (9): directions that no step
     explores get ever shorter steps.
     """
 
-    eta0: float = 0.3
-    tau: float = np.inf
-    delta: float = 1e-3
-    gamma: float = 1e-4
-    beta: float = 1.0
+    eta0: float = first_step(0.3)
+    tau: float = steps_fall_after(np.inf)
+    delta: float = option(
+        "least eigenvalue δ of the estimate (Mokhtari and Ribeiro 2014, eq. 7)",
+        1e-3,
+        low=0.0,
+        below="b0",
+    )
+    gamma: float = option(
+        "progress Γ at least (Mokhtari and Ribeiro 2014, eq. 4)", 1e-4, low=0.0
+    )
+    b0: float = option(
+        "first estimate B₀ = b0 I (Mokhtari and Ribeiro 2014, Alg. 1)",
+        1.0,
+        low=0.0,
+        low_included=False,
+    )
 
     def start(self, w0: Floats) -> RESState:
-        B = self.beta * np.eye(len(w0))
+        B = self.b0 * np.eye(len(w0))
         return RESState(w0, 0, np.nan, np.zeros_like(w0), B)
 
     def step(self, batch: Batch, state: RESState) -> RESState:
@@ -115,8 +139,8 @@ class LimitedRES:
         As for ``RES``.
     memory : int
         Number m of pairs.
-    beta : float or None
-        B before the oldest pair is beta I. None: the mean of <dg, dg> / <dw, dg> over
+    b0 : float or None
+        B before the oldest pair is b0 I. None: the mean of <dg, dg> / <dw, dg> over
         the pairs, or 1 while there is none.
 
     Notes
@@ -127,12 +151,25 @@ class LimitedRES:
     is applied by the formula of Woodbury, at the cost of O(m² q).
     """
 
-    eta0: float = 0.3
-    tau: float = np.inf
-    delta: float = 1e-3
-    gamma: float = 1e-4
-    memory: int = 10
-    beta: float | None = None
+    eta0: float = first_step(0.3)
+    tau: float = steps_fall_after(np.inf)
+    delta: float = option(
+        "least eigenvalue δ of the estimate (Mokhtari and Ribeiro 2014, eq. 7)",
+        1e-3,
+        low=0.0,
+        below="b0",
+    )
+    gamma: float = option(
+        "progress Γ at least (Mokhtari and Ribeiro 2014, eq. 4)", 1e-4, low=0.0
+    )
+    memory: int = number_of_pairs(10)
+    b0: float | None = option(
+        "estimate before the oldest pair, b0 I; None: the mean of its scales",
+        None,
+        low=0.0,
+        low_included=False,
+        optional=True,
+    )
 
     def start(self, w0: Floats) -> LimitedRESState:
         return LimitedRESState(w0, 0, np.nan, np.zeros_like(w0), ())
@@ -175,8 +212,8 @@ class LimitedRES:
         return solution
 
     def _first_scale(self, pairs: tuple[Pair, ...]) -> float:
-        if self.beta is not None:
-            return self.beta
+        if self.b0 is not None:
+            return self.b0
         if not pairs:
             return 1.0
         return sum(1.0 / pair.scale for pair in pairs) / len(pairs)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
-from ._base import Batch, State, step_size
+from ._base import Batch, State, first_step, step_size, steps_fall_after
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class SGD:
         Step sizes eta0 tau / (tau + t) (5.4).
     """
 
-    eta0: float = 0.1
-    tau: float = np.inf
+    eta0: float = first_step(0.1)
+    tau: float = steps_fall_after(np.inf)
 
     def start(self, w0: Floats) -> State:
         return State(w0, 0, np.nan, np.zeros_like(w0))

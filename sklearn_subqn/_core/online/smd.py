@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
-from ._base import Batch, State
+from ..options import option
+from ._base import Batch, State, first_step
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class SMD:
         Every step size before the first batch.
     mu : float
         Meta step size, non-negative; 0 leaves gradient descent with constant steps.
-    decay : float
+    lambda_ : float
         The factor lambda in [0, 1] by which v forgets.
 
     Notes
@@ -38,9 +39,11 @@ class SMD:
     is with that of the same batch at the w before the step.
     """
 
-    eta0: float = 0.1
-    mu: float = 0.1
-    decay: float = 0.99
+    eta0: float = first_step(0.1)
+    mu: float = option("meta step size μ (Yu 2009, eq. 5.7)", 0.1, low=0.0)
+    lambda_: float = option(
+        "decay factor λ (Yu 2009, eq. 5.8)", 0.99, low=0.0, high=1.0
+    )
 
     def start(self, w0: Floats) -> SMDState:
         eta = np.full_like(w0, self.eta0)
@@ -50,7 +53,7 @@ class SMD:
         value, gradient = batch.value_and_gradient(state.w)
         eta = state.eta * np.maximum(0.5, 1.0 - self.mu * gradient * state.v)
         w = state.w - eta * gradient
-        v = self.decay * state.v - eta * gradient
-        if self.decay and state.n_steps:
-            v -= eta * (self.decay * batch.hessian_product(state.w, state.v))
+        v = self.lambda_ * state.v - eta * gradient
+        if self.lambda_ and state.n_steps:
+            v -= eta * (self.lambda_ * batch.hessian_product(state.w, state.v))
         return SMDState(w, state.n_steps + 1, value, gradient, eta, v)

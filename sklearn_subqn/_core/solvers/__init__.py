@@ -6,14 +6,18 @@ and add an entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from ..line_search import exact, minimize_intercept
+import numpy as np
+
+from ..line_search import exact, minimize_intercept, wolfe
 from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
 from ..objective import Objective
+from ..options import Option
 from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
 from ..regularizers import L2, ElasticNet, Regularizer
@@ -28,6 +32,7 @@ from .fista import fista
 from .n_slack import n_slack
 from .narrowing import narrowing
 from .newton import newton
+from .options import BETWEEN, CUTS, DIRECTION, GAP, LINE_SEARCH, MEMORY, SUBGRADIENT
 from .owlqn import owlqn, owlqn_star
 from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle
@@ -101,6 +106,8 @@ class SolverSpec:
         Whether losses that are not smooth must have an envelope.
     narrows : bool
         Whether the loss must offer ``narrowed`` ones.
+    options : dict
+        What it takes besides the parameters of estimators, by name.
     """
 
     start: Callable[[Objective, Start, Options], Solver]
@@ -112,6 +119,7 @@ class SolverSpec:
     steep: bool = True
     envelope: bool = False
     narrows: bool = False
+    options: Mapping[str, Option] = field(default_factory=dict)
 
     def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:
         """Return whether the solver can minimize such objectives; default with L2."""
@@ -145,26 +153,50 @@ def _searching(options: Options) -> dict[str, Any]:
     return {
         "direction_tol": options.direction_tol,
         "direction_max_iter": options.direction_max_iter,
+        "epsilon": options.epsilon,
     }
+
+
+def _search(options: Options) -> Callable[[Any], float]:
+    """Return the search along a line."""
+    if options.line_search == "exact":
+        return exact
+    return partial(wolfe, c1=options.c1, c2=options.c2)
+
+
+def _random(options: Options) -> np.random.Generator | None:
+    """Return what draws subgradients at random, if anything."""
+    seed = options.random_state
+    return None if seed is None else np.random.default_rng(seed)
+
+
+def _cuts(options: Options) -> dict[str, Any]:
+    """Return the settings of bundles of cuts."""
+    return {"size": options.bundle_size, "patience": options.patience}
 
 
 def _sublbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = _limited(objective, options)
-    return subbfgs(objective, start.w, hessian, **_searching(options))
+    return subbfgs(
+        objective, start.w, hessian, **_searching(options), search=_search(options)
+    )
 
 
 def _subbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = DenseInverseHessian(objective.n_params)
-    return subbfgs(objective, start.w, hessian, **_searching(options))
+    return subbfgs(
+        objective, start.w, hessian, **_searching(options), search=_search(options)
+    )
 
 
 def _lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    return bfgs(objective, start.w, _limited(objective, options), search=exact)
+    hessian = _limited(objective, options)
+    return bfgs(objective, start.w, hessian, search=_search(options))
 
 
 def _bfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = DenseInverseHessian(objective.n_params)
-    return bfgs(objective, start.w, hessian, search=exact)
+    return bfgs(objective, start.w, hessian, search=_search(options))
 
 
 def _alm(objective: Objective, start: Start, options: Options) -> Solver:
@@ -173,11 +205,11 @@ def _alm(objective: Objective, start: Start, options: Options) -> Solver:
 
 SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(auto, envelope=True),
-    "sublbfgs": SolverSpec(_sublbfgs),
-    "subbfgs": SolverSpec(_subbfgs),
+    "sublbfgs": SolverSpec(_sublbfgs, options=MEMORY | DIRECTION | LINE_SEARCH),
+    "subbfgs": SolverSpec(_subbfgs, options=DIRECTION | LINE_SEARCH),
     "alm": SolverSpec(_alm, smooth=False, envelope=True),
-    "lbfgs": SolverSpec(_lbfgs, smooth=True),
-    "bfgs": SolverSpec(_bfgs, smooth=True),
+    "lbfgs": SolverSpec(_lbfgs, smooth=True, options=MEMORY | LINE_SEARCH),
+    "bfgs": SolverSpec(_bfgs, smooth=True, options=LINE_SEARCH),
     "newton-cg": SolverSpec(_from_w(newton), smooth=True),
     "trust-region": SolverSpec(_from_w(trust_region), smooth=True),
     "cg": SolverSpec(_from_w(cg), smooth=True),
@@ -189,20 +221,31 @@ def _cd(objective: Objective, start: Start, options: Options) -> Solver:
 
 
 def _owlqn(objective: Objective, start: Start, options: Options) -> Solver:
-    return owlqn(objective, start.w, _limited(objective, options))
+    hessian = _limited(objective, options)
+    return owlqn(objective, start.w, hessian, random=_random(options))
 
 
 def _owlqn_star(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = _limited(objective, options)
-    return owlqn_star(objective, start.w, hessian, **_searching(options))
+    return owlqn_star(
+        objective, start.w, hessian, **_searching(options), random=_random(options)
+    )
 
 
 #: Solvers of smooth losses with an L1 penalty, or with L2 alone.
 L1_SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(auto, smooth=True, l2_only=False),
     "cd": SolverSpec(_cd, smooth=True, l2_only=False, l1=True),
-    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, l1=True),
-    "owlqn*": SolverSpec(_owlqn_star, smooth=True, l2_only=False, l1=True),
+    "owlqn": SolverSpec(
+        _owlqn, smooth=True, l2_only=False, l1=True, options=MEMORY | SUBGRADIENT
+    ),
+    "owlqn*": SolverSpec(
+        _owlqn_star,
+        smooth=True,
+        l2_only=False,
+        l1=True,
+        options=MEMORY | DIRECTION | SUBGRADIENT,
+    ),
     "fista": SolverSpec(_from_w(fista), smooth=True, l2_only=False, l1=True),
     "newton-cg": SOLVERS["newton-cg"],
     "lbfgs": SOLVERS["lbfgs"],
@@ -210,27 +253,48 @@ L1_SOLVERS: dict[str, SolverSpec] = {
 
 
 def _bmrm(objective: Objective, start: Start, options: Options) -> Solver:
-    return bmrm(objective, start.w, size=options.bundle_size)
+    return bmrm(objective, start.w, **_cuts(options))
 
 
 def _ls_bmrm(objective: Objective, start: Start, options: Options) -> Solver:
-    return ls_bmrm(objective, start.w, size=options.bundle_size)
+    return ls_bmrm(
+        objective,
+        start.w,
+        **_cuts(options),
+        theta=options.theta,
+        cut_at_best=options.cut_at_best,
+    )
 
 
 #: Solvers of any convex loss, up to what their entries say.
 BUNDLE_SOLVERS: dict[str, SolverSpec] = {
-    "ls-bmrm": SolverSpec(_ls_bmrm, proves=True, l2_only=False, first_order=True),
+    "ls-bmrm": SolverSpec(
+        _ls_bmrm,
+        proves=True,
+        l2_only=False,
+        first_order=True,
+        options=CUTS | GAP | BETWEEN,
+    ),
     "bmrm": SolverSpec(
-        _bmrm, proves=True, l2_only=False, first_order=True, steep=False
+        _bmrm,
+        proves=True,
+        l2_only=False,
+        first_order=True,
+        steep=False,
+        options=CUTS | GAP,
     ),
     "bmrm-aggregated": SolverSpec(
-        _from_w(aggregated_bmrm), proves=True, first_order=True, steep=False
+        _from_w(aggregated_bmrm),
+        proves=True,
+        first_order=True,
+        steep=False,
+        options=GAP,
     ),
     "proximal-bundle": SolverSpec(
-        _from_w(proximal_bundle), first_order=True, steep=False
+        _from_w(proximal_bundle), first_order=True, steep=False, options=GAP
     ),
     "trust-region-bundle": SolverSpec(
-        _from_w(trust_region_bundle), first_order=True, steep=False
+        _from_w(trust_region_bundle), first_order=True, steep=False, options=GAP
     ),
 }
 

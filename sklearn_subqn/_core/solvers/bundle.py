@@ -18,11 +18,6 @@ from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
 from .run import Iterate, Solver
 
-# A cut is taken this far from the best point towards the minimizer of the model. The
-# source writes 0.9, which Franc and Sonnenburg (2008) have as the share of the best
-# point. Smaller shares take fewer iterations on dense data, larger ones on text.
-_THETA = 0.2
-
 # Up to this size of all cuts, as a share of X, the best points give cuts as well.
 _BOTH_CUTS = 0.25
 
@@ -104,6 +99,8 @@ def ls_bmrm(
     *,
     size: int | None = None,
     patience: int | None = 10,
+    theta: float = 0.2,
+    cut_at_best: bool = True,
     model: CutModel | None = None,
 ) -> Solver:
     """Yield the iterates of BMRM with line search (Alg. 3).
@@ -117,6 +114,13 @@ def ls_bmrm(
     ----------
     objective, w, size, patience
         As in ``bmrm``.
+    theta : float
+        How far from the best point towards the minimizer of the model the next cut is
+        taken. The source writes 0.9, which Franc and Sonnenburg have as the share of
+        the best point. Smaller shares take fewer iterations on dense data, larger ones
+        on text.
+    cut_at_best : bool
+        Whether the best point gives a cut as well, while all cuts are small.
     model : CutModel, optional
         A model with cuts of the risk to go on with; default a new one.
 
@@ -140,10 +144,11 @@ def ls_bmrm(
         new = minimize_intercept(minimizer(line))
         if new.value < best.value:
             best = new
-            if model.cuts.normals.nbytes <= _BOTH_CUTS * objective.design.nbytes:
+            size_of_cuts = model.cuts.normals.nbytes
+            if cut_at_best and size_of_cuts <= _BOTH_CUTS * objective.design.nbytes:
                 model.add(best.cut)
         yield Iterate(best, None, model.lower_bound, "ls-bmrm", Dual(best.dual))
-        between = minimize_intercept(_cut_point(best, line.point(1.0), highest))
+        between = minimize_intercept(_cut_point(best, line.point(1.0), theta, highest))
         model.add(between.cut)
         # With its own intercept it may be better than the best point on the line.
         if between.value < best.value:
@@ -171,12 +176,12 @@ def following(line: Line) -> Line:
     return Line(line.start, np.append(line.p[:n], change), dscores)
 
 
-def _cut_point(best: Point, end: Point, highest: float) -> Point:
+def _cut_point(best: Point, end: Point, theta: float, highest: float) -> Point:
     """Return (1 - theta) * best + theta * end.
 
     For steep losses theta is divided until no higher than ``highest``.
     """
-    line, theta = best.towards(end), _THETA
+    line = best.towards(end)
     point = line.point(theta)
     if best.objective.loss.steep:
         while point.value > highest:

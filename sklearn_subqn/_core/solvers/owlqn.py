@@ -76,6 +76,7 @@ def owlqn_star(
     *,
     direction_tol: float = 1e-5,
     direction_max_iter: int = 100,
+    epsilon: float | None = None,
     random: np.random.Generator | None = None,
 ) -> Solver:
     """Yield the iterates of OWL-QN*: directions by Yu's Alg. 3.2.
@@ -86,6 +87,8 @@ def owlqn_star(
         As for ``owlqn``. Random subgradients are corrected by the direction search.
     direction_tol, direction_max_iter : float, int
         Tolerance, relative to the objective, and limit of the direction search.
+    epsilon : float, optional
+        An absolute tolerance in place of ``direction_tol``.
 
     Returns
     -------
@@ -101,12 +104,8 @@ def owlqn_star(
     yield Iterate(point, None, point.lower_bound, "owlqn*: 0")
     while True:
         kink = _Kink(point, _subgradient(point, random))
-        direction = descent_direction(
-            kink,
-            hessian,
-            direction_tol * abs(point.value),
-            direction_max_iter,
-        )
+        tol = direction_tol * abs(point.value) if epsilon is None else epsilon
+        direction = descent_direction(kink, hessian, tol, direction_max_iter)
         new = None
         if direction.descends:
             p = direction.p

@@ -145,6 +145,23 @@ class Options:
         Relative gap at which the run is to end.
     seed : int
         Of the order in which dual ascent goes through sequences.
+    epsilon : float or None
+        Absolute tolerance of the search for a descent direction, in place of
+        ``direction_tol``.
+    line_search : {"exact", "wolfe"}
+        How steps of quasi-Newton methods are found.
+    c1, c2 : float
+        Constants of the Wolfe conditions.
+    random_state : int or None
+        Seed of subgradients that are drawn at random.
+    gap : float or None
+        Absolute gap at which the run is to end, in place of ``tol``.
+    patience : int or None
+        Number of iterations after which bundle methods remove inactive cuts.
+    theta : float
+        Share of the model's minimizer in the point of the next cut.
+    cut_at_best : bool
+        Whether the best point gives a cut as well.
     """
 
     memory: int = 15
@@ -153,6 +170,15 @@ class Options:
     bundle_size: int | None = None
     tol: float = 0.0
     seed: int = 0
+    epsilon: float | None = None
+    line_search: str = "exact"
+    c1: float = 1e-4
+    c2: float = 0.9
+    random_state: int | None = None
+    gap: float | None = None
+    patience: int | None = 10
+    theta: float = 0.2
+    cut_at_best: bool = True
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.

@@ -23,6 +23,7 @@ def subbfgs(
     *,
     direction_tol: float = 1e-5,
     direction_max_iter: int = 100,
+    epsilon: float | None = None,
     search: Callable[[Any], float] = exact,
 ) -> Solver:
     """Yield the iterates of subBFGS or, with a limited-memory B, of subLBFGS (3.2.5).
@@ -39,6 +40,8 @@ def subbfgs(
         Tolerance epsilon and limit k_max of the search for a descent direction.
         The tolerance is relative to the objective, which the source takes to be of
         size one.
+    epsilon : float, optional
+        An absolute tolerance in place of ``direction_tol``.
     search : callable
         Line search, from a line to a step size.
 
@@ -60,9 +63,8 @@ def subbfgs(
     point = objective.at(w)
     yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
     while True:
-        direction = descent_direction(
-            point, hessian, direction_tol * abs(point.value), direction_max_iter
-        )
+        tol = direction_tol * abs(point.value) if epsilon is None else epsilon
+        direction = descent_direction(point, hessian, tol, direction_max_iter)
         if not direction.descends:
             if hessian.pristine:
                 # At an optimum the aggregate is about zero and proves it.

@@ -1,0 +1,124 @@
+"""Options of batch solvers that several of them share."""
+
+from __future__ import annotations
+
+from ..options import Option
+
+#: Of limited-memory estimates of the inverse Hessian.
+MEMORY = {
+    "memory": Option(
+        "number m of pairs (Yu 2009, Alg. 2.2)",
+        15,
+        low=1,
+        integer=True,
+        parameter="memory",
+    )
+}
+
+#: Of the search for a descent direction (Yu 2009, Alg. 3.2).
+DIRECTION = {
+    "epsilon": Option(
+        "tolerance ε of Alg. 3.2 (Yu 2009), absolute; None: direction_tol, "
+        "or 1e-5, times the objective",
+        None,
+        low=0.0,
+        optional=True,
+        parameter="direction_tol",
+    ),
+    "k_max": Option(
+        "limit k_max of Alg. 3.2 (Yu 2009)",
+        100,
+        low=1,
+        integer=True,
+        parameter="direction_max_iter",
+        setting="direction_max_iter",
+    ),
+}
+
+#: Of the search along a direction.
+LINE_SEARCH = {
+    "line_search": Option(
+        "the minimizer along the line (Yu 2009, Alg. 3.3), or a step that obeys the "
+        "Wolfe conditions (eq. 3.17, 3.18)",
+        "exact",
+        choices=("exact", "wolfe"),
+    ),
+    "c1": Option(
+        "c₁ of sufficient decrease (Yu 2009, eq. 2.7, 3.17)",
+        1e-4,
+        low=0.0,
+        low_included=False,
+        below="c2",
+        needs=("line_search", "wolfe"),
+    ),
+    "c2": Option(
+        "c₂ of curvature (Yu 2009, eq. 2.8, 3.18)",
+        0.9,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+        high_included=False,
+        needs=("line_search", "wolfe"),
+    ),
+}
+
+#: Of OWL-QN and OWL-QN*.
+SUBGRADIENT = {
+    "random_state": Option(
+        "seed of subgradients drawn at random (Yu 2009, section 4.1.4); None: the "
+        "smallest one (Andrew and Gao 2007, eq. 4)",
+        None,
+        low=0,
+        integer=True,
+        optional=True,
+    )
+}
+
+#: Of bundle methods.
+GAP = {
+    "epsilon": Option(
+        "gap ε at which to stop (Teo et al. 2010, Alg. 2), absolute; None: tol times "
+        "the objective",
+        None,
+        low=0.0,
+        optional=True,
+        setting="gap",
+    )
+}
+
+#: Of bundle methods with several cuts.
+CUTS = {
+    "bundle_size": Option(
+        "number k of cuts (Teo et al. 2010, section 3.1)",
+        None,
+        low=2,
+        integer=True,
+        optional=True,
+        parameter="bundle_size",
+    ),
+    "patience": Option(
+        "cuts that are inactive so many times in a row are removed (Teo et al. 2010, "
+        "section 5.1.1); None keeps all",
+        10,
+        low=1,
+        integer=True,
+        optional=True,
+    ),
+}
+
+#: Of the bundle method with line search.
+BETWEEN = {
+    "theta": Option(
+        "share θ of the model's minimizer in the point of the next cut (Teo et al. "
+        "2010, Alg. 3, line 9)",
+        0.2,
+        low=0.0,
+        low_included=False,
+        high=1.0,
+    ),
+    "cut_at_best": Option(
+        "whether the best point gives a cut as well, while all are small against X",
+        True,
+        flag=True,
+    ),
+}
