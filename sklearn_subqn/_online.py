@@ -17,6 +17,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from ._callbacks import FitTask, ProblemTask
+from ._core.columns import own_columns
+from ._core.losses._base import Rows
 from ._core.online import (
     ONLINE_METHODS,
     Averaged,
@@ -48,6 +50,9 @@ from ._validation import (
 
 # Few batches are not enough to tell convergence from chance.
 _MIN_PATIENCE = 30
+
+# Where only one column in so many has entries, the others take no part in a fit.
+_MANY = 4
 
 # Weights of batches are added up; sums of numbers smaller or larger by far overflow.
 _SMALLEST_WEIGHT = 1e-100
@@ -96,6 +101,9 @@ class OnlineEstimator(LinearEstimator):
     callback: Callable[[Progress], Any] | None
     verbose: int
     _coef: npt.NDArray[Any]
+
+    # Columns that take part in a fit, if not all do.
+    _columns: Rows | None = None
 
     def _check_parameters_once(self) -> None:
         """Raise for parameters that are not acceptable, if any has been changed."""
@@ -287,13 +295,22 @@ class OnlineEstimator(LinearEstimator):
             self._check_stored(last[:n_coef])
             self._set_intercept(last[n_coef:])
         else:
-            n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
-            self._coef = self._coefficients(state.w[:n_coef])
+            self._coef, intercept = self._of_all_columns(state.w)
             self._check_stored(self._coef)
-            intercept = state.w[n_coef:]
             if self._shift is not None:
                 intercept = self._shift.outward(np.atleast_2d(self._coef), intercept)
             self._set_intercept(intercept)
+
+    def _of_all_columns(self, w: Floats) -> tuple[npt.NDArray[Any], Floats]:
+        """Return coefficients, zero for columns that take no part, and intercepts."""
+        columns, k = self._columns, self._stream.n_outputs or 1
+        n_coef = (self.n_features_in_ if columns is None else len(columns)) * k
+        coef = self._coefficients(w[:n_coef])
+        if columns is not None:
+            some, coef = coef, np.zeros((*coef.shape[:-1], self.n_features_in_))
+            coef = coef.astype(some.dtype, copy=False)
+            coef[..., columns] = some
+        return coef, w[n_coef:]
 
     def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
         """Return coefficients, some or all, from parameters without intercepts."""
@@ -326,8 +343,7 @@ class OnlineEstimator(LinearEstimator):
         # Those of all columns of a sparse stream are made when they are asked for, and
         # kept until the next batch.
         if not hasattr(self, "_coef"):
-            n_coef = self.n_features_in_ * (self._stream.n_outputs or 1)
-            self._coef = self._coefficients(self._state.w[:n_coef])
+            self._coef, _ = self._of_all_columns(self._state.w)
         return self._coef
 
     def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
@@ -387,6 +403,9 @@ class OnlineEstimator(LinearEstimator):
             y = targets if labels is None else labels
             held_out = X[out], y[out], weights[out]
             X, targets, weights = X[rows], targets[rows], weights[rows]
+        columns = None
+        if isinstance(self._method(), ColumnwiseLBFGS):
+            columns, X, w0 = _with_entries(X, w0, n_outputs or 1)
         # The loss is a mean over rows whatever the unit of the weights is.
         weights = weights * (len(weights) / weights.sum())
         # At a solution the first gradient is but noise: no unit to compare others with.
@@ -399,6 +418,7 @@ class OnlineEstimator(LinearEstimator):
             # The test of convergence looks at all columns in any case.
             everywhere: Any = stream.method.on_all_columns()
             self._stream = stream._replace(method=everywhere)
+        self._columns = columns
         problem = task.problem(type(self).__name__)
         self._epochs(X, targets, weights, loss, rng, held_out, problem)
         problem.end()
@@ -406,6 +426,15 @@ class OnlineEstimator(LinearEstimator):
         self._weight *= unit
         whole = self._batch(X, targets, weights / len(weights), loss)
         w = self._state.w.astype(self._dtype).astype(np.float64)
+        if columns is not None and isinstance(self._state, AutoState):
+            self._columns = None
+            of_all: Any = ColumnState.among(
+                self._state, columns, self.n_features_in_, whole.penalty, whole.n_scores
+            )
+            self._state = of_all
+            self._show()
+            free = self.intercept_ if self.fit_intercept else ()
+            w = np.append(self.coef_.T[columns], free).astype(np.float64)
         if self._shift is not None:
             coef = np.atleast_2d(self.coef_).astype(np.float64)
             w = np.append(coef.T, self._shift.inward(coef, self.intercept_))
@@ -540,6 +569,28 @@ class OnlineEstimator(LinearEstimator):
                 stacklevel=user_level(),
             )
         self._show()
+
+
+def _with_entries(
+    X: Any, w0: Floats | None, k: int
+) -> tuple[Rows | None, Any, Floats | None]:
+    """Return which columns of X have entries, X and w0 of these; None if most do.
+
+    Coefficients of the others, zero in w0, too, stay so.
+    """
+    d = X.shape[1]
+    if not sparse.issparse(X):
+        return None, X, w0
+    if w0 is None:
+        columns, own = own_columns(X)
+    else:
+        coef = w0[: d * k].reshape(d, k)
+        columns, own = own_columns(X, np.flatnonzero(coef.any(axis=1)))
+    if _MANY * len(columns) > d:
+        return None, X, w0
+    if w0 is not None:
+        w0 = np.append(coef[columns], w0[d * k :])
+    return columns, own, w0
 
 
 def _equal_parts(n: int, n_parts: int) -> list[slice]:

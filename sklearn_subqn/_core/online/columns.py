@@ -198,6 +198,27 @@ class ColumnState:
             frequent=frequent,
         )
 
+    @classmethod
+    def among(
+        cls, state: AutoState, columns: Rows, d: int, penalty: Penalty, k: int
+    ) -> ColumnState:
+        """Return a state of some columns of X as one of d, the others without entries.
+
+        Parameters
+        ----------
+        state : AutoState
+            Of k scores per row.
+        columns : ndarray of shape (c,)
+            Ascending.
+        """
+        rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
+        own = cls.of(state, len(rows), penalty, k)
+        values = own.columns.whole()
+        base = np.zeros((d * k, values.shape[1]))
+        base[rows] = values
+        frequent = columns[own.frequent]
+        return replace(own, columns=Columns.of(base), frequent=frequent)
+
     @property
     def n_steps(self) -> int:
         """Number of batches."""
