@@ -109,9 +109,10 @@ class LinearBatch:
     def hessian_product(self, w: Floats, v: Floats) -> Floats:
         """Return the Hessian at w times v, of shape (q,).
 
-        That of a majorizer, where the loss has kinks or linear parts.
+        That of a majorizer, where the loss has kinks.
         """
-        return self.curvature_product(self.curvature(self.scores(w)), v)
+        args = self.scores(w), self._targets, self._weights
+        return self.curvature_product(self._loss.hessian(*args), v)
 
     def curvature_product(self, curvature: Curvature, v: Floats) -> Floats:
         """Return the product of a Hessian with v, by its curvature at the scores."""

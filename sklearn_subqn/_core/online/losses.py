@@ -60,6 +60,10 @@ class OnlineLoss(Protocol):
         """Return second derivatives, or those of a majorizer."""
         ...
 
+    def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
+        """Return second derivatives of a smooth loss, without more for safety."""
+        ...
+
 
 class OfScores:
     """A loss of one score per row, with a curvature that is never missing.
@@ -100,6 +104,11 @@ class OfScores:
         )
         h = np.minimum(ends, 1.0 / smoothing.ridge)
         return DiagonalCurvature(weights * h)
+
+    def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
+        if not self.loss.smooth:
+            return self.curvature(scores, targets, weights)
+        return self.loss.oracle.curvature(scores, targets, weights)
 
     def constant(self, targets: Floats, weights: Floats) -> float:
         """Return the score near the best of all rows' targets; mean weights are one."""
@@ -161,6 +170,9 @@ class DampedSoftmax:
         lacking = least - weights[:, np.newaxis] * p * (1.0 - p)
         return DampedCurvature(p, weights, np.maximum(lacking, 0.0))
 
+    def hessian(self, scores: Floats, targets: Floats, weights: Floats) -> Curvature:
+        return self.loss.oracle.curvature(scores, targets, weights)
+
 
 class DampedCurvature(SoftmaxCurvature):
     """Softmax curvature plus diagonal matrices.
@@ -219,6 +231,13 @@ class OneVsRest:
     ) -> DiagonalCurvature:
         flat = np.repeat(weights, scores.shape[1])
         h = self.loss.curvature(scores.ravel(), targets.ravel(), flat).diagonal()
+        return DiagonalCurvature(h.reshape(scores.shape))
+
+    def hessian(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> DiagonalCurvature:
+        flat = np.repeat(weights, scores.shape[1])
+        h = self.loss.hessian(scores.ravel(), targets.ravel(), flat).diagonal()
         return DiagonalCurvature(h.reshape(scores.shape))
 
 
