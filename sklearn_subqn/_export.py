@@ -13,11 +13,11 @@ from sklearn.linear_model import (
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
+    RidgeClassifier,
     SGDClassifier,
     SGDOneClassSVM,
     TweedieRegressor,
 )
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
@@ -54,7 +54,7 @@ class Exports:
               "modified_huber": :class:`~sklearn.linear_model.SGDClassifier` of the same
               loss;
             - other classifiers: :class:`~sklearn.svm.LinearSVC`, and of several labels
-              :class:`~sklearn.multiclass.OneVsRestClassifier` of these;
+              :class:`~sklearn.linear_model.RidgeClassifier`;
             - regressors, and rankers, whose scores it predicts:
               :class:`~sklearn.linear_model.LinearRegression`;
             - regressors of means "poisson", "gamma" and "tweedie":
@@ -131,21 +131,9 @@ def _classifier(estimator: Any) -> Any:
                 "intercept_, and it predicts the class of the largest.",
             )
         model = _OF_LINKS[link]()
-    return _filled_classifier(
-        estimator,
-        model,
-        estimator.classes_.copy(),
-        _copied(estimator.coef_),
-        np.atleast_1d(_intercept(estimator)),
-    )
-
-
-def _filled_classifier(
-    estimator: Any, model: Any, classes: Any, coef: Any, intercept: Any
-) -> Any:
-    model.classes_ = classes
-    model.coef_ = coef
-    model.intercept_ = intercept
+    model.classes_ = estimator.classes_.copy()
+    model.coef_ = _copied(estimator.coef_)
+    model.intercept_ = np.atleast_1d(_intercept(estimator))
     several = isinstance(model, LogisticRegression)
     n_iter = int(np.max(estimator.n_iter_))
     model.n_iter_ = np.array([n_iter], dtype=np.int32) if several else n_iter
@@ -158,22 +146,14 @@ def _label_classifier(estimator: Any) -> Any:
         raise _refuse(
             estimator, "without a threshold it orders labels and predicts none."
         )
-    coef, intercept = _copied(estimator.coef_), _intercept(estimator)
-    n_labels = len(coef)
-    model = OneVsRestClassifier(LinearSVC())
-    model.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(
-        np.eye(2, n_labels, dtype=np.int_)
-    )
-    model.classes_ = model.label_binarizer_.classes_
-    model.estimators_ = [
-        _of_features(
-            estimator,
-            _filled_classifier(
-                estimator, LinearSVC(), np.array([0, 1]), coef[[j]], intercept[[j]]
-            ),
-        )
-        for j in range(n_labels)
-    ]
+    model = RidgeClassifier()
+    model.coef_, model.intercept_ = _copied(estimator.coef_), _intercept(estimator)
+    model.n_iter_ = None
+    labels = np.eye(2, len(model.coef_), dtype=np.int_)
+    model._label_binarizer = LabelBinarizer(neg_label=-1).fit(labels)
+    # A property of it in older releases.
+    if not hasattr(model, "classes_"):
+        model.classes_ = model._label_binarizer.classes_
     return model
 
 

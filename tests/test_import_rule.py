@@ -64,6 +64,7 @@ LEVELS = [
     ["_cv"],
     ["*", "_dropin", "_dropin.*", "_linear_chain"],
     [""],
+    ["onnx"],
 ]
 
 KERNELS = ["_core.kernels", "_core.kernels.*"]

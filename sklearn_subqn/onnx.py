@@ -1,0 +1,99 @@
+"""Conversion to ONNX: importing this module makes the estimators known to skl2onnx.
+
+Then ``skl2onnx.to_onnx`` converts fitted linear estimators of this package, alone or in
+pipelines, searches and other estimators of scikit-learn. Each is converted as what its
+``to_sklearn`` returns, and takes the same options, such as ``zipmap``. It needs
+skl2onnx, which ``pip install "sklearn-subqn[onnx]"`` installs:
+
+    import sklearn_subqn.onnx
+    from skl2onnx import to_onnx
+
+    model = to_onnx(clf, X[:1].astype("float32"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sklearn_subqn
+
+from . import linear_model, ranking, svm
+from ._export import Exports
+
+try:
+    from skl2onnx import get_model_alias, update_registered_converter
+    from skl2onnx._parse import _parse_sklearn
+    from skl2onnx.common._registration import get_converter, get_shape_calculator
+except ImportError as error:
+    raise ImportError(
+        "sklearn_subqn.onnx needs skl2onnx, and onnxruntime to run models: "
+        'pip install "sklearn-subqn[onnx]".'
+    ) from error
+
+__all__: list[str] = []
+
+
+def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    """Return the outputs of a model that is converted as scikit-learn's."""
+    twin = model.to_sklearn()
+    if getattr(model, "multilabel_", False) and len(model.classes_) == 2:
+        raise ValueError(
+            f"{type(model).__name__} has 2 labels; skl2onnx converts scikit-learn's "
+            "classifiers of more labels only."
+        )
+    _pass_options(scope, model, twin)
+    return _parse_sklearn(scope, twin, inputs, custom_parsers=custom_parsers)
+
+
+def _set_shapes(operator: Any) -> None:
+    """Set the shapes of the outputs of a model that is part of another one."""
+    with _converted(operator):
+        get_shape_calculator(operator.type)(operator)
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    """Convert a model that is part of another one."""
+    model = operator.raw_operator
+    with _converted(operator):
+        _pass_options(container, model, operator.raw_operator)
+        get_converter(operator.type)(scope, operator, container)
+
+
+@contextmanager
+def _converted(operator: Any) -> Iterator[None]:
+    """Let an operator be that of scikit-learn's estimator for a while."""
+    own = operator.raw_operator, operator.type
+    twin = own[0].to_sklearn()
+    operator.raw_operator, operator.type = twin, get_model_alias(type(twin))
+    try:
+        yield
+    finally:
+        operator.raw_operator, operator.type = own
+
+
+def _pass_options(holder: Any, model: Any, twin: Any) -> None:
+    """Give the options of a model, by its class and its own, to another one."""
+    for key in (type(model), id(model)):
+        holder.add_options(id(twin), (holder.options or {}).get(key))
+
+
+for _module in (sklearn_subqn, linear_model, ranking, svm):
+    for _name in _module.__all__:
+        _kind = getattr(_module, _name)
+        if isinstance(_kind, type) and issubclass(_kind, Exports):
+            update_registered_converter(
+                _kind,
+                f"SklearnSubqn{_name}",
+                _set_shapes,
+                _convert,
+                parser=_parse,
+                # Those of the estimators that it becomes.
+                options={
+                    "zipmap": [True, False, "columns"],
+                    "nocl": [True, False],
+                    "output_class_labels": [False, True],
+                    "raw_scores": [True, False],
+                },
+            )
