@@ -31,7 +31,7 @@ from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
 from ._shift import Shift
-from ._solve import Floats, Problem, Solution, solve
+from ._solve import Floats, Problem, Solution, Watch, solve
 from ._strength import Scales, divided
 from ._validation import AUTO
 
@@ -85,10 +85,13 @@ class Problems(ABC):
         What the user reads as an objective of one.
     several : bool
         Whether the attributes are arrays, with a number for each problem.
+    watch : Watch or None
+        Looks at the model after each iteration.
     """
 
     parts: Any = None
     unit: float = 1.0
+    watch: Watch | None = None
 
     def __init__(
         self, estimator: Any, labels: list[str], starts: list[Start], dtype: Any
@@ -137,6 +140,7 @@ class Problems(ABC):
             partial(self._fitted, index),
             self._stored,
             self._unit(index, objective),
+            self.watch,
         )
         solution = solve(problem, settings, task)
         self.starts[index] = solution.start

@@ -23,6 +23,10 @@ from ._validation import as_sample_weights, check_sample_weight, check_unmasked
 _MOST_WEIGHT = 1e7
 
 
+#: What NDCG of queries without gains is: zero, one, or nothing that counts.
+EMPTY_QUERIES = ("zero", "one", "skip")
+
+
 class Queries:
     """The queries of rows, and weights of both.
 
@@ -103,10 +107,19 @@ class Queries:
         np.minimum.at(least, self.groups.codes, y)
         return bool(np.any(y > least[self.groups.codes]))
 
-    def ndcg(self, scores: Floats, y: Floats, k: int | None) -> float:
+    def ndcg(
+        self, scores: Floats, y: Floats, k: int | None, empty: str = "zero"
+    ) -> float:
         """Return the mean NDCG at rank k; all rows need weights.
 
         A row of weight s takes s ranks, and between whole ranks discounts are shared.
+        ``empty`` says what queries without gains are: one of ``EMPTY_QUERIES``.
+
+        Raises
+        ------
+        ValueError
+            If weights are too large, or there are queries without gains only, and these
+            are left out.
         """
         measure = Ndcg(self.groups, k=k)
         gains = measure.gains(y)
@@ -120,8 +133,18 @@ class Queries:
         discounts = np.append(0.0, np.cumsum(measure.discounts(places)))
         found = self._dcg(scores, gains, discounts)
         ideal = self._dcg(gains, gains, discounts)
-        ratio = np.divide(found, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
-        return float(np.average(ratio, weights=self._of_queries))
+        has_gains = ideal > 0.0
+        ratio = np.full_like(ideal, float(empty == "one"))
+        np.divide(found, ideal, out=ratio, where=has_gains)
+        weights = self._of_queries
+        if empty == "skip":
+            weights = weights * has_gains
+            if not weights.any():
+                raise ValueError(
+                    "No query has a row with y > 0, and empty_queries='skip' leaves "
+                    "such queries out of the mean: there is none left."
+                )
+        return float(np.average(ratio, weights=weights))
 
     def _dcg(self, keys: Floats, gains: Floats, discounts: Floats) -> Floats:
         """Return the sum of each query's discounted gains, in the order of keys.

@@ -84,6 +84,21 @@ class Settings(Protocol):
     verbose: int
 
 
+class Watch(Protocol):
+    """Looks at a model after each iteration, and may end the fit with an earlier one.
+
+    Attributes
+    ----------
+    chosen : ndarray of shape (q,) or None
+        Parameters to return, where it has ended the fit.
+    """
+
+    chosen: Floats | None
+
+    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
+        """Look at parameters and attributes so far; return whether to stop."""
+
+
 class Problem(NamedTuple):
     """One problem, and how its solution will be told.
 
@@ -103,6 +118,8 @@ class Problem(NamedTuple):
         ``dtype``. By default they are rounded each.
     unit : float
         Users read objectives and gaps times this.
+    watch : Watch, optional
+        Looks at the model after each iteration but the starting point.
     """
 
     label: str
@@ -112,6 +129,7 @@ class Problem(NamedTuple):
     fitted: Callable[[Floats], dict[str, Any]]
     stored: Callable[[Floats], Floats] | None = None
     unit: float = 1.0
+    watch: Watch | None = None
 
 
 @dataclass
@@ -301,6 +319,9 @@ class _Report:
             )
         w = result.point.w
         stop = self._task.iteration(lambda: self._problem.fitted(w), gap)
+        watch = self._problem.watch
+        if watch is not None and result.n_iter:
+            stop = watch(w, self._problem.fitted(w)) or stop
         callback = self._settings.callback
         if callback is not None:
             stop = bool(callback(progress)) or stop
@@ -338,6 +359,8 @@ def _minimize(
         **accuracy._asdict(),
     )
     point = result.point.centered()
+    if problem.watch is not None and problem.watch.chosen is not None:
+        point = objective.at(problem.watch.chosen)
     w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
     w = w.astype(np.float64)
     # Shares in float32 do not sum to one; the objective is that of shares.

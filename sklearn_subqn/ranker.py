@@ -34,10 +34,11 @@ from ._core.losses import (
     SquaredPairs,
 )
 from ._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
-from ._estimator import loss_name
+from ._estimator import forget, loss_name
+from ._evaluation import Evaluation, HeldOut, Patience, held_out
 from ._problems import LinearProblems, Problems
-from ._queries import Preferences, Queries
-from ._solve import Floats, Progress
+from ._queries import EMPTY_QUERIES, Preferences, Queries
+from ._solve import Floats, Progress, Solution
 from ._validation import (
     check_no_times,
     check_number,
@@ -87,6 +88,7 @@ class BaseRanker(BundleEstimator):
 
     loss: str | Callable[[Any], Any]
     k: int | None
+    empty_queries: str
 
     _solvers: ClassVar[Mapping[str, SolverSpec]] = {
         **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
@@ -122,8 +124,8 @@ class BaseRanker(BundleEstimator):
         """Return the mean normalized discounted cumulative gain of the queries.
 
         Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
-        scores share their discounts; queries without gains count zero, both as in
-        :func:`~sklearn.metrics.ndcg_score`.
+        scores share their discounts, as in :func:`~sklearn.metrics.ndcg_score`; what
+        queries without gains count says ``empty_queries``.
 
         Parameters
         ----------
@@ -149,10 +151,11 @@ class BaseRanker(BundleEstimator):
         ------
         TypeError, ValueError
             If ``k``, relevances or queries are not acceptable, or there are none after
-            a fit to several queries.
+            a fit to several queries, or none that count.
         """
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
+        check_option("empty_queries", self.empty_queries, EMPTY_QUERIES)
         scores = self.predict(X)
         check_unmasked("y", y)
         y = checked_relevance(column_or_1d(y, warn=True), "score")
@@ -168,15 +171,27 @@ class BaseRanker(BundleEstimator):
             )
         queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
         used = queries.used
-        return queries.take(used).ndcg(scores[used], y[used], self.k)
+        queries, scores, y = queries.take(used), scores[used], y[used]
+        return queries.ndcg(scores, y, self.k, self.empty_queries)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_option("empty_queries", self.empty_queries, EMPTY_QUERIES)
         if callable(self.loss):
             return
         check_option("loss", self.loss, _LOSSES)
         if self.k is None and self.loss.startswith(_NEED_K):
             raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
+
+    def _held_out(self, sets: Any, names: Any, **queries: Any) -> list[HeldOut]:
+        """Return what ``fit`` was given to evaluate on, checked."""
+        return held_out(
+            sets,
+            names,
+            lambda X: self._check_X(X, reset=False),
+            lambda y: checked_relevance(y, "eval_set"),
+            **queries,
+        )
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._check_X(X, y, reset=True)
@@ -306,6 +321,10 @@ class BMRMRanker(BaseRanker):
     k : int or None, default=None
         Rank at which measures end, at least 1; ``None`` for all ranks. It holds for
         "ndcg" and for ``score``, and "precision" and "recall" need it.
+    empty_queries : {"zero", "one", "skip"}, default="zero"
+        What queries without a row of y > 0 count in the mean NDCG of ``score`` and
+        ``eval_set``: 0, as in :func:`~sklearn.metrics.ndcg_score`; 1, as in LightGBM;
+        or they are left out. It changes nothing about the fit.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         Omega: ``||w||² / 2``; ``||w||_1``; ``l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
         ||w||²``.
@@ -340,6 +359,11 @@ class BMRMRanker(BaseRanker):
         Number of cuts that "ls-bmrm" and "bmrm" keep, at least 2; ``None`` for no
         limit. With penalty="l1" few cuts need not determine the optimum, and the
         method may end before it is proven, with a warning.
+    n_iter_no_change : int or None, default=None
+        With an ``eval_set`` the fit ends where its NDCG has not risen for so many
+        iterations, with the coefficients of the best iteration; of several sets, where
+        that of any has not. Where the optimum is proven before, it is kept. ``None``
+        means to go on to the optimum in any case.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for the same
         features.
@@ -376,6 +400,11 @@ class BMRMRanker(BaseRanker):
         rounding in float64.
     n_iter_ : int
         Number of iterations.
+    evals_result_ : dict of dict of list of float
+        With ``eval_set`` NDCG of each set after each iteration, by names of sets,
+        "valid_0" and so on, and of the measure, "ndcg" or "ndcg@5" for ``k=5``.
+    best_iteration_ : int
+        With ``eval_set`` the iteration whose coefficients were kept.
     n_queries_ : int
         Number of queries of the training data; with ``pairs``, of sets of rows that
         they connect.
@@ -432,11 +461,19 @@ class BMRMRanker(BaseRanker):
     (3,)
     """
 
-    # Their numbers of rows are those of all X: no part of it has the same.
+    # Their numbers of rows are those of all X, or of other data.
     __metadata_request__fit: ClassVar[dict[str, str]] = {
         "pairs": UNUSED,
         "pair_weight": UNUSED,
+        "eval_set": UNUSED,
+        "eval_qid": UNUSED,
+        "eval_group": UNUSED,
     }
+
+    evals_result_: dict[str, dict[str, list[float]]]
+    best_iteration_: int
+
+    _checks_itself = ("n_iter_no_change",)
 
     def __init__(
         self,
@@ -444,6 +481,7 @@ class BMRMRanker(BaseRanker):
         *,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
+        empty_queries: str = "zero",
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         penalty_factor: Any = None,
@@ -451,6 +489,7 @@ class BMRMRanker(BaseRanker):
         tol: float = 1e-3,
         max_iter: int = 1000,
         bundle_size: int | None = None,
+        n_iter_no_change: int | None = None,
         warm_start: bool = False,
         solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -460,6 +499,7 @@ class BMRMRanker(BaseRanker):
         self.alpha = alpha
         self.loss = loss
         self.k = k
+        self.empty_queries = empty_queries
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor
@@ -467,6 +507,7 @@ class BMRMRanker(BaseRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.bundle_size = bundle_size
+        self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
         self.solver_options = solver_options
         self.n_jobs = n_jobs
@@ -486,6 +527,9 @@ class BMRMRanker(BaseRanker):
         query_weight: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
     ) -> Self:
         """Fit the model to relevances ``y``, or to ``pairs`` of rows.
 
@@ -522,6 +566,13 @@ class BMRMRanker(BaseRanker):
         pair_weight : array-like of shape (n_pairs,), default=None
             Non-negative weights of the pairs, default one. There is no other factor:
             "pairwise-linear" is "pairwise" here.
+        eval_set : list of tuples (X, y), or one tuple, default=None
+            Other data, with relevances between 0 and 500, of which NDCG is computed
+            after each iteration for ``evals_result_``, and by which
+            ``n_iter_no_change`` ends the fit. Each iteration takes one product more.
+        eval_qid, eval_group : list of array-like, or one, default=None
+            ``qid`` or ``group`` of each of ``eval_set``, with which one of them is
+            needed.
 
         Returns
         -------
@@ -545,8 +596,10 @@ class BMRMRanker(BaseRanker):
             are given.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
+        sets = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
+        forget(self, "evals_result_", "best_iteration_")
         if pairs is None and pair_weight is None:
-            return self._fit(X, y, sample_weight, **queries)
+            return self._fit(X, y, sample_weight, **queries, **sets)
         given = {"y": y, "sample_weight": sample_weight, **queries}
         others = [name for name, value in given.items() if value is not None]
         if pairs is None:
@@ -555,14 +608,47 @@ class BMRMRanker(BaseRanker):
             raise ValueError(
                 f"pairs are in place of {', '.join(others)}: give one or the other."
             )
-        return self._fit(X, None, pairs=pairs, pair_weight=pair_weight)
+        return self._fit(X, None, pairs=pairs, pair_weight=pair_weight, **sets)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.n_iter_no_change is not None:
+            check_number("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
 
     def _encode(
-        self, X: Any, y: Any, sample_weight: Any, pairs: Any = None, **others: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        pairs: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        **others: Any,
     ) -> Problems:
-        if pairs is not None:
-            return self._preferences(self._check_X(X, reset=True), pairs, **others)
-        return super()._encode(X, y, sample_weight, **others)
+        if pairs is None:
+            problems = super()._encode(X, y, sample_weight, **others)
+        else:
+            X = self._check_X(X, reset=True)
+            problems = self._preferences(X, pairs, **others)
+        if eval_set is not None:
+            queries = {"eval_qid": eval_qid, "eval_group": eval_group}
+            patience = Patience(self.n_iter_no_change)
+            sets = self._held_out(eval_set, None, **queries)
+            problems.watch = Evaluation(self, sets, [self.k], patience)
+        elif eval_qid is not None or eval_group is not None:
+            raise ValueError("eval_qid and eval_group need eval_set, got None.")
+        elif self.n_iter_no_change is not None:
+            raise ValueError(
+                f"n_iter_no_change={self.n_iter_no_change!r} needs an eval_set in fit, "
+                "by which the fit ends; got None."
+            )
+        return problems
+
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        super()._store(problems, solutions)
+        if isinstance(problems.watch, Evaluation):
+            self.evals_result_, self.best_iteration_ = problems.watch.end(self)
 
     def _preferences(self, X: Any, pairs: Any, pair_weight: Any) -> LinearProblems:
         """Return the problem of the differences of the rows of pairs."""

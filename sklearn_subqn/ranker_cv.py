@@ -43,6 +43,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     k : int or None, default=None
         Rank at which measures end, at least 1, in losses and in the scores by which
         ``alpha`` is chosen; ``None`` for all ranks.
+    empty_queries : {"zero", "one", "skip"}, default="zero"
+        What queries without a row of y > 0 count in the mean NDCG of these scores, as
+        in :class:`BMRMRanker`.
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         As in :class:`BMRMRanker`.
     l1_ratio : float, default=0.5
@@ -113,6 +116,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         refit: bool = True,
         loss: str | Callable[[Any], Any] = "pairwise-linear",
         k: int | None = None,
+        empty_queries: str = "zero",
         penalty: str = "l2",
         l1_ratio: float = 0.5,
         penalty_factor: Any = None,
@@ -130,6 +134,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         self.refit = refit
         self.loss = loss
         self.k = k
+        self.empty_queries = empty_queries
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor
@@ -252,5 +257,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         return model._path(
             problems,
             alphas,
-            lambda: held_out.ndcg(model._scores(X_test), y_test, self.k),
+            lambda: held_out.ndcg(
+                model._scores(X_test), y_test, self.k, self.empty_queries
+            ),
         )

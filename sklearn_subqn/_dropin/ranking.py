@@ -9,16 +9,17 @@ import numpy.typing as npt
 
 from .._callbacks import with_callbacks
 from .._estimator import forget
-from .._problems import LinearProblems
+from .._evaluation import Evaluation, Patience
+from .._problems import LinearProblems, Problems
 from .._queries import Queries
-from .._solve import Floats
+from .._solve import Floats, Solution
 from .._validation import (
     check_n_jobs,
     check_number,
     check_option,
     unchanged_on_failure,
 )
-from ..ranker import BaseRanker, checked_relevance
+from ..ranker import BaseRanker
 from ._shared import warn
 
 # The strength against the mean loss of a query where none is given.
@@ -95,7 +96,10 @@ class Ranker(BaseRanker):
     best_score_ : dict
         NDCG of ``eval_set`` by names of data and measures, as "valid_0" and "ndcg@5".
     evals_result_ : dict
-        The same as lists of one entry, for the one model that there is.
+        The same after each iteration, as lists.
+    best_iteration_ : int
+        With ``eval_set`` the iteration whose coefficients were kept: the last one,
+        unless ``lightgbm.early_stopping`` ended the fit.
     n_iter_ : int
         Number of iterations.
     n_queries_ : int
@@ -117,8 +121,10 @@ class Ranker(BaseRanker):
     Notes
     -----
     What differs from LightGBM: the model is linear, so that features should be scaled
-    and missing values filled in; the optimum is proven to a relative gap of 1e-3; in
-    NDCG queries without relevant rows count zero, not one; ``objective_`` is a number.
+    and missing values filled in; iterations are those of an optimization method, and
+    end at the latest where the optimum is proven to a relative gap of 1e-3;
+    ``objective_`` is a number. In NDCG queries without relevant rows count one, as
+    there, where ``BMRMRanker`` has a parameter for it.
 
     Examples
     --------
@@ -138,6 +144,7 @@ class Ranker(BaseRanker):
     # What the parameters of the base are here.
     loss = "pairwise-linear-log"
     k = None
+    empty_queries = "one"
     solver = "auto"
     tol = 1e-3
     max_iter = 1000
@@ -148,6 +155,7 @@ class Ranker(BaseRanker):
 
     best_score_: dict[str, dict[str, float]]
     evals_result_: dict[str, dict[str, list[float]]]
+    best_iteration_: int
 
     def __init__(
         self,
@@ -231,7 +239,7 @@ class Ranker(BaseRanker):
             Numbers of rows of the queries, one after the other. Without it all rows
             belong to one query, with a warning.
         eval_set : list of tuples (X, y), default=None
-            Data of which NDCG is computed, see ``best_score_``.
+            Data of which NDCG is computed after each iteration, see ``evals_result_``.
         eval_names : list of str, default=None
             Their names; "valid_0" and so on by default.
         eval_sample_weight, eval_init_score : default=None
@@ -242,7 +250,11 @@ class Ranker(BaseRanker):
             Other measures have no effect.
         eval_at : list of int, default=(1, 2, 3, 4, 5)
             Ranks at which NDCG ends.
-        feature_name, categorical_feature, callbacks, init_model
+        callbacks : list of callable, default=None
+            ``lightgbm.early_stopping`` ends the fit by NDCG of ``eval_set``, with the
+            coefficients of the best iteration, unless the optimum is proven before.
+            Other callbacks have no effect.
+        feature_name, categorical_feature, init_model
             Without effect.
 
         Returns
@@ -264,12 +276,15 @@ class Ranker(BaseRanker):
             If something was given that has no effect, or if the optimum makes no use of
             the features.
         """
+        patience, others = _patience(callbacks)
+        if patience.n_iter is not None and eval_set is None:
+            raise ValueError("early_stopping needs an eval_set, got None.")
         given = {
             "init_score": init_score,
             "eval_sample_weight": eval_sample_weight,
             "eval_init_score": eval_init_score,
             "eval_metric": None if eval_metric in ("ndcg", ["ndcg"]) else eval_metric,
-            "callbacks": callbacks or None,
+            "callbacks": others or None,
             "init_model": init_model,
             "feature_name": _unless_auto(feature_name),
             "categorical_feature": _unless_auto(categorical_feature),
@@ -277,11 +292,11 @@ class Ranker(BaseRanker):
         names = [name for name, value in given.items() if value is not None]
         if names:
             warn(f"{', '.join(names)} given to fit: without effect in a linear model.")
-        self._fit(X, y, sample_weight, qid=None, group=group, query_weight=None)
-        forget(self, "best_score_", "evals_result_")
-        if eval_set is not None:
-            self._evaluate(eval_set, eval_names, eval_group, eval_at)
-        return self
+        forget(self, "best_score_", "evals_result_", "best_iteration_")
+        queries = {"qid": None, "group": group, "query_weight": None}
+        sets = {"names": eval_names, "eval_group": eval_group}
+        evaluation = eval_set, sets, [int(k) for k in eval_at], patience
+        return self._fit(X, y, sample_weight, evaluation=evaluation, **queries)
 
     @property
     def feature_importances_(self) -> npt.NDArray[Any]:
@@ -330,25 +345,47 @@ class Ranker(BaseRanker):
         problems.unit = float(self.n_queries_)
         return problems
 
-    def _evaluate(self, eval_set: Any, names: Any, groups: Any, eval_at: Any) -> None:
-        """Set what the model is worth on other data."""
-        if isinstance(eval_set, tuple):
-            eval_set = [eval_set]
-        if groups is None or len(groups) != len(eval_set):
-            raise ValueError("eval_set needs eval_group, with a group for each of it.")
-        if names is None:
-            names = [f"valid_{i}" for i in range(len(eval_set))]
-        self.best_score_ = {}
-        for name, (X, y), group in zip(names, eval_set, groups, strict=True):
-            scores, relevance = self.predict(X), checked_relevance(y, "eval_set")
-            queries = Queries.of(len(relevance), None, None, group, None)
-            self.best_score_[name] = {
-                f"ndcg@{k}": queries.ndcg(scores, relevance, int(k)) for k in eval_at
-            }
-        self.evals_result_ = {
-            name: {key: [value] for key, value in found.items()}
-            for name, found in self.best_score_.items()
+    def _encode(
+        self, X: Any, y: Any, sample_weight: Any, evaluation: Any = None, **others: Any
+    ) -> Problems:
+        problems = super()._encode(X, y, sample_weight, **others)
+        eval_set, sets, ranks, patience = evaluation
+        if eval_set is not None:
+            checked = self._held_out(eval_set, **sets)
+            problems.watch = Evaluation(self, checked, ranks, patience)
+        return problems
+
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        super()._store(problems, solutions)
+        if not isinstance(problems.watch, Evaluation):
+            return
+        self.evals_result_, self.best_iteration_ = problems.watch.end(self)
+        index = max(self.best_iteration_ - 1, 0)
+        self.best_score_ = {
+            name: {measure: values[index] for measure, values in found.items()}
+            for name, found in self.evals_result_.items()
         }
+
+
+def _patience(callbacks: Any) -> tuple[Patience, list[Any]]:
+    """Return when LightGBM's callbacks end a fit, and those that are about others.
+
+    Raises
+    ------
+    ValueError
+        If what callbacks ask for is not one number for all measures.
+    """
+    others, patience = [], Patience()
+    for callback in callbacks or ():
+        if not hasattr(callback, "stopping_rounds"):
+            others.append(callback)
+            continue
+        check_number("stopping_rounds", callback.stopping_rounds, low=1, integer=True)
+        least = getattr(callback, "min_delta", 0.0)
+        check_number("min_delta", least, low=0.0)
+        first_only = bool(getattr(callback, "first_metric_only", False))
+        patience = Patience(int(callback.stopping_rounds), float(least), first_only)
+    return patience, others
 
 
 def _unless_auto(value: Any) -> Any:

@@ -82,15 +82,63 @@ def test_data_to_evaluate():
     rows = np.split(np.arange(len(other[1])), np.cumsum(other[2])[:-1])
     scores = ranker.predict(other[0])
     for k in (3, 5):
+        # Queries without relevant rows count one.
         expected = np.mean(
-            [ndcg_score([2.0 ** other[1][r] - 1.0], [scores[r]], k=k) for r in rows]
+            [
+                ndcg_score([2.0 ** other[1][r] - 1.0], [scores[r]], k=k)
+                if other[1][r].any()
+                else 1.0
+                for r in rows
+            ]
         )
         assert ranker.best_score_["valid_0"][f"ndcg@{k}"] == pytest.approx(expected)
-        assert len(ranker.evals_result_["valid_0"][f"ndcg@{k}"]) == 1
+        values = ranker.evals_result_["valid_0"][f"ndcg@{k}"]
+        assert len(values) == ranker.best_iteration_ == ranker.n_iter_
+        assert values[-1] == ranker.best_score_["valid_0"][f"ndcg@{k}"]
+    assert not all(other[1][r].any() for r in rows)
     with pytest.raises(ValueError, match="eval_set needs eval_group"):
         ranker.fit(X, y, group=group, eval_set=[other[:2]])
     ranker.fit(X, y, group=group)
     assert not hasattr(ranker, "best_score_")
+
+
+@pytest.mark.parametrize("first_metric_only", [False, True])
+def test_early_stopping_of_lightgbm(first_metric_only):
+    lightgbm = pytest.importorskip("lightgbm")
+    (X, y, group), (Z, t, sizes) = queries(8), queries(seed=1)
+    given = {"eval_set": [(Z, t)], "eval_group": [sizes], "eval_at": [10, 2]}
+    stop = lightgbm.early_stopping(
+        2, first_metric_only=first_metric_only, verbose=False
+    )
+    rng = np.random.default_rng(0)
+    # Features of no use, to which later iterations fit.
+    X, Z = (np.hstack([A, rng.normal(size=(len(A), 40))]) for A in (X, Z))
+    given["eval_set"] = [(Z, t)]
+    ranker = Ranker(reg_lambda=1e-3)
+    whole = ranker.fit(X, y, group=group, **given).evals_result_["valid_0"]
+    ranker.fit(X, y, group=group, callbacks=[stop], **given)
+    found = ranker.evals_result_["valid_0"]
+    n = len(found["ndcg@10"])
+    assert n == ranker.n_iter_ < len(whole["ndcg@10"])
+    assert found == {name: values[:n] for name, values in whole.items()}
+    counting = ["ndcg@10"] if first_metric_only else ["ndcg@10", "ndcg@2"]
+    assert ranker.best_iteration_ == n - 2
+    assert any(np.argmax(found[name]) == n - 3 for name in counting)
+    assert ranker.best_score_["valid_0"]["ndcg@2"] == found["ndcg@2"][n - 3]
+    with pytest.raises(ValueError, match="early_stopping needs an eval_set"):
+        ranker.fit(X, y, group=group, callbacks=[stop])
+    assert ranker.best_iteration_ == n - 2
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_queries_without_relevant_rows_count_as_in_lightgbm():
+    X, y, group = queries()
+    for Model in (Ranker, lightgbm_ranker()):
+        ranker = Model(verbose=-1).fit(
+            X, y, group=group, eval_set=[(X, 0 * y)], eval_group=[group]
+        )
+        assert set(ranker.best_score_["valid_0"].values()) == {1.0}
 
 
 def test_what_has_no_effect_is_named():
