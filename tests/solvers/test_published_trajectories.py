@@ -1,0 +1,445 @@
+"""Fits of estimators against implementations straight from the papers.
+
+A fit with ``max_iter=k`` is the iterate k of the best ones so far. Symbols are those of
+the sources.
+"""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_subqn import BMRMClassifier, L1LogisticOWLQN, SubLBFGSLinearSVC
+
+STEPS = 20
+
+
+def two_classes(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 2.0, d)
+    return X, np.where(X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+class Hinge:
+    """lambda / 2 ||w||² plus the mean of max(0, 1 - z <w, x>) (Yu 2009, eq. 3.27)."""
+
+    power = 1
+
+    def __init__(self, n, d, seed, lambda_):
+        self.X, self.z = two_classes(n, d, seed)
+        self.rows = self.z[:, np.newaxis] * self.X
+        self.lambda_ = lambda_
+
+    def risk(self, w):
+        return np.mean(np.maximum(0.0, 1.0 - self.rows @ w) ** self.power)
+
+    def value(self, w):
+        return 0.5 * self.lambda_ * w @ w + self.risk(w)
+
+    def risk_subgradient(self, w, p=None):
+        """The steepest one along p, or any (3.28)."""
+        slack = 1.0 - self.rows @ w
+        beta = np.where(slack > 0.0, 1.0, 0.0)
+        margin = np.abs(slack) < 1e-9
+        beta[margin] = 0.0 if p is None else np.where(self.rows[margin] @ p < 0, 1.0, 0)
+        return -beta @ self.rows / len(beta)
+
+    def subgradient(self, w, p=None):
+        return self.lambda_ * w + self.risk_subgradient(w, p)
+
+    def exact(self, w, p):
+        """The minimizer on a half-line, by its kinks in order (Alg. 3.3)."""
+        f, df = self.rows @ w, self.rows @ p
+        with np.errstate(divide="ignore"):
+            kinks = (1.0 - f) / df
+        kinks = np.sort(kinks[np.isfinite(kinks) & (kinks > 1e-12)])
+        ends = np.concatenate([[0.0], kinks, [kinks.max(initial=1.0) * 4.0 + 1e6]])
+        for low, high in pairwise(ends):
+            middle = 0.5 * (low + high)
+            active = 1.0 - f - middle * df > 0.0
+            slope, curvature = self.parabola(w, p, f, df, active)
+            if slope + curvature * low >= 0.0:
+                return low
+            if slope + curvature * high > 0.0:
+                return -slope / curvature
+        raise AssertionError
+
+    def parabola(self, w, p, f, df, active):
+        slope = self.lambda_ * w @ p - np.sum(df[active]) / len(f)
+        return slope, self.lambda_ * p @ p
+
+
+class SquaredHinge(Hinge):
+    """The same with the square of the hinge, which is smooth."""
+
+    power = 2
+
+    def risk_subgradient(self, w, p=None):
+        slack = np.maximum(0.0, 1.0 - self.rows @ w)
+        return -2.0 * slack @ self.rows / len(slack)
+
+    def parabola(self, w, p, f, df, active):
+        slack, df = (1.0 - f)[active], df[active]
+        slope = self.lambda_ * w @ p - 2.0 * np.sum(slack * df) / len(f)
+        return slope, self.lambda_ * p @ p + 2.0 * np.sum(df**2) / len(f)
+
+
+class Logistic:
+    """The mean log loss, and lambda ||w||_1 (Yu 2009, eq. 3.59)."""
+
+    def __init__(self, n, d, seed, lambda_):
+        self.X, self.z = two_classes(n, d, seed)
+        self.lambda_ = lambda_
+
+    def smooth(self, w):
+        return np.mean(np.logaddexp(0.0, -self.z * (self.X @ w)))
+
+    def gradient(self, w):
+        p = 1.0 / (1.0 + np.exp(self.z * (self.X @ w)))
+        return -(self.z * p) @ self.X / len(p)
+
+    def value(self, w):
+        return self.smooth(w) + self.lambda_ * np.abs(w).sum()
+
+    def subgradient(self, w, p):
+        """The steepest one along p."""
+        signs = np.where(w == 0.0, np.sign(p), np.sign(w))
+        return self.gradient(w) + self.lambda_ * signs
+
+    def smallest_subgradient(self, w):
+        """Andrew and Gao 2007, eq. 4."""
+        g = self.gradient(w)
+        up, down = g + self.lambda_, g - self.lambda_
+        at_zero = np.where(down > 0.0, down, np.where(up < 0.0, up, 0.0))
+        return np.where(w == 0.0, at_zero, g + self.lambda_ * np.sign(w))
+
+
+def exact(J, w, p, options):
+    return J.exact(w, p)
+
+
+def wolfe(J, w, p, options):
+    """A step that obeys (3.17) and (3.18), by doubling and bisection from 1."""
+    slope = J.subgradient(w, p) @ p
+    low, high, eta = 0.0, np.inf, 1.0
+    while True:
+        new = w + eta * p
+        if J.value(new) > J.value(w) + options["c1"] * eta * slope:
+            high = eta
+        elif J.subgradient(new, p) @ p < options["c2"] * slope:
+            low = eta
+        else:
+            return eta
+        eta = 0.5 * (low + high) if high < np.inf else 2.0 * eta
+
+
+class Dense:
+    """B of Alg. 2.1, lines 9 to 13."""
+
+    def __init__(self, d):
+        self.B, self.t = np.eye(d), 0
+
+    def __call__(self, v):
+        return self.B @ v
+
+    def update(self, s, y):
+        eye = np.eye(len(s))
+        if self.t == 0:
+            self.B = s @ y / (y @ y) * eye
+        rho = 1.0 / (s @ y)
+        left = eye - rho * np.outer(s, y)
+        self.B = left @ self.B @ left.T + rho * np.outer(s, s)
+        self.t += 1
+
+
+class Limited:
+    """Alg. 2.3, of the last m pairs."""
+
+    def __init__(self, m):
+        self.m, self.pairs = m, []
+
+    def __call__(self, v):
+        alphas, p = [], v
+        for s, y in reversed(self.pairs):
+            alphas.append(s @ p / (s @ y))
+            p = p - alphas[-1] * y
+        if self.pairs:
+            s, y = self.pairs[-1]
+            p = s @ y / (y @ y) * p
+        for s, y in self.pairs:
+            p = p + (alphas.pop() - y @ p / (y @ s)) * s
+        return p
+
+    def update(self, s, y):
+        self.pairs = [*self.pairs, (s, y)][-self.m :]
+
+
+def descent_direction(J, w, B, g, options):
+    """Alg. 3.2."""
+
+    def oracle(p):
+        return J.subgradient(w, p)
+
+    epsilon, k_max = options["epsilon"], options["k_max"]
+    mean, p = [g], [-B(g)]
+    g_next = [oracle(p[0])]
+    gap = p[0] @ g_next[0] - p[0] @ mean[0]
+    i = 1
+    while (g_next[-1] @ p[-1] > 0.0 or gap > epsilon) and gap > 0.0 and i < k_max:
+        change = mean[-1] - g_next[-1]
+        mu = min(1.0, change @ B(mean[-1]) / (change @ B(change)))
+        mean.append((1.0 - mu) * mean[-1] + mu * g_next[-1])
+        p.append((1.0 - mu) * p[-1] - mu * B(g_next[-1]))
+        g_next.append(oracle(p[-1]))
+        gap = min(
+            p[j] @ g_next[j] - 0.5 * (p[j] @ mean[j] + p[-1] @ mean[-1])
+            for j in range(len(p))
+        )
+        i += 1
+    # M(p) = <p, B^-1 p> / 2 + sup <g, p>, with B^-1 p = -mean.
+    models = [-0.5 * p[j] @ mean[j] + g_next[j] @ p[j] for j in range(len(p))]
+    best = p[int(np.argmin(models))]
+    assert oracle(best) @ best < 0.0
+    return best
+
+
+def bfgs(J, w, B, search, options):
+    """Alg. 2.1 and 2.2."""
+    while True:
+        p = -B(J.subgradient(w))
+        s = search(J, w, p, options) * p
+        y = J.subgradient(w + s) - J.subgradient(w)
+        B.update(s, y)
+        w = w + s
+        yield w
+
+
+def subbfgs(J, w, B, search, options, h=1e-8):
+    """Alg. 3.1."""
+    g = J.subgradient(w)
+    while True:
+        p = descent_direction(J, w, B, g, options)
+        s = search(J, w, p, options) * p
+        w = w + s
+        new = J.subgradient(w, p)
+        y, g = new - g, new
+        s = s + max(0.0, h - s @ y / (y @ y)) * y
+        B.update(s, y)
+        yield w
+
+
+def model_minimizer(J, cuts):
+    """Minimize lambda / 2 ||w||² + max <w, a> + b (Teo et al. 2010, eq. 7 and 10).
+
+    On the unit simplex <x, Q x> / 2 - <b, x> is half of <x, (Q - b 1' - 1 b') x>, and
+    the minimizer of a form that is positive there is one of a non-negative least
+    squares problem, but for its scale.
+    """
+    A, b = (np.array(each) for each in zip(*cuts, strict=True))
+    Q = A @ A.T / J.lambda_ - b[:, np.newaxis] - b
+    Q += 1.0 + 2.0 * max(0.0, -np.linalg.eigvalsh(Q)[0])
+    values, vectors = np.linalg.eigh(Q)
+    root = np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T
+    scale = 1e-2
+    y, _ = nnls(
+        np.vstack([root, np.full(len(b), scale)]),
+        np.append(np.zeros(len(b)), 1.0 / scale),
+    )
+    active = y > 1e-11 * y.max()
+    # The multipliers of these cuts, by the linear system that they solve.
+    n = int(active.sum())
+    system = np.ones((n + 1, n + 1))
+    system[:n, :n] = A[active] @ A[active].T / J.lambda_
+    system[n, n] = 0.0
+    x = np.linalg.lstsq(system, np.append(b[active], 1.0), rcond=None)[0][:n]
+    w = -x @ A[active] / J.lambda_
+    value = 0.5 * J.lambda_ * w @ w + np.max(A @ w + b)
+    dual = -0.5 * J.lambda_ * w @ w + b[active] @ x
+    assert x.min() > -1e-12
+    assert value - dual < 1e-11 * abs(value)
+    return w, value
+
+
+def cut_at(J, w):
+    a = J.risk_subgradient(w)
+    return a, J.risk(w) - w @ a
+
+
+def bmrm(J, w, options):
+    """Teo et al. 2010, Alg. 2: the best point so far, and the model's minimum."""
+    cuts, best = [], w
+    while True:
+        cuts.append(cut_at(J, w))
+        w, bound = model_minimizer(J, cuts)
+        best = min(best, w, key=J.value)
+        yield best, bound
+
+
+def ls_bmrm(J, w, options):
+    """Teo et al. 2010, Alg. 3, whose line search "might return a zero step"."""
+    cuts, between = [], w
+    while True:
+        cuts.append(cut_at(J, between))
+        target, bound = model_minimizer(J, cuts)
+        w = w + J.exact(w, target - w) * (target - w)
+        between = (1.0 - options["theta"]) * w + options["theta"] * target
+        yield w, bound
+
+
+def aggregated(J, w, options):
+    """Teo et al. 2010, Alg. 4 and eq. 14; the first cut alone has its minimizer."""
+    a, b = cut_at(J, w)
+    w, start = -a / J.lambda_, w
+    best = min(start, w, key=J.value)
+    yield best, -0.5 * a @ a / J.lambda_ + b
+    while True:
+        new_a, new_b = cut_at(J, w)
+        change = new_a - a
+        eta = (w @ change + new_b - b) * J.lambda_ / (change @ change)
+        eta = min(max(eta, 0.0), 1.0)
+        a, b = (1.0 - eta) * a + eta * new_a, (1.0 - eta) * b + eta * new_b
+        w = -a / J.lambda_
+        best = min(best, w, key=J.value)
+        yield best, -0.5 * a @ a / J.lambda_ + b
+
+
+def backtrack(J, w, p, g, first):
+    """Andrew and Gao 2007, section 3.2: steps within an orthant."""
+    orthant = np.where(w == 0.0, np.sign(p), np.sign(w))
+    alpha = min(1.0, 1.0 / np.linalg.norm(p)) if first else 1.0
+    while True:
+        new = w + alpha * p
+        new[new * orthant < 0.0] = 0.0
+        if J.value(new) <= J.value(w) + 1e-4 * g @ (new - w):
+            return new
+        alpha *= 0.5
+
+
+def owlqn(J, w, options, star=False):
+    """Andrew and Gao 2007, Alg. 1; with Alg. 3.2 of Yu 2009 OWL-QN*."""
+    B = Limited(options["memory"])
+    while True:
+        g = J.smallest_subgradient(w)
+        if star:
+            p = descent_direction(J, w, B, g, options)
+            g = J.subgradient(w, p)
+        else:
+            p = -B(g)
+            p[p * g >= 0.0] = 0.0
+        new = backtrack(J, w, p, g, first=not B.pairs)
+        B.update(new - w, J.gradient(new) - J.gradient(w))
+        w = new
+        yield w
+
+
+def owlqn_star(J, w, options):
+    return owlqn(J, w, options, star=True)
+
+
+def fits(J, cls, solver, options, **others):
+    """Return the fitted models after 1 to 20 iterations."""
+    found = []
+    for k in range(1, STEPS + 1):
+        model = cls(
+            J.lambda_,
+            solver=solver,
+            solver_options=options,
+            max_iter=k,
+            tol=0.0,
+            fit_intercept=False,
+            **others,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found.append(model.fit(J.X, J.z))
+        assert found[-1].n_iter_ == k
+    return found
+
+
+def assert_same(models, iterates):
+    for model, w in zip(models, iterates, strict=False):
+        coef = model.coef_[0]
+        assert_allclose(coef, w, rtol=0.0, atol=1e-9 * np.abs(w).max())
+
+
+SEARCHES = {
+    "exact": (exact, {}),
+    "wolfe": (wolfe, {"line_search": "wolfe", "c1": 1e-4, "c2": 0.9}),
+    # Yu 2009, section 3.1.1.1.
+    "wolfe as in section 3.1": (
+        wolfe,
+        {"line_search": "wolfe", "c1": 1e-3, "c2": 0.8},
+    ),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("memory", [None, 5, 15])
+def test_bfgs_on_smooth_losses(memory, search):
+    J = SquaredHinge(300, 30, 0, 1e-4)
+    method, options = SEARCHES[search]
+    B = Dense(30) if memory is None else Limited(memory)
+    solver = "bfgs" if memory is None else "lbfgs"
+    given = options if memory is None else {**options, "memory": memory}
+    models = fits(J, SubLBFGSLinearSVC, solver, given, loss="squared_hinge")
+    assert_same(models, bfgs(J, np.zeros(30), B, method, options))
+
+
+@pytest.mark.parametrize("search", ["wolfe", "wolfe as in section 3.1"])
+@pytest.mark.parametrize("memory", [None, 5, 15])
+def test_subbfgs_on_the_hinge(memory, search):
+    """Yu 2009, chapter 4: epsilon = 1e-5, h = 1e-8, buffers of 15."""
+    J = Hinge(300, 20, 1, 1e-3)
+    method, options = SEARCHES[search]
+    options = {**options, "epsilon": 1e-5, "k_max": 100}
+    B = Dense(20) if memory is None else Limited(memory)
+    solver = "subbfgs" if memory is None else "sublbfgs"
+    given = options if memory is None else {**options, "memory": memory}
+    models = fits(J, SubLBFGSLinearSVC, solver, given)
+    assert_same(models, subbfgs(J, np.zeros(20), B, method, options))
+
+
+BUNDLES = [
+    ("bmrm", bmrm, {"patience": None, "epsilon": 1e-12}),
+    ("ls-bmrm", ls_bmrm, {"patience": None, "cut_at_best": False, "theta": 0.9}),
+    ("ls-bmrm", ls_bmrm, {"patience": None, "cut_at_best": False, "theta": 0.1}),
+    ("bmrm-aggregated", aggregated, {}),
+]
+
+
+@pytest.mark.parametrize(("solver", "published", "options"), BUNDLES)
+def test_bundle_methods(solver, published, options):
+    J = Hinge(200, 30, 2, 1e-2)
+    models = fits(J, BMRMClassifier, solver, options, loss="hinge")
+    # No risk is negative, which is known beforehand.
+    expected, highest = [], 0.0
+    for model, (w, bound) in zip(
+        models, published(J, np.zeros(30), options), strict=False
+    ):
+        expected.append(w)
+        highest = max(highest, bound)
+        (history,) = model.history_
+        assert_allclose(history.lower_bound[-1], highest, rtol=0.0, atol=1e-9)
+        assert_allclose(history.objective[-1], J.value(w), rtol=0.0, atol=1e-9)
+    assert_same(models, expected)
+
+
+@pytest.mark.parametrize("memory", [4, 10])
+@pytest.mark.parametrize(
+    ("solver", "published", "options"),
+    [
+        ("owlqn", owlqn, {}),
+        ("owlqn*", owlqn_star, {"epsilon": 1e-5, "k_max": 100}),
+    ],
+)
+def test_owlqn(solver, published, options, memory):
+    J = Logistic(300, 30, 3, 1e-2)
+    options = {**options, "memory": memory}
+    models = fits(J, L1LogisticOWLQN, solver, options)
+    iterates = published(J, np.zeros(30), options)
+    assert_same(models, iterates)
+    assert 0 < np.count_nonzero(models[-1].coef_) < 30
