@@ -34,7 +34,8 @@ _MIN_CUTS = 6
 # zero, as where that of the optimum nearly vanishes.
 _ROUNDED, _LOST = 1e-4, 4.0 * float(np.finfo(np.float32).eps)
 
-# Coefficients that differ by so much, relative to the largest, are the same.
+# Coefficients that differ by so much of themselves are the same: what columns in other
+# units add to scores may depend on the smallest.
 _SAME = 1e-15
 
 # With verbose=1, lines are printed at powers of two, and after so many seconds.
@@ -365,8 +366,7 @@ def _minimize(
     w = w.astype(np.float64)
     # Shares in float32 do not sum to one; the objective is that of shares.
     inside = objective.regularizer.nearest(w)
-    change = float(np.abs(inside - point.w).max(initial=0.0))
-    same = change <= _SAME * float(np.abs(w).max(initial=0.0))
+    same = bool((np.abs(inside - point.w) <= _SAME * np.abs(w)).all())
     end = point.refreshed() if same else objective.at(inside)
     # Computed here, where overflows are errors.
     _ = end.value

@@ -273,3 +273,18 @@ def test_shares_of_a_warm_start_sum_to_one_in_double_precision():
     assert abs(w.sum() - 1.0) <= 1e-15
     value = np.abs(X @ w + model.intercept_ - y).mean() + 10.0 * (w @ np.log(w))
     assert model.objective_ == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize("solver", ["ls-bmrm", "auto"])
+def test_coefficients_far_below_the_intercept_are_those_that_are_stored(solver):
+    """Rounding to float32 changes them by little of the intercept -1, but it counts."""
+    X = np.zeros((12, 1), dtype=np.float32)
+    X[:3, 0] = 1.1e9, 3e9, -0.7e9
+    y = np.repeat([1, 0], [3, 9])
+    model = BMRMClassifier(1e-3, loss="hinge", solver=solver, tol=1e-9).fit(X, y)
+    assert model.intercept_ == -1.0
+    assert 0.0 < model.coef_[0, 0] < 1e-8
+    z, penalty = scores(model, X)
+    each = np.maximum(1 - np.where(y == 1, 1, -1) * z[:, 0], 0)
+    exact = float(LONG(1e-3) * penalty + each.mean())
+    assert model.objective_ == pytest.approx(exact, rel=1e-14)

@@ -190,3 +190,15 @@ def test_what_does_not_go_together_is_refused():
     costs = 1.0 - np.eye(4)
     with pytest.raises(ValueError, match="needs reduction='max'"):
         MultilabelHingeClassifier(label_cost=costs, threshold=False).fit(X, y)
+
+
+def test_small_violations_count_beside_large_scores():
+    """If they exceed rounding: 1e-12 of the largest score is more than that."""
+    z = np.array([[-3e4, 3e4, 3e4 + 1.0 - 2.5e-8]])
+    targets = np.array([[0, 0, 1]], dtype=np.uint8)
+    costs = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    loss, weights = Loss(LabelOrder(costs)).oracle, np.ones(1)
+    value, gradient, _ = enumerated(z, targets, weights, costs)
+    assert value > 0.0
+    assert_allclose(loss.value(z, targets, weights), value, rtol=1e-12)
+    assert_allclose(loss.subgradient(z, targets, weights), gradient, rtol=1e-12)

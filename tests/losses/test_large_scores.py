@@ -338,3 +338,21 @@ def test_values_and_cuts_at_scores_of_all_sizes(name):
                 bound = cut.normal.astype(LONG) @ at + LONG(cut.offset)
                 bound -= cut.error * (sizes @ np.abs(at))
                 assert bound <= height + 1e-18 * (abs(bound) + abs(height))
+
+
+@pytest.mark.parametrize("far", [-1e6, -1e9])
+def test_logistic_pairs_keep_digits_beside_a_score_far_away(far):
+    """Their bins are multiples of a width, not distances from the lowest score."""
+    z = np.array([0.1, 0.3, far])
+    targets, weights = np.array([1, 0, 1]), np.array([0.5, 0.5, 1e-12])
+    pairs = [(1, 0), (1, 2)]
+    exact = [
+        LONG(weights[low])
+        * LONG(weights[high])
+        * np.logaddexp(LONG(0), LONG(z[low]) - LONG(z[high]))
+        for low, high in pairs
+    ]
+    loss = losses.LogisticRocArea()
+    total = LONG(weights[1]) * (LONG(weights[0]) + LONG(weights[2]))
+    value = loss.value(z, targets, weights)
+    assert value == pytest.approx(float(sum(exact) / total), rel=1e-14)

@@ -88,8 +88,11 @@ class BinSums:
         self._centered = scores - lowest[codes]
         if not self._centered.max(initial=0.0) <= _FARTHEST:
             raise FloatingPointError("scores became too large")
-        bins = np.rint(self._centered / _WIDTH).astype(np.int64)
-        self._offsets = self._centered - _WIDTH * bins
+        # Offsets from multiples of the width are exact: scores near zero keep their
+        # digits where another one is far away.
+        nearest = np.rint(scores / _WIDTH)
+        self._offsets = scores - _WIDTH * nearest
+        bins = (nearest - np.rint(lowest / _WIDTH)[codes]).astype(np.int64)
         span = int(bins.max(initial=0)) + 1
         keys, places = _distinct(codes * span + bins, span * len(lowest))
         self._positions = (keys % span).astype(np.intp)
