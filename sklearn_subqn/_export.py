@@ -24,6 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import variance_power
+from ._tables import checked_names, checked_scale, coefficients, data_frame
 
 # Estimators of scikit-learn with the probabilities of each kind of link.
 _OF_LINKS = {
@@ -35,6 +36,9 @@ _OF_LINKS = {
 
 class Exports:
     """Base of estimators whose fitted models are linear functions of the features."""
+
+    n_features_in_: int
+    coef_: Any
 
     def to_sklearn(self) -> Any:
         """Return a fitted estimator of scikit-learn that is the same model.
@@ -92,6 +96,75 @@ class Exports:
         else:
             model = _regressor(self)
         return _of_features(self, model)
+
+    def coef_table(self, *, feature_names: Any = None, scale: Any = None) -> Any:
+        """Return the coefficients as a table, the largest first.
+
+        Parameters
+        ----------
+        feature_names : array-like of shape (n_features_in_,), default=None
+            Names of the features, such as ``pipeline[:-1].get_feature_names_out()``. By
+            default ``feature_names_in_``, or x0, x1, ... where X had no names.
+        scale : array-like of shape (n_features_in_,), default=None
+            Scales of the features, such as ``X.std(axis=0)``: coefficients times these
+            are effects, which do not depend on units, and which rows are ordered by.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns "feature", "coefficient" and, with ``scale``, "effect".
+            Those of classifiers have a column "class" or "label", that of two classes
+            the second, whose scores are positive; those of regressors with several
+            targets or quantiles a column "output" or "quantile". If ``coef_`` is
+            sparse, only its entries have a row. Intercepts are in ``intercept_``.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If names or scales are not as many as features, or scales are negative or
+            not finite.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn_subqn import BMRMClassifier
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> table = BMRMClassifier().fit(X, y).coef_table(scale=X.std())
+        >>> list(table.columns)
+        ['feature', 'class', 'coefficient', 'effect']
+        >>> table.feature[0]
+        'petal width (cm)'
+        """
+        check_is_fitted(self)
+        n_features = self.n_features_in_
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", None)
+        coef = self.coef_
+        columns = coefficients(
+            coef if coef.ndim == 2 else np.atleast_2d(coef),
+            _outputs(self),
+            checked_names(feature_names, n_features),
+            checked_scale(scale, n_features),
+        )
+        return data_frame(columns, "coef_table")
+
+
+def _outputs(estimator: Any) -> tuple[str, npt.NDArray[Any]] | None:
+    """Return what rows of coefficients are for, and a name of that."""
+    if is_classifier(estimator):
+        classes = estimator.classes_
+        if getattr(estimator, "multilabel_", False):
+            return "label", classes
+        return "class", classes[1:] if estimator.coef_.shape[0] == 1 else classes
+    if estimator.coef_.ndim == 1 or is_outlier_detector(estimator):
+        return None
+    if getattr(estimator, "loss", None) == "quantile" and np.ndim(estimator.quantile):
+        return "quantile", np.asarray(estimator.quantile)
+    return "output", np.arange(len(estimator.coef_))
 
 
 def _refuse(estimator: Any, reason: str) -> ValueError:

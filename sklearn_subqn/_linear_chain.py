@@ -42,6 +42,7 @@ from ._sequences import (
     starts_of_lengths,
 )
 from ._solve import Floats, Problem, Progress, solve
+from ._tables import by_size, data_frame
 from ._transitions import TransitionRules
 from ._validation import (
     as_sample_weights,
@@ -675,6 +676,49 @@ class LinearChainCRF(LinearEstimator):
             for (i, j), weight in zip(places, weights, strict=True)
             if weight
         }
+
+    def state_table(self) -> Any:
+        """Return the weights of attributes that are not zero, the largest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns "attribute", "label" and "weight". Attributes are names, or
+            numbers of columns where tokens are rows of matrices without names.
+
+        Raises
+        ------
+        AttributeError
+            If the model is not fitted.
+        ImportError
+            If pandas is not installed.
+        """
+        attributes, labels, weights = self.state_features_.columns()
+        if self._columns is None and hasattr(self, "feature_names_in_"):
+            attributes = self.feature_names_in_[attributes.astype(np.intp)]
+        columns = {"attribute": attributes, "label": labels, "weight": weights}
+        return data_frame(by_size(columns, weights), "state_table")
+
+    def transition_table(self) -> Any:
+        """Return the weights of pairs of labels that are not zero, the largest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            With the columns "label", "next_label" and "weight".
+
+        Raises
+        ------
+        AttributeError
+            If the model is not fitted.
+        ImportError
+            If pandas is not installed.
+        """
+        pairs = self.transition_features_
+        labels = np.array(list(pairs), dtype=object).reshape(-1, 2)
+        weights = np.array(list(pairs.values()), dtype=np.float64)
+        columns = {"label": labels[:, 0], "next_label": labels[:, 1], "weight": weights}
+        return data_frame(by_size(columns, weights), "transition_table")
 
     @property
     def attributes_(self) -> npt.NDArray[Any]:

@@ -514,5 +514,12 @@ class StateFeatures(Mapping[tuple[Any, Any], float]):
     def __len__(self) -> int:
         return int(np.count_nonzero(self._w))
 
+    def columns(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return attributes, labels and weights, in the order of iteration."""
+        used = np.flatnonzero(self._w)
+        names = np.array(self._names, dtype=object)[self._pairs.features[used]]
+        labels = np.array(self._labels, dtype=object)[self._pairs.labels[used]]
+        return names, labels, np.asarray(self._w)[used]
+
     def __repr__(self) -> str:
         return f"<weights of {len(self)} pairs of an attribute and a label>"

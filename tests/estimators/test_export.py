@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -223,3 +225,90 @@ def test_unfitted_models_and_those_of_sequences_have_none():
     with pytest.raises(NotFittedError):
         SubLBFGSLinearSVC().to_sklearn()
     assert not hasattr(LinearChainCRF(), "to_sklearn")
+
+
+def test_tables_of_coefficients_are_in_the_order_of_their_effects():
+    scale = np.array([100.0, 1.0, 1.0, 0.0])
+    for y in (NUMBERS, THREE):
+        model = BMRMClassifier().fit(X, y)
+        table = model.coef_table(scale=scale)
+        assert list(table.columns) == ["feature", "class", "coefficient", "effect"]
+        assert set(table["class"]) == ({3} if y is NUMBERS else {5, 6, 7})
+        wide = table.pivot(index="class", columns="feature", values="coefficient")
+        assert_array_equal(wide[NAMES], model.coef_)
+        effects = table.effect.abs()
+        assert effects.is_monotonic_decreasing
+        assert_array_equal(
+            table.effect,
+            table.coefficient * table.feature.map(dict(zip(NAMES, scale, strict=True))),
+        )
+        plain = model.coef_table()
+        assert list(plain.columns) == ["feature", "class", "coefficient"]
+        assert plain.coefficient.abs().is_monotonic_decreasing
+
+
+def test_tables_name_outputs():
+    one = BMRMRegressor().fit(X, SCORES).coef_table(feature_names=list("abcd"))
+    assert list(one.columns) == ["feature", "coefficient"]
+    assert sorted(one.feature) == list("abcd")
+    two = BMRMRegressor().fit(X.to_numpy(), BOTH)
+    wide = two.coef_table().pivot(
+        index="output", columns="feature", values="coefficient"
+    )
+    assert_array_equal(wide[["x0", "x1", "x2", "x3"]], two.coef_)
+    levels = QUANTILES.fit(X, SCORES).coef_table()
+    assert set(levels["quantile"]) == {0.2, 0.7}
+    labels = MultilabelHingeClassifier().fit(X, LABELS).coef_table()
+    assert set(labels.label) == {0, 1, 2}
+    ranker = BMRMRanker().fit(X, THREE - 5, group=GROUP)
+    assert list(ranker.coef_table().columns) == ["feature", "coefficient"]
+    detector = BMRMOutlierDetector(nu=0.2).fit(X + 3.0)
+    assert_array_equal(
+        detector.coef_table().set_index("feature").coefficient[NAMES],
+        np.ravel(detector.coef_),
+    )
+
+
+def test_tables_of_sparse_coefficients_have_their_entries():
+    model = L1LogisticOWLQN(alpha=0.1).fit(X, THREE)
+    n_used = np.count_nonzero(model.coef_)
+    assert 0 < n_used < model.coef_.size
+    whole = model.coef_table()
+    table = model.sparsify().coef_table()
+    assert len(table) == n_used
+    pd.testing.assert_frame_equal(table, whole[:n_used])
+
+
+def test_tables_say_what_they_need(monkeypatch):
+    model = BMRMRegressor().fit(X, SCORES)
+    with pytest.raises(ValueError, match=r"one name for each of 4 .* \(2,\)"):
+        model.coef_table(feature_names=["a", "b"])
+    with pytest.raises(ValueError, match=r"one number for each of 4 .* \(1,\)"):
+        model.coef_table(scale=[1.0])
+    with pytest.raises(ValueError, match="not negative"):
+        model.coef_table(scale=[1.0, -1.0, 1.0, 1.0])
+    with pytest.raises(NotFittedError):
+        BMRMRegressor().coef_table()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="coef_table needs pandas"):
+        BMRMRegressor().fit(X.to_numpy(), SCORES).coef_table()
+
+
+def test_tables_of_weights_of_sequences():
+    tokens = [[{"word": "a"}, {"word": "b"}], [{"word": "b"}, {"word": "a"}] * 2]
+    tags = [["A", "B"], ["B", "A"] * 2]
+    crf = LinearChainCRF(alpha=0.1).fit(tokens, tags)
+    state, transition = crf.state_table(), crf.transition_table()
+    assert list(state.columns) == ["attribute", "label", "weight"]
+    assert list(transition.columns) == ["label", "next_label", "weight"]
+    for table, weights in [
+        (state, crf.state_features_),
+        (transition, crf.transition_features_),
+    ]:
+        assert {(a, b): w for a, b, w in table.itertuples(index=False)} == dict(weights)
+        assert len(table) == len(weights) > 0
+        assert table.weight.abs().is_monotonic_decreasing
+    rows = LinearChainCRF(alpha=0.1).fit(X, TWO, lengths=[60, 60]).state_table()
+    assert set(rows.attribute) == set(NAMES)
+    with pytest.raises(AttributeError, match="not fitted"):
+        LinearChainCRF().state_table()

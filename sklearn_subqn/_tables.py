@@ -1,0 +1,103 @@
+"""Weights of models as data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+
+def data_frame(columns: dict[str, Any], what: str) -> Any:
+    """Return a DataFrame of columns.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed; names ``what`` needs it.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(f"{what} needs pandas: pip install pandas.") from error
+    return pd.DataFrame(columns)
+
+
+def by_size(columns: dict[str, Any], sizes: Any) -> dict[str, Any]:
+    """Return columns with the rows of largest absolute sizes first."""
+    order = np.argsort(-np.abs(sizes), kind="stable")
+    return {name: values[order] for name, values in columns.items()}
+
+
+def coefficients(
+    coef: Any,
+    outputs: tuple[str, npt.NDArray[Any]] | None,
+    names: npt.NDArray[Any],
+    scale: npt.NDArray[np.float64] | None,
+) -> dict[str, Any]:
+    """Return the columns of a table of coefficients, the largest first.
+
+    Parameters
+    ----------
+    coef : ndarray or sparse matrix of shape (k, d)
+        Of sparse matrices only the entries that are stored have a row.
+    outputs : tuple of a name and an ndarray of shape (k,), or None
+        What rows of ``coef`` are for, and their column.
+    names : ndarray of shape (d,)
+        Of features.
+    scale : ndarray of shape (d,) or None
+    """
+    if sparse.issparse(coef):
+        entries = coef.tocoo()
+        rows, places, values = entries.row, entries.col, entries.data
+    else:
+        rows, places = (index.ravel() for index in np.indices(coef.shape))
+        values = np.ravel(coef)
+    columns: dict[str, Any] = {"feature": names[places]}
+    if outputs is not None:
+        columns[outputs[0]] = outputs[1][rows]
+    columns["coefficient"] = sizes = values
+    if scale is not None:
+        columns["effect"] = sizes = values * scale[places]
+    return by_size(columns, sizes)
+
+
+def checked_names(names: Any, n_features: int) -> npt.NDArray[Any]:
+    """Return names of features as an array, by default x0, x1, ...
+
+    Raises
+    ------
+    ValueError
+        If there are more or less than features.
+    """
+    if names is None:
+        return np.array([f"x{j}" for j in range(n_features)], dtype=object)
+    array = np.asarray(names, dtype=object)
+    if array.shape != (n_features,):
+        raise ValueError(
+            f"feature_names must have one name for each of {n_features} features, got "
+            f"shape {array.shape}."
+        )
+    return array
+
+
+def checked_scale(scale: Any, n_features: int) -> npt.NDArray[np.float64] | None:
+    """Return scales of features as an array.
+
+    Raises
+    ------
+    ValueError
+        If there are more or less than features, or one is negative or not finite.
+    """
+    if scale is None:
+        return None
+    array = np.asarray(scale, dtype=np.float64)
+    if array.shape != (n_features,):
+        raise ValueError(
+            f"scale must have one number for each of {n_features} features, got shape "
+            f"{array.shape}."
+        )
+    if not np.all(array >= 0.0) or not np.all(np.isfinite(array)):
+        raise ValueError("scale must be finite and not negative.")
+    return array
