@@ -4,12 +4,17 @@ python examples/pictures.py docs/images
 """
 
 import sys
+import time
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from quickstart import make_text, make_unscaled
+from quickstart import make_unscaled
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 from sklearn_subqn import (
     CoefficientPathDisplay,
@@ -21,24 +26,50 @@ from sklearn_subqn import (
 )
 
 
+def times_of(model, X, y, limits):
+    """Return seconds and coefficients of fits with several limits of iterations."""
+    times, coefs = [], []
+    for max_iter in limits:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            begin = time.perf_counter()
+            model.set_params(max_iter=max_iter).fit(X, y)
+        times.append(time.perf_counter() - begin)
+        coefs.append(model.coef_[0])
+    return times, coefs
+
+
 def convergence():
-    """Draw a fit with its lower bound, and the gaps of several solvers."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    """Draw gaps against time: ours proven, those of scikit-learn true."""
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
     X, y = make_unscaled()
-    clf = SubLBFGSLinearSVC(alpha=1e-4, tol=1e-6).fit(X, y)
-    ConvergenceDisplay.from_estimator(clf, ax=left)
-    left.set_title("Objective and proven lower bound")
-    left.set(xlim=(0.0, 20.0), ylim=(0.0, 1.05))
-    X, y = make_text()
-    for solver in ("auto", "alm", "sublbfgs"):
-        clf = SubLBFGSLinearSVC(alpha=1e-4, tol=1e-4, solver=solver, max_iter=300)
-        clf.set_params(callback=lambda progress: progress.passes > 300).fit(X, y)
-        ConvergenceDisplay.from_estimator(clf, kind="gap", ax=right, name=solver)
-    # Where "auto" changes its method is marked on the left only.
-    marks = [line for line in right.lines if line.get_linestyle() == ":"]
-    for mark in [*right.texts, *marks]:
-        mark.remove()
-    right.set_title("Proven gap by solver, text-like data")
+    signs, alpha = np.where(y == 1, 1.0, -1.0), 1e-4
+    C = 1.0 / (len(y) * alpha)
+    hinge, logistic = LinearSVC(C=C, loss="hinge", random_state=0), LogisticRegression(C=C)
+    problems = [
+        ("Linear SVM", SubLBFGSLinearSVC(alpha), hinge, (3, 10, 30, 100)),
+        ("Logistic regression", L1LogisticOWLQN(alpha, l1_ratio=0.0), logistic, None),
+    ]
+    for ax, (title, ours, theirs, limits) in zip(axes, problems, strict=True):
+        ours.set_params(tol=1e-7, fit_intercept=False).fit(X, y)
+        theirs.set_params(tol=1e-10, fit_intercept=False)
+        times, coefs = times_of(theirs, X, y, limits or (10, 30, 100, 300, 1000))
+        bound, distances = max(ours.history_[0].lower_bound), []
+        for coef in coefs:
+            margins = signs * (X @ coef)
+            losses = np.maximum(0.0, 1.0 - margins)
+            if theirs is logistic:
+                losses = np.logaddexp(0.0, -margins)
+            value = alpha / 2.0 * (coef @ coef) + losses.mean()
+            distances.append(1.0 - bound / value)
+        name = f"{type(ours).__name__}, proven"
+        ConvergenceDisplay.from_estimator(ours, x="seconds", ax=ax, name=name)
+        for mark in [*ax.texts, *ax.lines[1:]]:
+            mark.remove()
+        ax.plot(times, distances, "o--", label=f"{type(theirs).__name__}, true")
+        ax.set(xscale="log", title=f"{title}, {X.shape[0]:,} x {X.shape[1]}, unscaled")
+        ax.set(ylabel="Relative distance from the optimum", ylim=(1e-7, 3.0))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return figure
 
 

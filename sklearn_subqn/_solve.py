@@ -437,7 +437,7 @@ def _certified(
         value,
         gap,
         result.n_iter,
-        result.history,
+        replace(result.history, infimum=scale.infimum),
         result.dual,
         end.scores,
         end.drift,

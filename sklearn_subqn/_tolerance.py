@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._core.line_search import minimizer, rounding_of
 from ._core.objective import Objective, Point
-from ._core.solvers import Result
+from ._core.solvers import Result, size_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,10 +84,13 @@ class Scale:
         That is zero but for Poisson losses: of these half the deviance is left. What
         is nothing beside J is rounding.
         """
+        return float(size_of(value, self.infimum))
+
+    @property
+    def infimum(self) -> float:
+        """That of the risk if it is known, else zero."""
         infimum = self._objective.risk_infimum
-        if not np.isfinite(infimum):
-            return abs(value)
-        return max(abs(value - infimum), _SAME_OBJECTIVE * abs(value))
+        return float(infimum) if np.isfinite(infimum) else 0.0
 
     @cached_property
     def _origin(self) -> Point:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,14 +21,29 @@ _X_LABELS = {
     "seconds": "Seconds",
     "iterations": "Iterations",
 }
-_Y_LABELS = {"objective": "Objective", "gap": "Relative gap"}
+_Y_LABELS = {"gap": "Relative gap", "objective": "Objective"}
+_DISTANCE = "Objective less reference"
+
+# What `solver` is where a method of the literature works with limited memory, as usual.
+_SOLVERS = {"subbfgs": "sublbfgs", "bfgs": "lbfgs", "newton": "newton-cg"}
+
+# Parameters that do not change what a line shows.
+_ASIDE = {
+    "callback",
+    "max_iter",
+    "n_jobs",
+    "random_state",
+    "tol",
+    "verbose",
+    "warm_start",
+}
 
 # Above this many changes of phase only the first of each name is labeled.
 _MAX_PHASE_LABELS = 8
 
 
 class ConvergenceDisplay:
-    """Objective and proven lower bound, or the gap between them, during a fit.
+    """The proven gap during a fit, or the objective and its lower bound.
 
     It is recommended to use :meth:`from_estimator` to create a display. All parameters
     are stored as attributes.
@@ -39,6 +56,8 @@ class ConvergenceDisplay:
         Name of the estimator, for the legend.
     problem_names : list of str, default=None
         Names of the problems, for the legend where there are several.
+    solver : str, default=None
+        The parameter of this name, by which phases are labeled.
 
     Attributes
     ----------
@@ -47,7 +66,8 @@ class ConvergenceDisplay:
     figure_ : matplotlib Figure
         Figure that contains it.
     lines_ : list of matplotlib Line2D
-        For each problem the objective, or the relative gap.
+        For each problem the relative gap, the distance from the reference, or the
+        objective.
     bound_lines_ : list of matplotlib Line2D
         For each problem the lower bound; empty where the gap is plotted.
     gap_areas_ : list of matplotlib PolyCollection
@@ -55,7 +75,7 @@ class ConvergenceDisplay:
         gap is plotted.
     phase_lines_ : list of matplotlib Line2D
         Vertical lines at which the method at work changes; with a single problem they
-        bear its name.
+        bear its name. There are none on axes that have lines of other fits.
 
     See Also
     --------
@@ -68,7 +88,7 @@ class ConvergenceDisplay:
     >>> from sklearn_subqn import ConvergenceDisplay, SubLBFGSLinearSVC
     >>> X, y = make_classification(random_state=0)
     >>> clf = SubLBFGSLinearSVC(alpha=1e-2, tol=1e-2).fit(X, y)
-    >>> display = ConvergenceDisplay.from_estimator(clf, kind="gap")
+    >>> display = ConvergenceDisplay.from_estimator(clf)
     >>> display.ax_.get_yscale()
     'log'
     >>> plt.show()
@@ -87,10 +107,12 @@ class ConvergenceDisplay:
         histories: Sequence[History],
         estimator_name: str | None = None,
         problem_names: Sequence[str] | None = None,
+        solver: str | None = None,
     ) -> None:
         self.histories = histories
         self.estimator_name = estimator_name
         self.problem_names = problem_names
+        self.solver = solver
 
     @classmethod
     def from_estimator(
@@ -98,7 +120,8 @@ class ConvergenceDisplay:
         estimator: Any,
         *,
         x: str = "passes",
-        kind: str = "objective",
+        kind: str = "gap",
+        reference: Any = None,
         ax: Any = None,
         name: str | None = None,
         line_kw: dict[str, Any] | None = None,
@@ -113,14 +136,22 @@ class ConvergenceDisplay:
             Fitted; for a pipeline pass its last step.
         x : {"passes", "seconds", "iterations"}, default="passes"
             What to plot against. A pass is one product with all of X or its transpose.
-        kind : {"objective", "gap"}, default="objective"
-            Plot the objective of the best point so far, the best lower bound so far
-            and the area between them; or their difference relative to the objective,
-            on a logarithmic scale.
+        kind : {"gap", "objective"}, default="gap"
+            Plot the proven relative gap on a logarithmic scale: the difference of the
+            objective of the best point so far and the best lower bound so far, relative
+            to what ``tol`` is relative to, which is the objective, and half the
+            deviance plus the penalty for Poisson, gamma and Tweedie losses. Or plot
+            objective, lower bound and the area between them.
+        reference : float or array-like of shape (n_problems,), default=None
+            A known optimum, such as the objective of a fit with a tiny ``tol``. The gap
+            then is the objective less the reference, as in the literature; the lower
+            bound has no part in it.
         ax : matplotlib Axes, default=None
-            Axes to plot on; a new figure if None.
+            Axes to plot on; a new figure if None. Several fits are compared by
+            passing the same axes.
         name : str, default=None
-            Name for the legend; the class of the estimator if None.
+            Name for the legend; if None the class of the estimator, with the parameters
+            that were changed.
         line_kw, bound_kw, fill_kw : dict, default=None
             Keyword arguments for ``Axes.plot`` of the objective or gap, for
             ``Axes.plot`` of the lower bound, and for ``Axes.fill_between``.
@@ -137,7 +168,8 @@ class ConvergenceDisplay:
             If the estimator is not fitted.
         ValueError
             If it has no ``history_``, as a pipeline or an online estimator, or if ``x``
-            or ``kind`` is not one of the accepted strings.
+            or ``kind`` is not one of the accepted strings, or ``reference`` has not a
+            number for each problem.
         """
         check_records(estimator, "history_")
         histories = estimator.history_
@@ -147,18 +179,26 @@ class ConvergenceDisplay:
             names = [f"class {label}" for label in classes]
         display = cls(
             histories=histories,
-            estimator_name=type(estimator).__name__ if name is None else name,
+            estimator_name=_described(estimator) if name is None else name,
             problem_names=names,
+            solver=getattr(estimator, "solver", None),
         )
         return display.plot(
-            x, kind, ax=ax, line_kw=line_kw, bound_kw=bound_kw, fill_kw=fill_kw
+            x,
+            kind,
+            reference=reference,
+            ax=ax,
+            line_kw=line_kw,
+            bound_kw=bound_kw,
+            fill_kw=fill_kw,
         )
 
     def plot(
         self,
         x: str = "passes",
-        kind: str = "objective",
+        kind: str = "gap",
         *,
+        reference: Any = None,
         ax: Any = None,
         name: str | None = None,
         line_kw: dict[str, Any] | None = None,
@@ -169,7 +209,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        x, kind, ax, line_kw, bound_kw, fill_kw
+        x, kind, reference, ax, line_kw, bound_kw, fill_kw
             As in :meth:`from_estimator`.
         name : str, default=None
             Name for the legend; ``estimator_name`` if None.
@@ -183,11 +223,14 @@ class ConvergenceDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If ``x`` or ``kind`` is not one of the accepted strings.
+            If ``x`` or ``kind`` is not one of the accepted strings, or ``reference``
+            has not a number for each problem.
         """
         check_option("x", x, list(_X_LABELS))
         check_option("kind", kind, list(_Y_LABELS))
+        references = _references(reference, len(self.histories))
         ax = axes(self, ax)
+        shared = bool(ax.lines)
         self.ax_, self.figure_ = ax, ax.figure
         self.lines_, self.bound_lines_ = [], []
         self.gap_areas_, self.phase_lines_ = [], []
@@ -195,16 +238,20 @@ class ConvergenceDisplay:
             positions = _positions(history, x)
             label = self._label(index, name)
             if kind == "gap":
+                gap = _gap(history, references[index])
                 style = styled({"drawstyle": "steps-post", "label": label}, line_kw)
-                self.lines_ += ax.plot(positions, _relative_gap(history), **style)
+                self.lines_ += ax.plot(positions, gap, **style)
             else:
                 self._plot_objective(
                     positions, history, label, line_kw, bound_kw, fill_kw
                 )
-            self._mark_phases(positions, history, self.lines_[-1].get_color())
+            if not shared:
+                self._mark_phases(positions, history, self.lines_[-1].get_color())
+        y_label = _Y_LABELS[kind]
         if kind == "gap":
             ax.set_yscale("log")
-        ax.set(xlabel=_X_LABELS[x], ylabel=_Y_LABELS[kind])
+            y_label = y_label if reference is None else _DISTANCE
+        ax.set(xlabel=_X_LABELS[x], ylabel=y_label)
         if ax.get_legend_handles_labels()[0]:
             ax.legend()
         return self
@@ -245,7 +292,7 @@ class ConvergenceDisplay:
 
     def _mark_phases(self, positions: Floats, history: History, color: Any) -> None:
         # What follows a colon is no other method.
-        phases = [phase.partition(":")[0] for phase in history.phase]
+        phases = [self._written(phase.partition(":")[0]) for phase in history.phase]
         changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
         if not changes:
             return
@@ -272,6 +319,36 @@ class ConvergenceDisplay:
                 color=color,
             )
 
+    def _written(self, phase: str) -> str:
+        """Return a method by the name that ``solver`` has for it."""
+        return phase if phase == self.solver else _SOLVERS.get(phase, phase)
+
+
+def _described(estimator: Any) -> str:
+    """Return the class of an estimator, with the parameters that were changed."""
+    parameters = inspect.signature(type(estimator)).parameters
+    changed = []
+    for name, value in estimator.get_params(deep=False).items():
+        plain = value is None or isinstance(value, str | numbers.Number)
+        if plain and name not in _ASIDE and value != parameters[name].default:
+            shown = f"{value:g}" if isinstance(value, float) else repr(value)
+            changed.append(f"{name}={shown}")
+    kind = type(estimator).__name__
+    return f"{kind}({', '.join(changed)})" if changed else kind
+
+
+def _references(reference: Any, n_problems: int) -> list[float | None]:
+    """Return the known optimum of each problem, or None for each."""
+    if reference is None:
+        return [None] * n_problems
+    values = np.atleast_1d(np.asarray(reference, dtype=np.float64))
+    if values.shape != (n_problems,):
+        raise ValueError(
+            f"reference must be a number for each problem, of shape ({n_problems},); "
+            f"got {reference!r}."
+        )
+    return values.tolist()
+
 
 def _positions(history: History, x: str) -> Floats:
     if x == "iterations":
@@ -279,11 +356,14 @@ def _positions(history: History, x: str) -> Floats:
     return np.asarray(getattr(history, x), dtype=np.float64)
 
 
-def _relative_gap(history: History) -> Floats:
-    """Return (objective - lower bound) / |objective|, NaN where infinite or zero."""
+def _gap(history: History, reference: float | None) -> Floats:
+    """Return relative gaps, or distances from a reference; NaN where not positive."""
     objective = np.asarray(history.objective)
-    gap = objective - np.asarray(history.lower_bound)
-    shown = np.isfinite(gap) & (gap > 0.0) & (objective != 0.0)
+    if reference is None:
+        gap, size = objective - np.asarray(history.lower_bound), history.size
+    else:
+        gap, size = objective - reference, np.ones(len(history))
+    shown = np.isfinite(gap) & (gap > 0.0) & (size > 0.0)
     relative = np.full(len(history), np.nan)
-    relative[shown] = gap[shown] / np.abs(objective[shown])
+    relative[shown] = gap[shown] / size[shown]
     return relative

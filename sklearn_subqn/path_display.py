@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from sklearn.base import clone, is_classifier
 from ._cv import check_alphas
 from ._plotting import axes, check_matplotlib, styled
 from ._validation import check_number, check_records
+from .exceptions import ConstantModelWarning, UnderfittingWarning
 
 Floats = npt.NDArray[np.float64]
 
@@ -335,7 +337,12 @@ class CoefficientPathDisplay:
         model = clone(estimator).set_params(warm_start=True)
         coefs = []
         for alpha in grid:
-            model.set_params(alpha=float(alpha)).fit(X, y, **fit_params)
+            model.set_params(alpha=float(alpha))
+            with warnings.catch_warnings():
+                # The path may begin where all coefficients are zero.
+                for category in (ConstantModelWarning, UnderfittingWarning):
+                    warnings.simplefilter("ignore", category)
+                model.fit(X, y, **fit_params)
             if not hasattr(model, "coef_"):
                 raise ValueError(
                     "estimator must have coefficients coef_ once it is fitted; "

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from sklearn_subqn import (
+    BMRMRegressor,
     ConvergenceDisplay,
     OnlineLBFGSClassifier,
     SubLBFGSLinearSVC,
@@ -61,7 +62,7 @@ def two_phases():
     ],
 )
 def test_objective_and_bound_against_each_x(plt, binary, x, label):
-    display = ConvergenceDisplay.from_estimator(binary, x=x)
+    display = ConvergenceDisplay.from_estimator(binary, x=x, kind="objective")
     (history,) = binary.history_
     (line,), (bound,), (_,) = display.lines_, display.bound_lines_, display.gap_areas_
     positions = range(len(history)) if x == "iterations" else getattr(history, x)
@@ -75,11 +76,12 @@ def test_objective_and_bound_against_each_x(plt, binary, x, label):
     assert display.ax_.get_ylabel() == "Objective"
     assert display.figure_ is display.ax_.figure
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts == ["SubLBFGSLinearSVC", "SubLBFGSLinearSVC, lower bound"]
+    name = "SubLBFGSLinearSVC(alpha=0.1, solver='sublbfgs')"
+    assert texts == [name, f"{name}, lower bound"]
 
 
 def test_gap_is_relative_and_on_a_logarithmic_scale(plt, two_phases):
-    display = ConvergenceDisplay(histories=[two_phases]).plot(kind="gap")
+    display = ConvergenceDisplay(histories=[two_phases]).plot()
     assert display.ax_.get_yscale() == "log"
     (line,) = display.lines_
     # Infinite and zero gaps have no place on the scale.
@@ -92,6 +94,61 @@ def test_last_gap_is_the_estimators(plt, binary):
     display = ConvergenceDisplay.from_estimator(binary, kind="gap")
     expected = binary.dual_gap_ / binary.objective_
     np.testing.assert_allclose(display.lines_[0].get_ydata()[-1], expected, rtol=1e-6)
+
+
+def test_gap_is_relative_to_what_tol_is(plt):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.poisson(np.exp(5.0 + X[:, 0]))
+    model = BMRMRegressor(loss="poisson", alpha=1e-2, solver="lbfgs", tol=1e-3)
+    display = ConvergenceDisplay.from_estimator(model.fit(X, y))
+    means = model.predict(X)
+    half_deviance = np.mean(y * np.log(np.maximum(y, 1) / means) - y + means)
+    size = half_deviance + 1e-2 / 2.0 * model.coef_ @ model.coef_
+    last = display.lines_[0].get_ydata()[-1]
+    np.testing.assert_allclose(last, model.dual_gap_ / size, rtol=1e-6)
+    # Without its constant the objective is much larger than that.
+    assert abs(model.objective_) > 10.0 * size
+
+
+def test_reference_takes_the_place_of_the_bound(plt, two_phases):
+    display = ConvergenceDisplay(histories=[two_phases]).plot(reference=1.0)
+    gaps = display.lines_[0].get_ydata()
+    np.testing.assert_allclose(gaps, [1.0, 0.5, 0.25, np.nan])
+    assert display.ax_.get_ylabel() == "Objective less reference"
+
+
+@pytest.mark.parametrize("reference", [[1.0, 2.0], [[1.0]]])
+def test_reference_has_a_number_for_each_problem(two_phases, reference):
+    with pytest.raises(ValueError, match=r"of shape \(1,\)"):
+        ConvergenceDisplay(histories=[two_phases]).plot(reference=reference)
+
+
+def test_several_fits_are_told_apart_by_their_parameters(plt):
+    X, y = make_classification(n_samples=200, random_state=0)
+    _, ax = plt.subplots()
+    for alpha in ("auto", 0.01):
+        model = SubLBFGSLinearSVC(alpha, tol=1e-2, max_iter=500).fit(X, y)
+        ConvergenceDisplay.from_estimator(model, ax=ax)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["SubLBFGSLinearSVC", "SubLBFGSLinearSVC(alpha=0.01)"]
+
+
+def test_marks_of_phases_are_those_of_the_first_fit(plt, two_phases):
+    display = ConvergenceDisplay(histories=[two_phases]).plot()
+    n_texts = len(display.ax_.texts)
+    other = ConvergenceDisplay(histories=[two_phases]).plot(ax=display.ax_)
+    assert other.phase_lines_ == []
+    assert len(display.ax_.texts) == n_texts
+
+
+@pytest.mark.parametrize("solver", ["auto", "subbfgs"])
+def test_phases_bear_the_names_of_solvers(plt, two_phases, solver):
+    two_phases.phase = ["sample", "subbfgs", "subbfgs", "alm"]
+    display = ConvergenceDisplay(histories=[two_phases], solver=solver).plot()
+    name = "subbfgs" if solver == "subbfgs" else "sublbfgs"
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts == ["sample", name, "alm"]
 
 
 def test_phase_is_marked_where_the_next_method_sets_out(plt, two_phases):
@@ -126,6 +183,7 @@ def test_uses_the_axes_and_styles_given(plt, binary):
     _, ax = plt.subplots()
     display = ConvergenceDisplay.from_estimator(
         binary,
+        kind="objective",
         ax=ax,
         name="mine",
         line_kw={"color": "red", "label": "objective"},
@@ -165,7 +223,10 @@ def test_missing_matplotlib_is_named(binary, monkeypatch):
 
 def test_short_names_of_styles(plt, binary):
     display = ConvergenceDisplay.from_estimator(
-        binary, line_kw={"c": "r", "ds": "default"}, bound_kw={"ls": ":"}
+        binary,
+        kind="objective",
+        line_kw={"c": "r", "ds": "default"},
+        bound_kw={"ls": ":"},
     )
     assert display.lines_[0].get_color() == "r"
     assert display.bound_lines_[0].get_linestyle() == ":"

@@ -1,4 +1,5 @@
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
 )
+from sklearn_subqn.exceptions import ConstantModelWarning
 
 pytest.importorskip("matplotlib").use("Agg")
 
@@ -208,3 +210,12 @@ def test_paths_of_estimators_without_coefficients():
     network = MLPClassifier((2,), solver="lbfgs", max_iter=100_000)
     with pytest.raises(ValueError, match="coef_ once it is fitted; MLPClassifier has"):
         CoefficientPathDisplay.from_estimator(network, X, y, [0.1])
+
+
+def test_paths_from_zero_do_not_warn(data):
+    X, y = data
+    model = L1LogisticOWLQN()
+    alphas = model.alpha_max(X, y) * np.array([1.0, 0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConstantModelWarning)
+        CoefficientPathDisplay.from_estimator(model, X, y, alphas)

@@ -191,7 +191,7 @@ def test_histories_are_data_frames():
             for label, h in zip([0, 1, 2], model.history_, strict=True)
         }
     )
-    columns = ["objective", "lower_bound", "passes", "seconds", "phase"]
+    columns = ["objective", "lower_bound", "passes", "seconds", "phase", "infimum"]
     assert list(frame.columns) == columns
     assert len(frame) == sum(map(len, model.history_))
     assert frame.loc[1].objective.iloc[-1] == model.history_[1].objective[-1]

@@ -36,7 +36,7 @@ from .options import BETWEEN, CUTS, DIRECTION, GAP, LINE_SEARCH, MEMORY, SUBGRAD
 from .owlqn import owlqn, owlqn_star
 from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle
-from .run import History, Iterate, Options, Result, Solver, Start, run
+from .run import History, Iterate, Options, Result, Solver, Start, run, size_of
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 from .trust_region import trust_region
@@ -75,6 +75,7 @@ __all__ = [
     "owlqn_star",
     "proximal_bundle",
     "run",
+    "size_of",
     "sparse_alm",
     "subbfgs",
     "trust_region",

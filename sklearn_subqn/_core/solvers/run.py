@@ -34,6 +34,15 @@ _HALVED_WITHIN = 5
 _TIMES, _LEAST = 5, 40
 
 
+# What is less than this share of an objective is nothing beside it.
+_NOTHING = 1e-6
+
+
+def size_of(value: Any, infimum: float) -> Any:
+    """Return what gaps are relative to: |J|, less the infimum of the risk."""
+    return np.maximum(np.abs(value - infimum), _NOTHING * np.abs(value))
+
+
 class Start(NamedTuple):
     """Where a run begins.
 
@@ -202,6 +211,9 @@ class History:
         Wall-clock time since the start.
     phase : list of str
         The method at work.
+    infimum : float
+        What the mean loss cannot fall below, and relative gaps leave out: zero, but for
+        Poisson, gamma and Tweedie losses, whose objectives lack a constant.
     """
 
     objective: list[float] = field(default_factory=list)
@@ -209,9 +221,16 @@ class History:
     passes: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     phase: list[str] = field(default_factory=list)
+    infimum: float = 0.0
 
     def __len__(self) -> int:
         return len(self.objective)
+
+    @property
+    def size(self) -> Floats:
+        """What relative gaps are relative to, an array with one entry an iteration."""
+        size: Floats = size_of(np.asarray(self.objective), self.infimum)
+        return size
 
     def times(self, unit: float) -> History:
         """Return the record with objectives and bounds times a number."""
@@ -219,6 +238,7 @@ class History:
             self,
             objective=[unit * value for value in self.objective],
             lower_bound=[unit * bound for bound in self.lower_bound],
+            infimum=unit * self.infimum,
         )
 
     def __repr__(self) -> str:
