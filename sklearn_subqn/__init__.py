@@ -13,6 +13,7 @@ from .logistic_cv import L1LogisticOWLQNCV
 from .multiclass import MulticlassHingeClassifier
 from .multilabel import MultilabelHingeClassifier
 from .online import OnlineLBFGSClassifier, OnlineLBFGSRegressor
+from .optimize import minimize
 from .path_display import CoefficientPathDisplay, PathScoreDisplay
 from .ranker import BMRMRanker
 from .ranker_cv import BMRMRankerCV
@@ -44,4 +45,5 @@ __all__ = [
     "SubLBFGSLinearSVCCV",
     "dual_gap",
     "losses",
+    "minimize",
 ]

@@ -163,6 +163,7 @@ RESERVED = {
     "_core.design": [
         "_core.columns",
         "_core.objective",
+        "_core.generic",
         "_core.oracle",
         "_core.parts",
         "_core.risk",

@@ -16,9 +16,9 @@ class CutBundle:
     Corollary 3). The best x solves a small quadratic program; whatever its accuracy,
     the bound of the x returned is a bound, since it is evaluated from A x itself.
 
-    The first place holds an aggregate: at first the trivial cut R >= inf R, then the
-    combination A x of the last program whenever one of its cuts has to go, so that
-    dropping cuts never lowers the bound.
+    The first place holds an aggregate: at first the trivial cut R >= inf R, or where
+    that is not known the first cut, then the combination A x of the last program
+    whenever one of its cuts has to go, so that dropping cuts never lowers the bound.
 
     Parameters
     ----------
@@ -43,10 +43,13 @@ class CutBundle:
         self._others = np.zeros((size, 3))
         self._gram = np.empty((size, size))
         self._x = np.zeros(size)
-        self._n_cuts = 1
+        self._x[0] = 1.0
+        self._n_cuts = 0
         self._oldest = 1
         self.lower_bound = objective.risk_infimum
-        self._others[0, 0], self._gram[0, 0], self._x[0] = self.lower_bound, 0.0, 1.0
+        if np.isfinite(self.lower_bound):
+            self._others[0, 0], self._gram[0, 0] = self.lower_bound, 0.0
+            self._n_cuts = 1
 
     def add(self, cut: Cut) -> None:
         """Store a cut, in place of the oldest one where there is no room."""
@@ -65,7 +68,7 @@ class CutBundle:
     def improve(self) -> float:
         """Solve the program over all stored cuts; return the best bound so far."""
         n = self._n_cuts
-        if n == 1:
+        if n == 0:
             return self.lower_bound
         self._x[:n] = minimize_on_simplex(
             self._gram[:n, :n] / self._objective.alpha, self._others[:n, 0], self._x[:n]
@@ -78,7 +81,7 @@ class CutBundle:
         self._n_cuts = n = max(self._n_cuts, j + 1)
         self._normals[j], self._others[j] = cut.normal, cut[1:]
         self._gram[j, :n] = self._gram[:n, j] = self._normals[:n] @ cut.normal
-        self._x[j] = 0.0
+        self._x[j] = 0.0 if n > 1 else 1.0
 
     def _combination(self) -> Cut:
         n = self._n_cuts

@@ -19,7 +19,7 @@ from ._maps import Features, Margin, Residual, Thresholds
 from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
 from ._oracle import Oracle
-from ._own import checked, read_only
+from ._own import OwnLoss, checked, read_only
 from ._pairwise import (
     OrderedPairs,
     Preferences,
@@ -69,6 +69,7 @@ __all__ = [
     "Oracle",
     "OrderedPairs",
     "OrdinalLogistic",
+    "OwnLoss",
     "PiecewiseQuadratic",
     "PrecisionAtK",
     "Preferences",

@@ -27,11 +27,19 @@ class OwnLoss(Oracle):
     Parameters
     ----------
     loss : Oracle
+    name : str, optional
+        By which errors call it; default that of its class.
     """
 
-    def __init__(self, loss: Oracle) -> None:
+    def __init__(self, loss: Oracle, name: str | None = None) -> None:
         self._loss = loss
-        self._name = type(loss).__name__
+        self._name = name or type(loss).__name__
+        self._value, self._subgradient = (
+            name or f"{self._name}.{each}" for each in ("value", "subgradient")
+        )
+        self._hint = (
+            "." if name else ": of sum_i weights_i * loss_i it has the weights."
+        )
         self.infimum, self.slope_size = loss.infimum, loss.slope_size
         self.ranks, self.counts_rows = loss.ranks, loss.counts_rows
         self.steep, self.joint = loss.steep, loss.joint
@@ -77,13 +85,13 @@ class OwnLoss(Oracle):
         array = np.asarray(value)
         if array.shape != () or array.dtype.kind not in "fiu":
             raise TypeError(
-                f"{self._name}.value must return a real number, got "
+                f"{self._value} must return a real number, got "
                 f"{type(value).__name__}"
                 + (f" of shape {array.shape}." if array.shape else ".")
             )
         if not np.isfinite(array):
             raise ValueError(
-                f"{self._name}.value must return a finite number, got {value!r}."
+                f"{self._value} must return a finite number, got {value!r}."
             )
         return float(array)
 
@@ -91,19 +99,19 @@ class OwnLoss(Oracle):
         array = np.asarray(dual)
         if array.dtype.kind not in "iu" and array.dtype != np.float64:
             raise TypeError(
-                f"{self._name}.subgradient must return an array of float64, got "
+                f"{self._subgradient} must return an array of float64, got "
                 f"{array.dtype}. Rounded numbers prove nothing."
             )
         if array.shape != scores.shape:
             raise ValueError(
-                f"{self._name}.subgradient must return one number for each score, of "
+                f"{self._subgradient} must return one number for each score, of "
                 f"shape {scores.shape}, got shape {array.shape}."
             )
         u = np.array(array, dtype=np.float64, order="C")
         if not np.isfinite(u).all():
             n = np.count_nonzero(~np.isfinite(u))
             raise ValueError(
-                f"{self._name}.subgradient must return finite numbers; {n} of {u.size} "
+                f"{self._subgradient} must return finite numbers; {n} of {u.size} "
                 "are NaN or infinite."
             )
         if self.invariant and u.ndim > 1:
@@ -129,7 +137,7 @@ class OwnLoss(Oracle):
                 f"{self._name} contradicts itself: at some scores its value is "
                 f"{other:.6g}, but an earlier value and subgradient say that it is "
                 f"{bound:.6g} at least. Either it is not convex, or the subgradient is "
-                "not one: of sum_i weights_i * loss_i it has the weights."
+                f"not one{self._hint}"
             )
 
 

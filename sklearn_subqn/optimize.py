@@ -1,0 +1,566 @@
+"""Minimizing convex functions of one's own by the methods of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import OptimizeResult
+
+from ._core.certificate import CutBundle
+from ._core.generic import Function, FunctionObjective, penalized
+from ._core.line_search import wolfe
+from ._core.losses import OwnLoss
+from ._core.objective import Objective
+from ._core.quasi_newton import (
+    DenseInverseHessian,
+    InverseHessian,
+    LimitedMemoryInverseHessian,
+)
+from ._core.regularizers import elastic_net
+from ._core.solvers import (
+    BUNDLE_SOLVERS,
+    L1_SOLVERS,
+    Options,
+    Result,
+    Solver,
+    Start,
+    bfgs,
+    run,
+    subbfgs,
+)
+from ._names import did_you_mean
+from ._validation import check_callback, check_number, check_option
+
+__all__ = ["minimize"]
+
+Floats = npt.NDArray[np.float64]
+
+_MESSAGES = {
+    "converged": "The gap is within tol.",
+    "small": "All entries of the subgradient are within tol.",
+    "no_descent": "No direction of descent was found.",
+    "stationary": "The gradient vanishes.",
+    "no_step": "The line search found no better point.",
+    "stalled": "There was no progress any more.",
+    "no_progress": "There was no progress any more.",
+    "unbounded": "The function falls without end along a line.",
+    "max_iter": "The limit of iterations, max_iter, was reached.",
+    "callback": "The callback asked to stop.",
+}
+
+# As in SciPy: 0 is success, 1 a limit, 99 a callback's wish, and 2 any other end.
+_CODES = {"max_iter": 1, "callback": 99}
+
+# What options may be: the default, and the limits of ``check_number``.
+_OPTIONS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "memory": (15, {"low": 1, "integer": True}),
+    "direction_tol": (1e-5, {"low": 0.0}),
+    "direction_max_iter": (100, {"low": 1, "integer": True}),
+    "c1": (1e-4, {"low": 0.0, "low_included": False, "high": 1.0}),
+    "c2": (0.9, {"low": 0.0, "high": 1.0, "high_included": False}),
+    "bundle_size": (None, {"low": 2, "integer": True}),
+}
+_DIRECTION, _WOLFE = ("direction_tol", "direction_max_iter"), ("c1", "c2")
+
+
+@dataclass(frozen=True)
+class _Method:
+    """What a method takes.
+
+    Attributes
+    ----------
+    options : tuple of str
+    by_cuts : bool
+        Whether it needs a penalty.
+    l1 : bool or None
+        Whether the penalty must have an L1 norm, or must not; None for any.
+    smooth : bool
+        Whether it is for differentiable functions.
+    """
+
+    options: tuple[str, ...] = ()
+    by_cuts: bool = False
+    l1: bool | None = False
+    smooth: bool = False
+
+
+_METHODS = {
+    "sublbfgs": _Method(("memory", *_DIRECTION, *_WOLFE)),
+    "subbfgs": _Method((*_DIRECTION, *_WOLFE)),
+    "lbfgs": _Method(("memory", *_WOLFE), smooth=True),
+    "bfgs": _Method(_WOLFE, smooth=True),
+    "owlqn": _Method(("memory",), l1=True, smooth=True),
+    "owlqn*": _Method(("memory", *_DIRECTION), l1=True, smooth=True),
+    "ls-bmrm": _Method(("bundle_size",), by_cuts=True, l1=None),
+    "bmrm": _Method(("bundle_size",), by_cuts=True, l1=None),
+    "bmrm-aggregated": _Method(by_cuts=True),
+    "proximal-bundle": _Method(by_cuts=True),
+    "trust-region-bundle": _Method(by_cuts=True),
+}
+
+
+def minimize(
+    value_and_subgradient: Callable[..., tuple[float, Any]],
+    w0: Any,
+    method: str = "sublbfgs",
+    *,
+    args: tuple[Any, ...] = (),
+    alpha: float = 0.0,
+    l1_ratio: float = 0.0,
+    steepest: Callable[..., Any] | None = None,
+    infimum: float = -np.inf,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    options: Mapping[str, Any] | None = None,
+    callback: Callable[[OptimizeResult], Any] | None = None,
+) -> OptimizeResult:
+    """Minimize a convex function that need not be differentiable, with a penalty.
+
+    That is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)``
+    of a function f that tells its value and one subgradient. With ``alpha > 0`` the
+    subgradients prove how far the result is from the optimum at most.
+
+    Parameters
+    ----------
+    value_and_subgradient : callable
+        ``value_and_subgradient(w, *args)`` returns f(w), a number, and a vector g of
+        float64 with ``f(v) >= f(w) + g @ (v - w)`` for all v. This is what
+        :func:`scipy.optimize.minimize` takes with ``jac=True``. With ``alpha=0`` f may
+        be infinite, but not at ``w0``.
+    w0 : array-like of shape (d,)
+        Where to begin.
+    method : str, default="sublbfgs"
+        - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
+          matrix. At iterates on kinks of f they need ``steepest``.
+        - "lbfgs", "bfgs": the classical methods, for differentiable functions.
+        - "owlqn", "owlqn*": for differentiable f with a positive ``l1_ratio``.
+        - "ls-bmrm", "bmrm": bundle methods, with and without line search, for any f
+          and ``alpha > 0``. They take any ``l1_ratio``.
+        - "bmrm-aggregated", "proximal-bundle", "trust-region-bundle": other bundle
+          methods, for ``alpha > 0`` and ``l1_ratio=0``.
+    args : tuple, default=()
+        Further arguments of the functions.
+    alpha : float, default=0.0
+        Strength of the penalty, not negative. Of a function that is strongly convex
+        with a known constant, take that as ``alpha`` and half of it times ``||w||²``
+        out of f.
+    l1_ratio : float, default=0.0
+        Share of the L1 norm in the penalty, from 0 to 1.
+    steepest : callable, optional
+        ``steepest(w, p, *args)`` returns the subgradient g of f at w with the largest
+        ``g @ p``. By it "sublbfgs" and "subbfgs" find directions of descent at kinks.
+        Without, f counts as differentiable at the iterates.
+    infimum : float, default=-inf
+        A lower bound of f that is known. It is needed by "ls-bmrm" and "bmrm" with
+        ``l1_ratio=1``.
+    tol : float, default=1e-6
+        Stop when ``F(w)`` is proven to be within ``tol * max(1, abs(F(w)))`` of the
+        optimum. As long as nothing is proven, methods other than bundle methods stop
+        where no entry of the subgradient, with an L1 norm of the smallest one, is
+        larger than that.
+    max_iter : int, default=1000
+        Limit on the number of iterations, at least 1.
+    options : dict, optional
+        Options of the method:
+
+        - ``memory``, 15: pairs of "sublbfgs", "lbfgs", "owlqn" and "owlqn*";
+        - ``direction_tol``, 1e-5, and ``direction_max_iter``, 100: tolerance, relative
+          to F, and limit of the search for a direction of "sublbfgs", "subbfgs" and
+          "owlqn*";
+        - ``c1``, 1e-4, and ``c2``, 0.9: constants of the Wolfe conditions of
+          "sublbfgs", "subbfgs", "lbfgs" and "bfgs", ``0 < c1 < c2 < 1``;
+        - ``bundle_size``, None: number of cuts that "ls-bmrm" and "bmrm" keep, None for
+          no limit.
+    callback : callable, optional
+        Called after every iteration with an ``OptimizeResult`` of the best point so
+        far; the run stops if it returns True or raises ``StopIteration``.
+
+    Returns
+    -------
+    result : scipy.optimize.OptimizeResult
+        With
+
+        - ``x``, ``fun``: the best point and F there; ``jac``, a subgradient of F.
+        - ``lower_bound``, ``gap``: what the optimum is proven to be at least, and the
+          difference to ``fun``; minus infinity and infinity where nothing is proven.
+        - ``success``: whether the gap is within ``tol``; where no gap is known, whether
+          the subgradient is small or, of "sublbfgs" and "subbfgs" with ``steepest``, no
+          direction of descent was found.
+        - ``status``, ``message``: 0 for success, 1 at ``max_iter``, 99 if the callback
+          stopped it, else 2; and why it ended.
+        - ``nit``, ``nfev``: numbers of iterations and of calls of the function.
+        - ``history``: objective, bound and seconds after each iteration.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If arguments are not acceptable or do not fit together, if the function returns
+        no finite number and vector, or, with ``alpha > 0``, if its values contradict
+        its subgradients: then it is not convex, or these are none.
+
+    Notes
+    -----
+    Bounds hold for convex f, up to rounding: f is taken to be known to double
+    precision, relative to the largest terms of ``g @ w``.
+
+    References
+    ----------
+    J. Yu (2009), New Quasi-Newton Optimization Methods for Machine Learning, PhD
+    thesis, Australian National University: Alg. 2.1, 2.2, 3.1, 3.2, eq. 3.17 and 3.18.
+    C.-H. Teo, S.V.N. Vishwanathan, A. Smola, Q. Le (2010), Bundle Methods for
+    Regularized Risk Minimization, JMLR 11: Alg. 1 to 3. G. Andrew, J. Gao (2007),
+    Scalable Training of L1-Regularized Log-Linear Models, ICML.
+
+    Examples
+    --------
+    The largest distance in a coordinate from several places, with a small penalty:
+
+    >>> import numpy as np
+    >>> from sklearn_subqn import minimize
+    >>> places = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 3.0]])
+    >>> def largest_distance(w):
+    ...     differences = w - places
+    ...     i, j = np.unravel_index(np.abs(differences).argmax(), places.shape)
+    ...     g = np.zeros(2)
+    ...     g[j] = np.sign(differences[i, j])
+    ...     return abs(differences[i, j]), g
+    >>> result = minimize(largest_distance, np.zeros(2), method="ls-bmrm", alpha=1e-3)
+    >>> result.success, round(result.fun, 3)
+    (True, 2.003)
+    >>> bool(result.gap <= 1e-6 * result.fun)
+    True
+    """
+    w = _checked_start(w0)
+    check_option("method", method, list(_METHODS))
+    check_number("alpha", alpha, low=0.0)
+    check_number("l1_ratio", l1_ratio, low=0.0, high=1.0)
+    check_number("tol", tol, low=0.0)
+    check_number("max_iter", max_iter, low=1, integer=True)
+    check_callback(callback)
+    infimum = _checked_infimum(infimum)
+    _check_penalty(method, float(alpha), float(l1_ratio), infimum)
+    given = _checked_options(method, options)
+    chosen = _METHODS[method]
+    called = _Called(value_and_subgradient, steepest, args, w.shape)
+    if steepest is not None and (chosen.by_cuts or chosen.smooth):
+        raise ValueError(
+            f"steepest has no effect with method={method!r}; 'sublbfgs' and 'subbfgs' "
+            "take it."
+        )
+    objective = None
+    if alpha:
+        shielded = Function(_shielded(called, infimum, w), infimum)
+        regularizer = elastic_net(len(w), float(l1_ratio))
+        objective = penalized(shielded, regularizer, float(alpha))
+    proves = False
+    if chosen.by_cuts or chosen.l1:
+        assert objective is not None, "checked"
+        spec = (BUNDLE_SOLVERS if chosen.by_cuts else L1_SOLVERS)[method]
+        proves = spec.proves or l1_ratio > 0.0
+        solver = spec.start(objective, Start(w), Options(**given))
+    else:
+        function = _function(called, objective, infimum)
+        solver = _quasi_newton(method, function, w, given)
+    bundle = None if objective is None or proves else CutBundle(objective)
+    report = _Report(called, callback, tol, not chosen.by_cuts)
+    try:
+        result = run(
+            solver,
+            tol=tol,
+            max_iter=max_iter,
+            size=_size,
+            bundle=bundle,
+            least=infimum if objective is None else objective.least,
+            report=report,
+        )
+    except FloatingPointError as error:
+        raise ValueError(
+            f"value_and_subgradient must return a finite value at w0, but {error}."
+        ) from error
+    return report.outcome(result, method)
+
+
+class _Called:
+    """The functions of the user, checked and counted.
+
+    Attributes
+    ----------
+    n_calls : int
+        Of the function.
+    """
+
+    def __init__(
+        self, function: Any, steepest: Any, args: Any, shape: tuple[int, ...]
+    ) -> None:
+        for name, given in (
+            ("value_and_subgradient", function),
+            ("steepest", steepest),
+        ):
+            if not (callable(given) or (given is None and name == "steepest")):
+                raise TypeError(
+                    f"{name} must be callable, got {given!r} of type "
+                    f"{type(given).__name__}."
+                )
+        if not isinstance(args, tuple):
+            raise TypeError(
+                f"args must be a tuple, got {args!r} of type {type(args).__name__}."
+            )
+        self._function, self._steepest = function, steepest
+        self._args, self._shape = args, shape
+        self.n_calls = 0
+
+    @property
+    def knows_steepest(self) -> bool:
+        """Whether the steepest subgradients are known."""
+        return self._steepest is not None
+
+    def evaluate(self, w: Floats) -> tuple[float, Floats]:
+        """Return f(w) and a subgradient; far away f may be infinite."""
+        self.n_calls += 1
+        name = "value_and_subgradient"
+        returned = self._function(w.copy(), *self._args)
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
+            raise TypeError(
+                f"{name} must return a pair of a value and a subgradient, got "
+                f"{type(returned).__name__}."
+            )
+        value = np.asarray(returned[0])
+        if value.size != 1 or value.dtype.kind not in "fiu":
+            raise TypeError(
+                f"{name} must return a real number as the value, got "
+                f"{type(returned[0]).__name__}"
+                + (f" of shape {value.shape}." if value.shape else ".")
+            )
+        f = float(value.reshape(()))
+        if np.isnan(f) or f == -np.inf:
+            raise ValueError(f"{name} returned the value {f} at w = {_shown(w)}.")
+        return f, self._vector(f"{name} must return as the subgradient", returned[1], f)
+
+    def steepest(self, w: Floats, p: Floats) -> Floats:
+        """Return the steepest subgradient of f along p."""
+        returned = self._steepest(w.copy(), p.copy(), *self._args)
+        return self._vector("steepest must return", returned, 0.0)
+
+    def _vector(self, what: str, given: Any, value: float) -> Floats:
+        g = np.asarray(given)
+        if g.shape != self._shape:
+            raise ValueError(
+                f"{what} an array of shape {self._shape}, as w0 has; got shape "
+                f"{g.shape}."
+            )
+        if g.dtype != np.float64 and g.dtype.kind not in "iu":
+            raise TypeError(f"{what} an array of float64, got {g.dtype}.")
+        if np.isfinite(value) and not np.isfinite(g).all():
+            n = np.count_nonzero(~np.isfinite(g))
+            raise ValueError(
+                f"{what} finite numbers; {n} of {g.size} are NaN or infinite."
+            )
+        return np.array(g, dtype=np.float64)
+
+
+class _Report:
+    """Watches a run, and tells how it ended.
+
+    Parameters
+    ----------
+    called : _Called
+    callback : callable or None
+    tol : float
+    by_gradient : bool
+        Whether to stop at small gradients where nothing is proven.
+    """
+
+    def __init__(
+        self, called: _Called, callback: Any, tol: float, by_gradient: bool
+    ) -> None:
+        self._called, self._callback = called, callback
+        self._tol, self._by_gradient = tol, by_gradient
+        self._reason = ""
+
+    def __call__(self, result: Result) -> bool:
+        point = result.point
+        if self._by_gradient and result.lower_bound == -np.inf:
+            largest = np.abs(_smallest_subgradient(point)).max()
+            if largest <= self._tol * _size(point.value):
+                self._reason = "small"
+                return True
+        if self._callback is None:
+            return False
+        try:
+            return bool(self._callback(self._told(result)))
+        except StopIteration:
+            return True
+
+    def _told(self, result: Result) -> OptimizeResult:
+        point = result.point
+        return OptimizeResult(
+            x=point.w.copy(),
+            fun=float(point.value),
+            jac=point.gradient.copy(),
+            lower_bound=float(result.lower_bound),
+            gap=float(result.gap),
+            nit=result.n_iter,
+            nfev=self._called.n_calls,
+        )
+
+    def outcome(self, result: Result, method: str) -> OptimizeResult:
+        """Return what the user gets."""
+        if not result.point.gradient.any():
+            # Of a convex function.
+            result.raise_bound(result.point.value)
+        told = self._told(result)
+        status = self._reason or result.status
+        if told.gap <= self._tol * _size(told.fun):
+            status = "converged"
+        # At a kink, as far as the steepest subgradients are known, or smooth.
+        at_end = method.startswith("sub") and self._called.knows_steepest
+        ends = ["converged", "small", *(["no_descent"] if at_end else [])]
+        told.success = status in ends and (
+            status != "no_descent" or told.lower_bound == -np.inf
+        )
+        told.status = 0 if told.success else _CODES.get(status, 2)
+        told.message = _MESSAGES[status]
+        if status != "converged" and np.isfinite(told.gap):
+            told.message += f" A gap of {told.gap:.2g} is proven."
+        told.history = result.history
+        return told
+
+
+def _smallest_subgradient(point: Any) -> Floats:
+    """Return the gradient, or with an L1 norm the smallest subgradient."""
+    if not isinstance(point.objective, Objective):
+        gradient: Floats = point.gradient
+        return gradient
+    o = point.objective
+    return o.elastic_net.smallest_subgradient(point.w, point.risk_gradient, o.alpha)
+
+
+def _size(value: float) -> float:
+    """Return what gaps are relative to; objectives may be zero."""
+    return max(1.0, abs(value))
+
+
+def _shielded(
+    called: _Called, infimum: float, w: Floats
+) -> Callable[[Floats], tuple[float, Floats]]:
+    """Return the function with an error where it contradicts convexity."""
+    shield = OwnLoss(Function(called.evaluate, infimum), "value_and_subgradient")
+    targets, weights = np.zeros_like(w), np.ones_like(w)
+    return lambda w: shield.evaluate(w, targets, weights)
+
+
+def _function(
+    called: _Called, objective: Objective | None, infimum: float
+) -> FunctionObjective:
+    """Return F with squares for a penalty, or none."""
+    alpha = 0.0
+    at: Callable[[Floats], tuple[float, Floats]]
+    if objective is None:
+        at = Function(called.evaluate, infimum).at
+    else:
+        alpha, at = objective.alpha, objective.risk.evaluate
+
+    def value(w: Floats) -> float:
+        return at(w)[0] + 0.5 * alpha * float(w @ w)
+
+    def subgradient(w: Floats) -> Floats:
+        return at(w)[1] + alpha * w
+
+    def steepest(w: Floats, p: Floats) -> Floats:
+        return called.steepest(w, p) + alpha * w
+
+    oracle = steepest if called.knows_steepest else None
+    return FunctionObjective(value, subgradient, oracle, objective)
+
+
+def _quasi_newton(
+    method: str, function: FunctionObjective, w: Floats, given: Mapping[str, Any]
+) -> Solver:
+    """Return a run of a quasi-Newton method with steps by Wolfe's conditions."""
+    settings = {name: given.get(name, _OPTIONS[name][0]) for name in _OPTIONS}
+    hessian: InverseHessian = DenseInverseHessian(len(w))
+    if method.endswith("lbfgs"):
+        hessian = LimitedMemoryInverseHessian(len(w), settings["memory"])
+    search = partial(wolfe, c1=settings["c1"], c2=settings["c2"])
+    if not method.startswith("sub"):
+        return bfgs(function, w, hessian, search=search)
+    direction = {name: settings[name] for name in _DIRECTION}
+    return subbfgs(function, w, hessian, search=search, **direction)
+
+
+def _checked_start(w0: Any) -> Floats:
+    w = np.asarray(w0)
+    if w.dtype.kind not in "fiub":
+        raise TypeError(f"w0 must be real numbers, got {w.dtype}.")
+    w = w.astype(np.float64)
+    if w.ndim != 1 or not w.size:
+        raise ValueError(f"w0 must have shape (d,) with d >= 1, got {w.shape}.")
+    if not np.isfinite(w).all():
+        raise ValueError(f"w0 must be finite, got {_shown(w)}.")
+    return w
+
+
+def _checked_infimum(infimum: Any) -> float:
+    if isinstance(infimum, float | np.floating) and infimum == -np.inf:
+        return -np.inf
+    check_number("infimum", infimum, low=-np.inf)
+    return float(infimum)
+
+
+def _check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) -> None:
+    """Raise ValueError unless the method takes the penalty."""
+    chosen, l1 = _METHODS[method], l1_ratio > 0.0
+    if l1 and not alpha:
+        raise ValueError(f"l1_ratio={l1_ratio!r} needs alpha > 0, got alpha=0.")
+    if not alpha and (chosen.by_cuts or chosen.l1):
+        names = [k for k, v in _METHODS.items() if not (v.by_cuts or v.l1)]
+        raise ValueError(
+            f"method={method!r} needs a penalty, alpha > 0, got alpha=0; methods "
+            f"without one are {', '.join(map(repr, names))}."
+        )
+    if chosen.l1 is not None and chosen.l1 != l1:
+        names = [k for k, v in _METHODS.items() if v.l1 in (None, l1)]
+        raise ValueError(
+            f"method={method!r} does not support l1_ratio={l1_ratio!r}; methods that "
+            f"do are {', '.join(map(repr, names))}."
+        )
+    if chosen.by_cuts and l1_ratio == 1.0 and infimum == -np.inf:
+        raise ValueError(
+            f"method={method!r} with l1_ratio=1 needs infimum, a lower bound of the "
+            "function: cuts plus an L1 norm alone may fall without end."
+        )
+
+
+def _checked_options(method: str, options: Any) -> dict[str, Any]:
+    """Return options that the method takes."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(
+            f"options must be a dict or None, got {options!r} of type "
+            f"{type(options).__name__}."
+        )
+    known = _METHODS[method].options
+    for name, value in options.items():
+        if name not in known:
+            its = f"are {', '.join(known)}" if known else "there are none"
+            raise ValueError(
+                f"options has {name!r}, but of method={method!r} {its}."
+                + did_you_mean(name, known)
+            )
+        default, limits = _OPTIONS[name]
+        if value is not None or default is not None:
+            check_number(f"options[{name!r}]", value, **limits)
+    c1, c2 = (options.get(name, _OPTIONS[name][0]) for name in _WOLFE)
+    if not c1 < c2:
+        raise ValueError(f"options must have c1 < c2, got c1={c1!r} and c2={c2!r}.")
+    return dict(options)
+
+
+def _shown(w: Floats) -> str:
+    return np.array2string(w, precision=6, threshold=6, edgeitems=3)
