@@ -148,7 +148,15 @@ class LinearClassifier(ScoringClassifier):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -160,6 +168,12 @@ class LinearClassifier(ScoringClassifier):
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start. The
+            solution does not depend on them, the time may.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -179,7 +193,7 @@ class LinearClassifier(ScoringClassifier):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         X, y = self._check_X(X, y, reset=True)

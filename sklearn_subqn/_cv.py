@@ -304,7 +304,7 @@ class PathCV(SearchCV, LinearClassifier):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> Self:
         """Choose ``alpha`` by cross-validation and fit the model.

@@ -168,12 +168,22 @@ class Estimator(PlainState, CallbackSupportMixin, BaseEstimator):
         """Return what to do where the optimum makes no use of the features, if that."""
         return None
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **others: Any) -> Self:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        **others: Any,
+    ) -> Self:
         """Validate everything, solve for ``alpha`` and set the fitted attributes."""
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
         problems = self._encode(X, y, sample_weight, **others)
         problems.start_from(previous)
+        if coef_init is not None or intercept_init is not None:
+            problems.start_at(coef_init, intercept_init)
         task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
         strength = self._strength(problems, y, sample_weight)
         solutions = problems.solve(strength, task)

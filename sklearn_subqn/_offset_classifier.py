@@ -26,7 +26,14 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
     @unchanged_on_failure
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -43,6 +50,12 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
             Numbers that are added to the scores, as a feature with the coefficient 1
             would be: for example the log odds of another model. For two classes and the
             losses "log_loss", "squared_hinge", "modified_huber" and "exponential".
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start. The
+            solution does not depend on them, the time may.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -62,7 +75,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        return self._fit(X, y, sample_weight, offset=offset)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
 
     def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Return the signed scores of samples.

@@ -44,6 +44,7 @@ from ._validation import (
     check_option,
     check_parameters,
     check_sample_weight,
+    check_start,
     checked_options,
     user_level,
 )
@@ -375,6 +376,7 @@ class OnlineEstimator(LinearEstimator):
         labels: npt.NDArray[Any] | None,
         unit: float,
         task: FitTask,
+        init: tuple[Any, Any] = (None, None),
     ) -> None:
         """Fit validated data, from where the previous fit ended if w0 is given.
 
@@ -391,6 +393,8 @@ class OnlineEstimator(LinearEstimator):
             The mean of the positive weights as they were given, which those of
             batches to come are relative to.
         task : FitTask
+        init : tuple
+            Coefficients and intercepts to start from, or None.
         """
         used = weights > 0.0
         if not used.all():
@@ -412,7 +416,7 @@ class OnlineEstimator(LinearEstimator):
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if w0 is None:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
-        self._begin(X, n_outputs, w0)
+        self._begin(X, n_outputs, self._started(w0, n_outputs, *init))
         stream = self._stream
         if isinstance(stream.method, ColumnwiseLBFGS):
             # The test of convergence looks at all columns in any case.
@@ -475,6 +479,22 @@ class OnlineEstimator(LinearEstimator):
         if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
             return method.residual(state, float(self.alpha) * float(self.l1_ratio))
         return state.gradient
+
+    def _started(
+        self, w0: Floats, n_outputs: int | None, coef: Any, intercept: Any
+    ) -> Floats:
+        """Return w0 with the coefficients and intercepts that are given, if any."""
+        told, free = self._split(w0, n_outputs)
+        if coef is not None:
+            told = check_start("coef_init", coef, told.shape)
+        if intercept is not None:
+            if not self.fit_intercept:
+                raise ValueError(
+                    "intercept_init has no effect with fit_intercept=False. Leave it "
+                    "out."
+                )
+            free = check_start("intercept_init", intercept, free.shape)
+        return np.append(told.T, free)
 
     def _start_parameters(
         self,

@@ -33,7 +33,7 @@ from ._core.threshold_design import ThresholdDesign
 from ._shift import Shift
 from ._solve import Floats, Problem, Solution, Watch, solve
 from ._strength import Scales, divided
-from ._validation import AUTO
+from ._validation import AUTO, check_start
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -119,6 +119,11 @@ class Problems(ABC):
     @abstractmethod
     def start_from(self, previous: dict[str, Any]) -> None:
         """Start from the attributes of a previous fit, if that was of such a model."""
+
+    def start_at(self, coef: Any, intercept: Any) -> None:
+        """Start from coefficients and intercepts that a user gives."""
+        # Estimators whose ``fit`` takes them have problems of linear scores.
+        raise NotImplementedError
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         """Solve all problems, each from where it stands, for one alpha or its own."""
@@ -290,23 +295,58 @@ class LinearProblems(Problems):
         )
         if (coef.ndim == 1) != self._single:
             return
-        coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else coef)
+        coef = coef.toarray() if sparse.issparse(coef) else coef
+        duals = previous.get("_duals") or []
+        if len(duals) != len(self):
+            duals = [None] * len(self)
+        self._set_starts(coef, intercept, duals)
+
+    def start_at(self, coef: Any, intercept: Any) -> None:
+        """Start from coefficients and intercepts of the shape of the attributes.
+
+        None leaves those of a previous solution, or zero.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If these are not acceptable, or the penalty does not allow them.
+        """
+        told = self.attributes()
+        for name, given in (("coef", coef), ("intercept", intercept)):
+            if given is not None:
+                shape = np.shape(told[f"{name}_"])
+                told[f"{name}_"] = check_start(f"{name}_init", given, shape)
+        if intercept is not None and self.design.n_coef == self.design.n_params:
+            raise ValueError(
+                "intercept_init has no effect here: the problem has no intercept of "
+                "its own. Leave it out."
+            )
+        intercept = np.atleast_1d(told["intercept_"])
+        if not self._set_starts(told["coef_"], intercept, [None] * len(self)):
+            raise ValueError(
+                "coef_init has coefficients that the penalty does not allow."
+            )
+
+    def _set_starts(self, coef: Any, intercept: Any, duals: list[Any]) -> bool:
+        """Start from coefficients where the penalty allows them; whether it does."""
+        coef = np.atleast_2d(coef)
         if self._opposite:
             coef, intercept = -coef, -intercept
         if self._shift is not None:
             intercept = self._shift.inward(coef, intercept)
-        duals = previous.get("_duals") or []
-        if len(duals) != len(self):
-            duals = [None] * len(self)
+        allowed = True
         shape = self.design.zero_scores().shape
         for index, w in enumerate(self._encoded(coef, intercept)):
             w = w[: self.design.n_params].astype(np.float64)
             dual = duals[index]
             if dual is not None and dual.shape != shape:
                 dual = None
-            if self._regularizer.contains(w):
-                # Of a model in single precision shares sum to one but for its rounding.
-                self.starts[index] = Start(self._regularizer.nearest(w), dual)
+            if not self._regularizer.contains(w):
+                allowed = False
+                continue
+            # Of a model in single precision shares sum to one but for its rounding.
+            self.starts[index] = Start(self._regularizer.nearest(w), dual)
+        return allowed
 
     def attributes(self) -> dict[str, Any]:
         coef, intercept = self._told(*self._decoded([s.w for s in self.starts]))

@@ -993,6 +993,38 @@ def check_matrix(
     return np.array(matrix, order="C")
 
 
+def check_start(
+    name: str, values: Any, shape: tuple[int, ...]
+) -> npt.NDArray[np.float64]:
+    """Return coefficients or intercepts to start from, of the shape of the attribute.
+
+    Where that has one row, the row will do, and a number for an array of one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no finite numbers, or of another shape.
+    """
+    if sparse.issparse(values):
+        values = values.toarray()
+    check_unmasked(name, values)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be an array of numbers: {error}") from error
+    accepted = [shape]
+    if shape[:1] == (1,):
+        accepted.append(shape[1:])
+    if not shape:
+        accepted.append((1,))
+    if array.shape not in accepted:
+        shapes = " or ".join(map(str, accepted))
+        raise ValueError(f"{name} must have shape {shapes}, got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity.")
+    return array.reshape(shape)
+
+
 def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
     """Return margins of irrelevant and of relevant labels, or costs of their pairs.
 

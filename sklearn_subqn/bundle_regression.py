@@ -307,7 +307,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     @unchanged_on_failure
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
     ) -> BMRMRegressor:
         """Fit the model.
 
@@ -325,6 +332,12 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             coefficient 1 would be. For losses by name. With the losses whose
             predictions are ``exp(f(x))``, the logarithm of the exposure of each sample,
             such as the time in which its events were counted.
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start. The
+            solution does not depend on them, the time may.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -344,7 +357,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         UserWarning
             If the optimum makes no use of the features; says what to take instead.
         """
-        return self._fit(X, y, sample_weight, offset=offset)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return predictions.

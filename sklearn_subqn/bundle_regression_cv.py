@@ -192,7 +192,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> Self:
         """Choose ``alpha`` by cross-validation and fit the model.

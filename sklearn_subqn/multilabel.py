@@ -236,7 +236,13 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     @unchanged_on_failure
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
     ) -> MultilabelHingeClassifier:
         """Fit the model.
 
@@ -249,6 +255,12 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             Indicators of labels, 0 or 1, or one class per sample.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples.
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start. The
+            solution does not depend on them, the time may.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -270,7 +282,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             and a threshold the model misses more of the relevant labels of its training
             samples than it finds; says what to take instead.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
     def _combination(self) -> str:
         return f"reduction={self.reduction!r} with fit_intercept={self.fit_intercept}"

@@ -254,7 +254,15 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineLBFGSClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> OnlineLBFGSClassifier:
         """Fit the model in epochs, each with all rows once in a new order.
 
         Parameters
@@ -265,6 +273,11 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples. Rows of weight zero count as missing.
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -295,8 +308,9 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
             X, y, weights = X[known], y[known], weights[known]
         targets, loss, n_outputs = self._encoded(y)
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
+        init = coef_init, intercept_init
         self._fit_epochs(
-            X, targets, weights, loss, n_outputs, w0, previous, y, unit, task
+            X, targets, weights, loss, n_outputs, w0, previous, y, unit, task, init
         )
         return self
 
@@ -550,7 +564,15 @@ callback, verbose
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OnlineLBFGSRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> OnlineLBFGSRegressor:
         """Fit the model in epochs, each with all rows once in a new order.
 
         Parameters
@@ -561,6 +583,11 @@ callback, verbose
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the samples. Rows of weight zero count as missing.
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
 
         Returns
         -------
@@ -590,8 +617,9 @@ callback, verbose
                 w0 = np.append(w0, previous["intercept_"])
         loss, unit = self._loss(), unit_of(sample_weight)
         task = FitTask(self, 1, self.max_iter, raw_X, raw_y, sample_weight)
+        init = coef_init, intercept_init
         self._fit_epochs(
-            X, targets, weights, loss, None, w0, previous, None, unit, task
+            X, targets, weights, loss, None, w0, previous, None, unit, task, init
         )
         return self
 

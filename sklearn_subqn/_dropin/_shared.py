@@ -69,6 +69,41 @@ class DropIn(LinearEstimator):
     warm_start: bool = False
     callback: Any = None
 
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If a parameter was set that has no effect, or if the optimum makes no use of
+            the features.
+        """
+        return self._fit(X, y, sample_weight)
+
     def _check_parameters(self) -> None:
         module, name = self._original
         original = getattr(import_module(module), name)
@@ -254,41 +289,6 @@ class DropInRegressor(Exports, ScoringRegressor, DropIn):
     fit_intercept: bool
     coef_: npt.NDArray[Any]
     intercept_: Any
-
-    @unchanged_on_failure
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : float or array-like of shape (n_samples,), default=None
-            Non-negative weights of the samples.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If parameters or data are not acceptable, or the fit overflows. A
-            previously fitted estimator stays as it was.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If ``tol`` was not reached; states the gap that was.
-        UserWarning
-            If a parameter was set that has no effect, or if the optimum makes no use of
-            the features.
-        """
-        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> Any:
         """Return predictions.

@@ -19,7 +19,7 @@ from ._shared import DropIn, DropInProblems, warn
 _BEND = 0.25
 
 
-class BaseLogistic(DropIn, BaseL1Logistic):
+class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     """What logistic regression with and without cross-validation share."""
 
     _without_effect: ClassVar[dict[str, str]] = {

@@ -181,7 +181,7 @@ class LogisticRegressionCV(BaseLogistic):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
     ) -> Self:
         """Choose ``C`` by cross-validation and fit the model.

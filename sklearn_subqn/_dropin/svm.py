@@ -33,7 +33,7 @@ _WITHOUT_EFFECT = {
 }
 
 
-class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):
+class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[misc]
     """Linear support vector classifier with the parameters of scikit-learn's.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
