@@ -45,7 +45,7 @@ ESTIMATORS = [
     (SubLBFGSLinearSVC(), LABELS),
     (SubLBFGSLinearSVCCV(alphas=[0.1], cv=2), LABELS),
     (MulticlassHingeClassifier(), LABELS),
-    (MultilabelHingeClassifier(1e-4), np.column_stack([LABELS, 1 - LABELS])),
+    (MultilabelHingeClassifier(), np.column_stack([LABELS, 1 - LABELS])),
     (L1LogisticOWLQN(), LABELS),
     (L1LogisticOWLQNCV(alphas=[0.1], cv=2), LABELS),
     (BMRMClassifier(), LABELS),

@@ -202,3 +202,16 @@ def test_small_violations_count_beside_large_scores():
     assert value > 0.0
     assert_allclose(loss.value(z, targets, weights), value, rtol=1e-12)
     assert_allclose(loss.subgradient(z, targets, weights), gradient, rtol=1e-12)
+
+
+@each_form
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0])
+def test_complementary_labels_are_proven(threshold, alpha):
+    """Duals of the threshold between them cancel, but for rounding, in all rows."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    for relevant in (X[:, 0] > 0.0, np.arange(12) % 2):
+        Y = np.column_stack([relevant, 1 - relevant])
+        model = MultilabelHingeClassifier(
+            alpha, reduction="mean", threshold=threshold, tol=1e-6
+        ).fit(X, Y)
+        assert model.dual_gap_ <= 1e-6 * model.objective_

@@ -22,9 +22,10 @@ from .rows cimport _sort, allocate
 from .standard cimport fabs, free
 from .sums cimport Sum, add_to, result
 
-# Violations below this share of the largest score of a row do not count: duals of a label
-# that is relevant nowhere, or everywhere, then are zero at the best intercept. They are
-# 90 rounding errors, whose square is less than what so many change a violated square by.
+# Violations below this share of the largest score and shift of a row do not count: duals
+# of a label that is relevant nowhere, or everywhere, then are zero at the best intercept.
+# They are 90 rounding errors; the square of that is less than what so many change the
+# square of a violation by.
 cdef double _ROUNDING = 2e-14
 
 
@@ -39,6 +40,8 @@ cdef struct Labels:
     # Of those that take part, ascending: their number, shifted scores, and kinds (0 for
     # irrelevant, 1 for the threshold, 2 for relevant) times k plus their numbers.
     Py_ssize_t size
+    # The largest size of a score and its shift.
+    double largest
     double* v
     double* codes
 
@@ -113,18 +116,21 @@ cdef inline void arrange(
 ) noexcept nogil:
     """Sort the labels that are in the wrong order with others, at z + step * dz."""
     cdef Py_ssize_t j, l = row.l, k = l + row.threshold, size = 0
-    cdef double low = 1e300, high = -1e300, largest = 0.0, v
+    cdef double low = 1e300, high = -1e300, largest = 0.0, v, shift
     cdef double* all_v = row.v + k
     for j in range(k):
         v = z[j] if dz == NULL else z[j] + step * dz[j]
+        shift = 0.0
         if j < l:
-            v += -costs[l + j] if row.relevant[j] else costs[j]
+            shift = -costs[l + j] if row.relevant[j] else costs[j]
+        largest = max(largest, fabs(v) + fabs(shift))
+        v += shift
         all_v[j] = v
-        largest = max(largest, fabs(v))
         if kind(row, j) > 0 and v < low:
             low = v
         if kind(row, j) < 2 and v > high:
             high = v
+    row.largest = largest
     low += _ROUNDING * largest
     high -= _ROUNDING * largest
     for j in range(k):
@@ -141,6 +147,25 @@ cdef inline Py_ssize_t number(const Labels* row, Py_ssize_t e) noexcept nogil:
     """Return which label, or l for the threshold, is at a place in the order."""
     cdef Py_ssize_t k = row.l + row.threshold
     return (<Py_ssize_t> row.codes[e]) % k
+
+
+cdef inline void settle(const Labels* row, double* u) noexcept nogil:
+    """Drop what rounding of scores has left of the threshold's dual variable.
+
+    Pairs on both sides of the threshold cancel there. Where they do in all rows, nothing
+    could balance their rounding. Those of the labels on the other side shrink by it.
+    """
+    cdef Py_ssize_t j, l = row.l
+    cdef double rest = u[l], total = 0.0
+    if rest == 0.0 or fabs(rest) > row.single * l * _ROUNDING * row.largest:
+        return
+    for j in range(l):
+        if u[j] < 0.0 < rest or u[j] > 0.0 > rest:
+            total += u[j]
+    for j in range(l):
+        if u[j] < 0.0 < rest or u[j] > 0.0 > rest:
+            u[j] *= max(1.0 + rest / total, 0.0)
+    u[l] = 0.0
 
 
 cdef double* room(Py_ssize_t k, Labels* row) except NULL:
@@ -212,6 +237,8 @@ def evaluate(
                     u[j] = -(row.pair * sums[1] + row.single * m)
                     if passed:
                         u[l] += row.single * m
+            if row.threshold:
+                settle(&row, u)
         free(memory)
     return result(&total)
 
