@@ -673,11 +673,15 @@ def _of_multilabel(
     p: Problem,
 ) -> Terms:
     penalty = squares(coef)
+    sizes = sizes_of_scores(p.X, coef, intercept)
     if threshold:
         # Parameters of the threshold are subtracted from the others, and are minus the
-        # mean of what remains, their own zeros included.
-        t = -coef.sum(axis=0) / (len(coef) + 1)
+        # mean of what remains, their own zeros included. Scores of both are rounded
+        # before they are subtracted.
+        t, free = (-x.sum(axis=0) / (len(coef) + 1) for x in (coef, intercept))
         penalty = squares(coef + t) + squares(t)
+        sizes = sizes_of_scores(p.X, coef + t, intercept + free)
+        sizes = sizes + sizes_of_scores(p.X, t[np.newaxis], free[np.newaxis])
     of_labels = multilabel_hinge if reduction == "max" else multilabel_mean
     risk = partial(
         of_labels, y=p.y, s=p.shares, margins=MARGINS[margins], threshold=threshold
@@ -685,7 +689,7 @@ def _of_multilabel(
     if margins == "pairs":
         risk = partial(multilabel_pairs, y=p.y, s=p.shares, costs=MARGINS[margins])
     scores = exact_scores(p.X, coef, intercept)
-    return Terms(penalty, scores, sizes_of_scores(p.X, coef, intercept), risk)
+    return Terms(penalty, scores, sizes, risk)
 
 
 def _joint_cases() -> Iterator[Case]:
