@@ -45,7 +45,10 @@ def convergence():
     X, y = make_unscaled()
     signs, alpha = np.where(y == 1, 1.0, -1.0), 1e-4
     C = 1.0 / (len(y) * alpha)
-    hinge, logistic = LinearSVC(C=C, loss="hinge", random_state=0), LogisticRegression(C=C)
+    hinge, logistic = (
+        LinearSVC(C=C, loss="hinge", random_state=0),
+        LogisticRegression(C=C),
+    )
     problems = [
         ("Linear SVM", SubLBFGSLinearSVC(alpha), hinge, (3, 10, 30, 100)),
         ("Logistic regression", L1LogisticOWLQN(alpha, l1_ratio=0.0), logistic, None),

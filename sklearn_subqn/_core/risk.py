@@ -23,6 +23,7 @@ from .losses._base import (
     Mask,
     PiecewiseQuadratic,
     Rows,
+    as_curvature,
     rounding,
     total_of_rows,
 )
@@ -217,7 +218,8 @@ class Risk:
     @rowwise
     def curvature(self, scores: Floats) -> Curvature:
         """Return the second derivatives of the loss."""
-        return self.oracle.curvature(scores, self.targets, self.weights)
+        found = self.oracle.curvature(scores, self.targets, self.weights)
+        return as_curvature(found, scores, type(self.oracle).__name__)
 
     @rowwise
     def side(self, products: Floats, sign: float, curvature: Curvature | None) -> Mask:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
-from sklearn_subqn import BMRMClassifier, BMRMRegressor
+from sklearn_subqn import BMRMClassifier, BMRMRegressor, L1LogisticOWLQN
 from sklearn_subqn._core.losses import regression_losses
 from sklearn_subqn._core.regularizers import L2, ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS
@@ -82,6 +83,50 @@ class Smooth(Loss):
         return self._same.curvature(*args)
 
 
+class Plain(Smooth):
+    """With second derivatives as an array."""
+
+    def curvature(self, *args):
+        return self._same.curvature(*args).diagonal()
+
+
+class Softmax(Loss):
+    """The multinomial log loss, from the textbook."""
+
+    analytic = joint = invariant = True
+
+    def value(self, scores, targets, weights):
+        own = scores[np.arange(len(scores)), targets]
+        return float(weights @ (special.logsumexp(scores, axis=1) - own))
+
+    def subgradient(self, scores, targets, weights):
+        u = special.softmax(scores, axis=1)
+        u[np.arange(len(u)), targets] -= 1.0
+        return u * weights[:, np.newaxis]
+
+    def conjugate(self, dual, targets, weights):
+        b = dual / np.maximum(weights, 1e-300)[:, np.newaxis]
+        b[np.arange(len(b)), targets] += 1.0
+        inside = b.min() >= -1e-12 and np.abs(b.sum(axis=1) - 1.0).max() <= 1e-12
+        return float(weights @ special.xlogy(b, b).sum(axis=1)) if inside else np.inf
+
+    def derivatives(self, scores, dscores, targets, weights):
+        def at(step):
+            z = scores + step * dscores
+            slope = np.vdot(self.subgradient(z, targets, weights), dscores)
+            M = self.curvature(z, targets, weights)
+            return float(slope), float(np.einsum("ij,ijk,ik->", dscores, M, dscores))
+
+        return at
+
+    def curvature(self, scores, targets, weights):
+        p = special.softmax(scores, axis=1)
+        M = np.einsum("ij,jk->ijk", p, np.eye(p.shape[1])) - np.einsum(
+            "ij,ik->ijk", p, p
+        )
+        return M * weights[:, np.newaxis, np.newaxis]
+
+
 class Shifted(FirstOrderLoss):
     """Absolute values less five, whatever the infimum is said to be."""
 
@@ -93,13 +138,47 @@ class Shifted(FirstOrderLoss):
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
-@pytest.mark.parametrize("kind", [Kinked, Enveloped, Smooth])
+@pytest.mark.parametrize("kind", [Kinked, Enveloped, Smooth, Plain])
 def test_methods_of_the_user_guide_are_enough(kind, penalty):
     X, y = regression()
     own = BMRMRegressor(1e-2, loss=kind(), penalty=penalty, tol=1e-6).fit(X, y)
     same = BMRMRegressor(1e-2, loss=kind._loss, penalty=penalty, tol=1e-6).fit(X, y)
     assert own.dual_gap_ <= 1e-6 * own.objective_
     assert own.objective_ == pytest.approx(same.objective_, rel=2e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton-cg", "trust-region", "lbfgs"])
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_second_derivatives_as_matrices(solver, n_features):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, n_features)), rng.integers(3, size=50)
+    options = {"fit_intercept": False, "solver": solver, "tol": 1e-6}
+    own = BMRMClassifier(1e-2, loss=Softmax(), **options).fit(X, y)
+    same = L1LogisticOWLQN(1e-2, l1_ratio=0.0, fit_intercept=False, tol=1e-8).fit(X, y)
+    assert own.dual_gap_ <= 1e-6 * own.objective_
+    assert own.objective_ == pytest.approx(same.objective_, rel=2e-6)
+    assert own.objective_ - own.dual_gap_ <= same.objective_ * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("returned", "error", "message"),
+    [
+        (lambda h: h[:-1], ValueError, r"of shape \(300,\), got shape \(299,\)"),
+        (lambda h: np.diag(h), ValueError, r"got shape \(300, 300\)"),
+        (lambda h: -1.0 - h, ValueError, "not negative, got -1"),
+        (lambda h: h / 0.0, ValueError, "some that are not finite"),
+        (lambda h: h.astype(str), TypeError, "array of real numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_second_derivatives_are_checked(returned, error, message):
+    class Wrong(Plain):
+        def curvature(self, *args):
+            return returned(super().curvature(*args))
+
+    X, y = regression()
+    with pytest.raises(error, match=message):
+        BMRMRegressor(1e-2, loss=Wrong(), solver="newton-cg").fit(X, y)
 
 
 def test_methods_are_enough_for_tall_data():

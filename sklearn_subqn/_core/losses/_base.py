@@ -237,6 +237,77 @@ class DiagonalCurvature(Curvature):
         return np.diag(np.atleast_1d(self._h.sum(axis=0)))
 
 
+class MatrixCurvature(Curvature):
+    """Second derivatives by their matrices, of shape (n, k, k)."""
+
+    def __init__(self, matrices: Floats) -> None:
+        self._matrices = matrices
+
+    def take(self, rows: Rows) -> MatrixCurvature:
+        return MatrixCurvature(self._matrices[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        product: Floats = np.einsum("ijl,il->ij", self._matrices, dscores)
+        return product
+
+    def diagonal(self) -> Floats:
+        return np.einsum("ijj->ij", self._matrices)
+
+    def total(self) -> Floats:
+        return np.asarray(total_of_rows(self._matrices))
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        matrices = self._matrices[rows]
+        for j in range(len(out)):
+            for k in range(j, len(out)):
+                out[j, k] += X.T @ (matrices[:, j, k, np.newaxis] * X)
+
+
+def as_curvature(given: Any, scores: Floats, name: str) -> Curvature:
+    """Return second derivatives that may be given by an array.
+
+    Parameters
+    ----------
+    given : Curvature or array-like
+        Of the shape of the scores, (n,) or (n, k), where scores count each by itself,
+        or of shape (n, k, k).
+    scores : ndarray of shape (n,) or (n, k)
+    name : str
+        Of the loss, for messages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no array of real and finite numbers of such a shape, or if diagonals
+        have negative entries: then the loss is not convex.
+    """
+    if isinstance(given, Curvature):
+        return given
+    h = np.asarray(given)
+    if h.dtype.kind not in "fiu":
+        raise TypeError(
+            f"{name}.curvature must return an array of real numbers, got "
+            f"{type(given).__name__}."
+        )
+    several = (*scores.shape, scores.shape[-1]) if scores.ndim == 2 else None
+    if h.shape not in (scores.shape, several):
+        shapes = str(scores.shape) + (f" or {several}" if several else "")
+        raise ValueError(
+            f"{name}.curvature must return second derivatives of shape {shapes}, got "
+            f"shape {h.shape}."
+        )
+    h = h.astype(np.float64)
+    found = DiagonalCurvature(h) if h.ndim == scores.ndim else MatrixCurvature(h)
+    diagonal = found.diagonal()
+    if not np.isfinite(h).all() or diagonal.min(initial=0.0) < 0.0:
+        raise ValueError(
+            f"{name}.curvature must return finite second derivatives that are not "
+            f"negative, got {np.nanmin(diagonal):g} as the smallest"
+            + ("." if np.isfinite(h).all() else ", and some that are not finite.")
+        )
+    return found
+
+
 class Intervals(NamedTuple):
     """loss_i(z) = max over v in [low_i, high_i] of v (targets_i - z) - ridge / 2 v²."""
 

@@ -15,6 +15,7 @@ from ._base import (
     Mask,
     PiecewiseQuadratic,
     Rows,
+    as_curvature,
     rounding,
 )
 from ._oracle import Oracle, ScoreMap
@@ -76,7 +77,9 @@ class Mapped(Oracle):
         return self._R.derivatives(z, self._A.forward(dscores), *others)
 
     def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Curvature:
-        curvature = self._R.curvature(*self._A.inputs(scores, targets, weights))
+        z, *others = self._A.inputs(scores, targets, weights)
+        found = self._R.curvature(z, *others)
+        curvature = as_curvature(found, z, type(self._R).__name__)
         return self._A.curvature(curvature, scores)
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:

@@ -281,8 +281,12 @@ class Oracle(ABC):
         """
         raise self._lacks("derivatives on a line")
 
-    def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Curvature:
-        """Return generalized second derivatives."""
+    def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Any:
+        """Return generalized second derivatives of R, weights included.
+
+        As an array of the shape of the scores, (n,) or (n, k), where each counts by
+        itself, or of k x k matrices over the scores of rows, (n, k, k).
+        """
         raise self._lacks("second derivatives")
 
     def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
