@@ -159,6 +159,14 @@ def test_slow_progress_of_the_bound_is_progress():
     assert result.status == "stalled"
 
 
+@pytest.mark.parametrize("tol", [0.2, 0.1, 0.01])
+def test_looser_tolerances_do_not_give_up_what_is_near(tol):
+    """Of a gap of 0.35 that shrinks by a hundredth in a hundred iterations."""
+    values = 1.35 * np.ones(400)
+    bounds = 1.0 + 3.5e-5 * np.arange(400.0)
+    assert run(script(values, bounds, "end"), tol=tol, max_iter=1000).status == "end"
+
+
 def test_first_bound_is_progress():
     values, bounds = np.ones(130), np.full(130, -np.inf)
     bounds[50:] = 0.5

@@ -22,8 +22,9 @@ from ..objective import Cut, Dual, Objective, Point
 _BOUND_INTERVAL = 10
 
 # A run has stalled if over this many iterations neither the objective fell nor the
-# bound rose by a tenth of what the tolerance asks for.
-_STALL_WINDOW = 100
+# bound rose by a tenth of what the tolerance asks for, and by this share of the gap: with
+# a loose tolerance little may be missing.
+_STALL_WINDOW, _STALLED = 100, 1e-3
 
 # Beyond what is enough a run goes on as long as so many iterations halve the gap.
 _HALVED_WITHIN = 5
@@ -446,4 +447,5 @@ def _has_stalled(history: History, n_prepared: int, allowed: float) -> bool:
     fallen = history.objective[-1 - _STALL_WINDOW] - history.objective[-1]
     before, now = history.lower_bound[-1 - _STALL_WINDOW], history.lower_bound[-1]
     risen = 0.0 if now == before else now - before
-    return fallen + risen <= 0.1 * allowed
+    gap = history.objective[-1] - now
+    return fallen + risen <= min(0.1 * allowed, _STALLED * gap)
