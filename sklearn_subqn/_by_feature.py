@@ -75,13 +75,13 @@ def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        As of ``by_feature``, or if a factor is not positive and finite.
+        As of ``by_feature``, or if a factor is negative or infinite.
     """
     factors = by_feature("penalty_factor", given, n_features, axis)
-    wrong = (factors <= 0.0) | np.isinf(factors)
+    wrong = (factors < 0.0) | np.isinf(factors)
     if wrong.any():
         raise ValueError(
-            "penalty_factor must be positive and finite for each feature; got "
+            "penalty_factor must be finite and >= 0 for each feature; got "
             f"{factors[wrong][0]:g} for the feature {int(np.argmax(wrong))}."
         )
     return factors

@@ -220,6 +220,9 @@ class LinearEstimator(Estimator):
     loss: Any
     alpha_: Any
 
+    #: Whether ``alpha`` may be zero.
+    _may_have_no_penalty: ClassVar[bool] = False
+
     # Of estimators without this parameter.
     penalty_factor: Any = None
 
@@ -234,7 +237,12 @@ class LinearEstimator(Estimator):
         sizes = problems.sizes
         if sizes is None:
             sizes = np.ones(self.n_features_in_)
-        self.penalty_factor_ = sizes**2 if self._has_squares() else sizes
+        factors = sizes**2 if self._has_squares() else sizes
+        if problems.free is not None:
+            given = self._penalty_factors()
+            others = np.ones_like(factors) if given is None else given
+            factors = others if problems.free.all() else factors * ~problems.free
+        self.penalty_factor_ = factors
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
             return self.alpha_
@@ -268,7 +276,27 @@ class LinearEstimator(Estimator):
         factors = self._penalty_factors()
         if factors is None:
             return None
+        if not factors.all() and getattr(self, "penalty", "l2") == "lp":
+            raise ValueError(
+                "penalty_factor=0 needs penalty='l2', 'l1' or 'elasticnet'; got 'lp'."
+            )
         return np.sqrt(factors) if self._has_squares() else factors
+
+    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+        """Return which features have no penalty, of shape (n_features,), if any."""
+        if self._may_have_no_penalty and self.alpha == 0.0:
+            self._check_no_penalty()
+            return np.ones(self.n_features_in_, dtype=bool)
+        factors = self._penalty_factors()
+        return None if factors is None or factors.all() else factors == 0.0
+
+    def _check_no_penalty(self) -> None:
+        """Raise where ``alpha=0`` leaves more than the mean loss."""
+        if not self._has_scales():
+            raise ValueError(
+                "alpha=0 needs penalty='l2', 'l1', 'elasticnet' or 'lp', which then "
+                f"all mean no penalty; got {self._combination()}."
+            )
 
     def _penalty_factors(self) -> npt.NDArray[np.float64] | None:
         """Return ``penalty_factor`` in the order of the features, or None."""

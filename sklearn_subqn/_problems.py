@@ -6,6 +6,7 @@ losses want: signs of one class against the rest, numbers of classes, or numbers
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
 from typing import Any
@@ -17,6 +18,7 @@ from scipy import sparse
 
 from ._callbacks import FitTask
 from ._core.design import Design
+from ._core.free_columns import lower_bound
 from ._core.losses import (
     BINARY_LOSSES,
     Features,
@@ -26,14 +28,24 @@ from ._core.losses import (
     read_only,
 )
 from ._core.objective import Objective
-from ._core.regularizers import L2
+from ._core.regularizers import L2, PartlyFree
 from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
 from ._shift import Shift
-from ._solve import Floats, Problem, Solution, Watch, solve
+from ._solve import Floats, Problem, Solution, Watch, solve, warn_of_gap
 from ._strength import Scales, divided
 from ._validation import AUTO, check_start
+
+# Features without a penalty are measured in units that make them so many times larger
+# than others, of unit variance, with squares and with an L1 norm; where there is no
+# other, they have this penalty in units of the curvature of the loss. Proofs are
+# without it.
+_LARGE, _LARGE_IN_NORM, _NO_PENALTY = 1e5, 1e6, 1e-10
+
+# Where the bound without it is no good, problems are solved more accurately by these
+# factors; objectives below this share of that of zero need no proof.
+_ACCURACIES, _VANISHED = (1.0, 1e-2, 1e-4), 1e-6
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -232,13 +244,22 @@ class LinearProblems(Problems):
         self.scales: Scales | None = None
         if getattr(estimator, "alpha", None) == AUTO and estimator._has_scales():
             self.scales = Scales.of(X, weights, centered=movable)
+        self.free = estimator._free_features()
         self.sizes = self._sizes_of_features(estimator._penalty_sizes())
+        if self.free is not None:
+            own = Scales.of(X, weights, centered=movable).sizes
+            others = own if self.sizes is None else self.sizes
+            large = _LARGE if estimator._has_squares() else _LARGE_IN_NORM
+            large = 1.0 if self.free.all() else large
+            self.sizes = np.where(self.free, own / large, others)
         if self.sizes is not None:
             dtype, X = dtype or X.dtype, divided(X, self.sizes)
         self.design = self._map(X, intercept and not loss.ranks, n_scores)
         self.weights = weights
         self._targets = targets
-        self._regularizer = estimator._regularizer(self.design.n_coef)
+        penalized = self.free is None or not self.free.all()
+        n_coef = self.design.n_coef
+        self._regularizer = estimator._regularizer(n_coef) if penalized else L2(n_coef)
         estimator._check_support(loss, self._regularizer)
         self._single = single
         self.parts = parts if len(targets) > 1 else None
@@ -259,6 +280,9 @@ class LinearProblems(Problems):
         )
 
     def objective(self, index: int, alpha: float) -> Objective:
+        if not alpha:
+            rule = self._estimator._rule(self._targets[index], self.weights)
+            alpha = _NO_PENALTY * rule.squares
         return Objective(
             Risk(
                 self.design,
@@ -269,6 +293,42 @@ class LinearProblems(Problems):
             self._regularizer,
             alpha,
         )
+
+    def as_read(
+        self, index: int, objective: Objective, w: Floats, value: float, bound: float
+    ) -> tuple[float, float]:
+        value, bound = super().as_read(index, objective, w, value, bound)
+        if self.free is None:
+            return value, bound
+        small = objective.regularizer.value(w)
+        small -= self._without_free(objective).regularizer.value(w)
+        return value - self._unit(index, objective) * objective.alpha * small, -np.inf
+
+    def _solve(
+        self, index: int, objective: Objective, settings: Any, task: FitTask
+    ) -> Solution:
+        if self.free is None:
+            return super()._solve(index, objective, settings, task)
+        unit, real = self._unit(index, objective), self._without_free(objective)
+        least = _VANISHED * abs(unit * real.origin().value)
+        for more in _ACCURACIES:
+            closer: Any = copy.copy(settings)
+            closer.tol = more * settings.tol
+            solution = super()._solve(index, objective, closer, task)
+            point = solution.start.at(real)
+            duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
+            proven = solution.with_proof(point.value, lower_bound(real, duals), unit)
+            reached = proven.dual_gap <= settings.tol * max(proven.size, least)
+            if reached or not objective.loss.tells_leeway:
+                return proven
+        warn_of_gap(self._labels[index], proven, settings.tol)
+        return proven
+
+    def _without_free(self, objective: Objective) -> Objective:
+        """Return the objective without the small penalty of free features."""
+        assert self.free is not None, "some features are free"
+        free = np.repeat(self.free, self.design.n_outputs or 1)
+        return objective.with_regularizer(PartlyFree(objective.regularizer, free))
 
     def _loss_of(self, index: int) -> Loss:
         """Return the loss of a problem."""

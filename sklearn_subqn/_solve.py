@@ -174,6 +174,21 @@ class Solution:
             history=self.history.times(unit),
         )
 
+    def with_proof(self, value: float, bound: float, unit: float) -> Solution:
+        """Return the solution with another objective and bound, in place of its own.
+
+        The user reads them times ``unit``. Those of earlier iterates are not proven.
+        """
+        shift = unit * value - self.objective
+        gap = unit * gap_between(value, bound)
+        bounds = [-np.inf] * len(self.history)
+        history = replace(
+            self.history,
+            objective=[each + shift for each in self.history.objective],
+            lower_bound=[*bounds[1:], unit * bound] if bounds else bounds,
+        )
+        return replace(self, objective=unit * value, dual_gap=gap, history=history)
+
     @property
     def start(self) -> Start:
         """Where a fit of a similar problem may start."""
@@ -408,6 +423,15 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
         )
 
 
+def gap_between(value: float, bound: float) -> float:
+    """Return value - bound, or a little more: value less it is not above the bound."""
+    gap = max(value - bound, 0.0)
+    while value - gap > bound:
+        # By the rounding of the difference.
+        gap = float(np.nextafter(gap, np.inf))
+    return gap
+
+
 def _certified(
     problem: Problem,
     target: Target,
@@ -418,10 +442,7 @@ def _certified(
 ) -> tuple[Solution, str]:
     """Return the solution with what is proven of it, and how its run ended."""
     objective, value = problem.objective, end.value
-    gap = max(value - result.lower_bound, 0.0)
-    while value - gap > result.lower_bound:
-        # By the rounding of the difference.
-        gap = float(np.nextafter(gap, np.inf))
+    gap = gap_between(value, result.lower_bound)
     size = scale.size(value)
     reached = target.is_reached(result.gap, result.point.value)
     # As of targets that are all the same, with an optimum of zero.
@@ -448,6 +469,18 @@ def _certified(
     if reached and not solution.constant:
         solution.shrinkage = scale.shrinkage(end)
     return solution, status
+
+
+def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
+    """Warn that a problem is solved, but not proven to be where penalties are zero."""
+    warnings.warn(
+        f"Fitting {label} did not prove tol={tol:g} where features have no penalty: "
+        f"the objective {solution.objective:.6g} is proven to be within "
+        f"{solution.dual_gap:.2g} of the optimum. Decrease tol, or give these features "
+        "a small penalty.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
 
 
 def warn_of_constants(

@@ -78,15 +78,15 @@ def check_number(
         raise ValueError(f"{name} must be {bounds}, got {value!r}.")
 
 
-def check_strength(name: str, value: Any) -> None:
-    """Raise unless ``value`` is a positive number or "auto"."""
+def check_strength(name: str, value: Any, *, may_be_zero: bool = False) -> None:
+    """Raise unless ``value`` is a positive number, perhaps zero, or "auto"."""
     if isinstance(value, str):
         if value != AUTO:
             raise TypeError(
                 f"{name} must be a number or 'auto', got {value!r} of type str."
             )
         return
-    check_number(name, value, low=0.0, low_included=False)
+    check_number(name, value, low=0.0, low_included=may_be_zero)
 
 
 def check_fraction(name: str, value: Any) -> None:
@@ -196,7 +196,9 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
         Names of parameters without effect, or with rules of their own.
     """
     for name, value in vars(estimator).items():
-        if name in _PARAMETERS and name not in but:
+        if name == "alpha" and getattr(estimator, "_may_have_no_penalty", False):
+            check_strength(name, value, may_be_zero=True)
+        elif name in _PARAMETERS and name not in but:
             _PARAMETERS[name](name, value)
     if hasattr(estimator, "solver_options"):
         checked_options(estimator)

@@ -96,7 +96,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive.
+        Strength of the penalty against the *mean* loss, positive, or 0 for none.
         With "auto" it is chosen by the shape of the data, and the penalty measures each
         feature in a scale of its own, so that no unit matters: see ``alpha_``,
         ``penalty_factor_`` and the notes.
@@ -173,7 +173,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         coefficients of all nodes, feature by feature. A data frame whose rows and
         columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in Omega, None for ones: ``f_j w_j²`` is in
+        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
         the features. A dict or Series is matched to the features by their names.
@@ -346,6 +346,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "ordinal_all_threshold",
         "ordinal_immediate_threshold",
     )
+
+    _may_have_no_penalty = True
 
     def __init__(
         self,

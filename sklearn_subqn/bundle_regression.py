@@ -81,7 +81,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the penalty against the *mean* loss, positive.
+        Strength of the penalty against the *mean* loss, positive, or 0 for none.
         With "auto" it is chosen by the shape of the data, and the penalty measures each
         feature in a scale of its own, so that no unit matters: see ``alpha_``,
         ``penalty_factor_`` and the notes.
@@ -114,7 +114,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         coefficients of all columns of y, feature by feature. A data frame whose rows
         and columns are named by features is matched by names.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in Omega, None for ones: ``f_j w_j²`` is in
+        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
         the features. A dict or Series is matched to the features by their names.
@@ -252,6 +252,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """
 
     _checks_itself = ("quantile", "epsilon", "power")
+
+    _may_have_no_penalty = True
 
     def __init__(
         self,

@@ -139,6 +139,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     metric = None
     warm_start = False
 
+    _may_have_no_penalty = False
+
     def __init__(
         self,
         alphas: Any = 20,

@@ -96,7 +96,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the regularization against the *mean* loss, positive. ``C`` of
+        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
         :class:`~sklearn.linear_model.LogisticRegression` corresponds to
         ``1 / (n_samples * alpha)``. From ``alpha_max(X, y)`` on all coefficients are
         zero.
@@ -107,8 +107,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Share of the L1 norm in the penalty, in [0, 1]. With 0 the penalty is that of
         :class:`~sklearn.linear_model.LogisticRegression` by default, L2.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in the penalty, None for ones: ``f_j w_j`` is
-        in place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
+        Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
+        place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
         With ``alpha="auto"`` they come on top of the scales of the features. A dict or
         Series is matched to the features by their names.
     solver : {"auto", "cd", "owlqn", "owlqn*", "fista", "newton-cg", "lbfgs"}, \
@@ -225,6 +225,8 @@ class L1LogisticOWLQN(BaseL1Logistic):
     >>> int((clf.coef_ != 0).sum())
     3
     """
+
+    _may_have_no_penalty = True
 
     def __init__(
         self,

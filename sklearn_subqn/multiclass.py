@@ -28,7 +28,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the regularization against the *mean* loss, positive. ``C`` of
+        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
         With "auto" it is chosen by the shape of the data, and the penalty measures each
         feature in a scale of its own, so that no unit matters: see ``alpha_``,
@@ -51,8 +51,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         Share of the L1 norm in the penalty, from 0 for squares alone to 1 for the L1
         norm alone. If it is positive, ``fit_intercept=False`` is needed.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in the penalty, None for ones: ``f_j w_j`` is
-        in place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
+        Factors f >= 0 of the features in the penalty, None for ones: ``f_j w_j`` is in
+        place of ``w_j``, or with ``l1_ratio=0`` ``f_j w_j²`` in place of ``w_j²``.
         With ``alpha="auto"`` they come on top of the scales of the features. A dict or
         Series is matched to the features by their names.
     solver : {"auto", "alm", "sublbfgs", "subbfgs", "ls-bmrm", "bmrm"}, default="auto"
@@ -175,6 +175,8 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     >>> round(clf.score(X, y), 2)
     0.98
     """
+
+    _may_have_no_penalty = True
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the regularization against the *mean* loss, positive.
+        Strength of the penalty against the *mean* loss, positive, or 0 for none.
         With "auto" it is chosen by the shape of the data, and the penalty measures each
         feature in a scale of its own, so that no unit matters: see ``alpha_``,
         ``penalty_factor_`` and the notes.
@@ -86,7 +86,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         mean or ``max(0, 1 + max z_j - min z_h)``, zero for samples without relevant or
         without irrelevant labels; it ranks labels only, and there is no ``predict``.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in the penalty, which becomes
+        Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
         the features by their names.
     solver : {"auto", "newton-cg", "trust-region", "lbfgs", "bfgs", "cg", "alm", \
@@ -197,6 +197,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     """
 
     multilabel_: bool
+
+    _may_have_no_penalty = True
 
     def __init__(
         self,

@@ -331,7 +331,7 @@ class BMRMRanker(BaseRanker):
     l1_ratio : float, default=0.5
         For the elastic net, in [0, 1].
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in Omega, None for ones: ``f_j w_j²`` is in
+        Factors f >= 0 of the features in Omega, None for ones: ``f_j w_j²`` is in
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j``
         otherwise. With ``alpha="auto"`` they come on top of the scales of the features.
         A dict or Series is matched to the features by their names.

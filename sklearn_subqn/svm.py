@@ -57,7 +57,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the regularization against the *mean* loss, positive. ``C`` of
+        Strength of the penalty against the *mean* loss, or 0 for none. ``C`` of
         :class:`~sklearn.svm.LinearSVC` corresponds to ``1 / (n_samples * alpha)``.
         With "auto" it is chosen by the shape of the data, and the penalty measures each
         feature in a scale of its own, so that no unit matters: see ``alpha_``,
@@ -65,7 +65,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in the penalty, which becomes
+        Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
         the features by their names.
     solver : {"auto", "sublbfgs", "subbfgs", "alm", "lbfgs", "bfgs", "newton-cg", \
@@ -199,6 +199,8 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     >>> clf.score(X, y)
     0.96
     """
+
+    _may_have_no_penalty = True
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         ``max(0, 1 - y f(x))`` or its square.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
-        Positive factors f of the features in the penalty, which becomes
+        Factors f >= 0 of the features in the penalty, which becomes
         ``alpha / 2 * sum_j f_j w_j²``; None for ones. A dict or Series is matched to
         the features by their names.
     solver : str, default="auto"

@@ -418,8 +418,10 @@ def _offset_cases() -> Iterator[Case]:
 
 
 def _factors(p: Problem) -> Any:
-    """Factors of the penalty of each feature."""
-    return 10.0 ** np.random.default_rng(len(p.y)).uniform(-3, 3, size=p.X.shape[1])
+    """Factors of the penalty of each feature, of which some may be zero."""
+    rng = np.random.default_rng(len(p.y))
+    factors = 10.0 ** rng.uniform(-3, 3, size=p.X.shape[1])
+    return np.where(rng.random(len(factors)) < 0.3, 0.0, factors)
 
 
 def _with_factors(

@@ -514,6 +514,12 @@ class Design:
         """Return how many rows ``sampled_gram`` is of."""
         return -(-self.n_rows // step)
 
+    def dense_columns(self, columns: Rows) -> Floats:
+        """Return a copy of some of the features, of shape (n, c)."""
+        some = self.X[:, columns]
+        dense = some.toarray() if sparse.issparse(some) else some
+        return np.asarray(dense, dtype=np.float64)
+
     def sampled_gram(self, step: int) -> Floats:
         """Return the sum of x xᵀ over every so many rows, intercept column included."""
         X = np.ones((self.n_sampled(step), self.n_features + self.fit_intercept))

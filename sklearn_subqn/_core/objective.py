@@ -210,6 +210,10 @@ class Objective:
         """Return the objective of the loss' Moreau envelope around a center."""
         return self.with_risk(self.risk.envelope(center, width))
 
+    def with_regularizer(self, regularizer: Regularizer) -> Objective:
+        """Return the objective with another penalty of the same parameters."""
+        return Objective(self.risk, regularizer, self.alpha)
+
     def with_alpha(self, alpha: float) -> Objective:
         """Return the objective of another penalty on the same data."""
         return Objective(self.risk, self.regularizer, alpha)

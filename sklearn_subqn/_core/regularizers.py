@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import linalg
 
-from .losses._base import EPS, TINY, Floats, PiecewiseQuadratic
+from .losses._base import EPS, TINY, Floats, Mask, PiecewiseQuadratic
 
 # Points of the unit simplex sum to one up to this, in float32, too; and a step changes
 # the sum by no more than this.
@@ -261,6 +261,45 @@ class ElasticNet(Regularizer):
 def elastic_net(n_penalized: int, l1_ratio: float) -> L2 | ElasticNet:
     """Return the penalty of which the L1 norm has a share in [0, 1]."""
     return ElasticNet(n_penalized, l1_ratio) if l1_ratio else L2(n_penalized)
+
+
+class PartlyFree(Regularizer):
+    """Another penalty with zeros in place of some of the parameters.
+
+    Its conjugate is that of the other one, and takes v to be zero there.
+
+    Parameters
+    ----------
+    penalty : Regularizer
+    free : ndarray of bool, shape (n_penalized,)
+    """
+
+    def __init__(self, penalty: Regularizer, free: Mask) -> None:
+        super().__init__(penalty.n_penalized)
+        self.smooth, self.has_lines = penalty.smooth, penalty.has_lines
+        self.free = free
+        self._penalty = penalty
+
+    def _without(self, w: Floats) -> Floats:
+        w = w.copy()
+        w[: self.n_penalized][self.free] = 0.0
+        return w
+
+    def value(self, w: Floats) -> float:
+        return self._penalty.value(self._without(w))
+
+    def gradient(self, w: Floats) -> Floats:
+        return self._without(self._penalty.gradient(self._without(w)))
+
+    def conjugate(self, v: Floats) -> float:
+        return self._penalty.conjugate(self._without(v))
+
+    def conjugate_within(self, v: Floats, radius: Floats) -> float:
+        others = self._without(v), self._without(radius)
+        return self._penalty.conjugate_within(*others)
+
+    def scaling(self, v: Floats) -> float:
+        return self._penalty.scaling(self._without(v))
 
 
 class SquaredNorm(Regularizer):

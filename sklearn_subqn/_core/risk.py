@@ -240,6 +240,11 @@ class Risk:
         return self.oracle.dual_variables(dual, self.targets, self.weights)
 
     @rowwise
+    def leeway(self, dual: Floats) -> Floats:
+        """Return by how much each u_i may change either way in the domain of R*."""
+        return self.oracle.leeway(dual, self.targets, self.weights)
+
+    @rowwise
     def mean(self, *xs: Floats) -> Floats:
         """Return the mean of several numbers of each row."""
         mean: Floats = np.mean(xs, axis=0)

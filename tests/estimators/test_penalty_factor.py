@@ -158,7 +158,7 @@ def test_factors_by_names(given):
     [
         ([1.0] * 4, ValueError, "one number for each of the 5 features"),
         (2.0, ValueError, "one number for each of the 5 features"),
-        ([1.0, 1.0, -1.0, 1.0, 1.0], ValueError, "positive.*-1 for the feature 2"),
+        ([1.0, 1.0, -1.0, 1.0, 1.0], ValueError, ">= 0 for each.*-1 for the feature 2"),
         ([1.0, 1.0, 1.0, 1.0, np.inf], ValueError, "inf for the feature 4"),
         ([1.0, 1.0, 1.0, np.nan, 1.0], ValueError, "must not be NaN"),
         (["a"] * 5, TypeError, "must be numbers"),

@@ -33,6 +33,9 @@ from ._metric import centered
 from ._oracle import DualSet, Oracle, Smoothing
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 
+# Dual variables this near to an end, relative to them, have no leeway.
+_ROUNDED = 16.0 * EPS
+
 # Rows this near to an edge of the box, relative to its size, lie on it.
 _EDGE = 1e-9
 
@@ -118,6 +121,14 @@ class BoxOracle(Oracle):
         if high < np.inf:
             inside &= weighted <= weights * high
         return inside
+
+    def leeway(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        v = self._variables(dual, targets, weights)
+        room = np.minimum(self.set.high - v, v - self.set.low)
+        usual = float(weights @ np.abs(v)) or 1.0
+        # Ends are known up to rounding.
+        room[room <= _ROUNDED * np.maximum(np.abs(v), usual)] = 0.0
+        return weights * np.clip(room, 0.0, usual)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return v within the box; that of u = 0 in rows of no weight."""

@@ -136,6 +136,12 @@ class Deviance(Oracle):
             return np.asarray((dual >= 0.0) | (targets > 0.0))
         return np.asarray(dual <= (1.0 + _ROUNDED) * weights)
 
+    def leeway(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
+        usual = float(np.abs(dual).sum()) or 1.0
+        if self._b:
+            return np.where(targets > 0.0, usual * weights, np.maximum(dual, 0.0))
+        return np.clip(weights - dual, 0.0, usual * weights)
+
     def dual_scale(self, targets: Floats, weights: Floats) -> float:
         return float(weights @ targets) ** self._b
 

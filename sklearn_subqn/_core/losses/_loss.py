@@ -62,6 +62,8 @@ class Loss:
         subgradients, and by convexity between these and zero.
     tells_rounding : bool
         Whether ``rounding`` says how far that is off.
+    tells_leeway : bool
+        Whether ``leeway`` says how far dual variables are from the ends of intervals.
     has_envelope : bool
         Whether it has kinks, and tells ``envelope``.
     narrows : bool
@@ -84,6 +86,7 @@ class Loss:
         else:
             raise TypeError(f"{type(dual_set).__name__} takes no smoothing.")
         known = score_map.is_injective
+        self.tells_leeway = offers(oracle, "leeway")
         self.smooth = offers(oracle, "curvature")
         if score_map.joint and not self.smooth:
             raise TypeError(f"{type(score_map).__name__} are of smooth losses.")

@@ -58,6 +58,9 @@ class OffsetLoss(Mapped):
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
         return self._R.distance(*self._A.duals(dual, targets, weights))
 
+    def leeway(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        return self._R.leeway(*self._A.duals(dual, targets, weights))
+
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
         return self._R.curvature_radius(scores + targets[:, 1], _first(targets))
 

@@ -231,6 +231,13 @@ class Oracle(ABC):
         """
         return np.zeros(len(dual), dtype=bool)
 
+    def leeway(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
+        """Return by how much each u_i may change either way in the domain of R*.
+
+        Of losses of one score per row; where there is no end about as much as it is.
+        """
+        raise self._lacks("leeway of duals")
+
     def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
         """Whether scores are beyond those up to which ``value`` is that of the loss."""
         return False

@@ -1,0 +1,103 @@
+"""Lower bounds where the penalty leaves columns free, besides those of intercepts.
+
+A dual point u proves one if X_jᵀu = 0 for all free columns j. Those of a problem with a
+small penalty on these nearly have that. Rows whose dual variables may change either way
+make up for the rest, each in proportion to how far: the way of affine scaling (Dikin
+1967) to feasible points.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .losses._base import Floats, rounding
+from .objective import Dual, Objective
+from .regularizers import PartlyFree
+
+# Free columns are copied; more entries than that are not worth a bound.
+_MOST_ENTRIES = 2**24
+
+# Dual variables come no nearer to the ends of their intervals by a step than this share
+# of the way; so many steps are made at most, and the last has to be next to nothing.
+_SHARE_OF_WAY, _MAX_STEPS, _NOTHING = 0.9, 30, 1e-7
+
+# What rounding leaves of that may cost this share of the leeway.
+_MOST_LEFT = 1e-3
+
+# Steps are whole up to this share of the way, and dual variables zero below this share
+# of what they were: zero is in the domain.
+_WHOLE, _VANISHED = 1.0 + 1e-9, 1e-9
+
+# Combinations of columns below this share of the largest one are zero by rounding.
+_RANK_TOLERANCE = 1e-12
+
+
+def lower_bound(objective: Objective, duals: list[Floats]) -> float:
+    """Return the best lower bound that dual points prove, or that of the infimum.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its regularizer is ``PartlyFree``.
+    duals : list of ndarray of the shape of the scores
+        In the domain of R*.
+    """
+    return max([objective.least, *(_bound(objective, dual) for dual in duals)])
+
+
+def _bound(objective: Objective, u: Floats) -> float:
+    """Return the lower bound of a dual point near u, or minus infinity."""
+    risk, penalty = objective.risk, objective.regularizer
+    assert isinstance(penalty, PartlyFree)
+    free = np.flatnonzero(penalty.free)
+    n_columns = len(free) + objective.n_free
+    if u.ndim > 1 or not risk.in_one_place or not risk.loss.tells_leeway:
+        return -np.inf
+    if n_columns * len(u) > _MOST_ENTRIES:
+        return -np.inf
+    F = np.ones((len(u), n_columns))
+    F[:, : len(free)] = objective.design.dense_columns(free)
+    sizes = np.sqrt(risk.weights @ np.square(F))
+    F /= np.where(sizes > 0.0, sizes, 1.0)
+    size = np.abs(u)
+    for _ in range(_MAX_STEPS):
+        leeway = risk.leeway(u)
+        inverse = _inverse((F.T * leeway) @ F)
+        change = F @ (inverse @ (F.T @ u))
+        way = float(np.abs(change[leeway > 0.0]).max(initial=0.0))
+        # Whole steps may end at the ends: where a level of a category has one class,
+        # its dual variables have to be zero.
+        u = u - (1.0 if way <= _WHOLE else _SHARE_OF_WAY / way) * leeway * change
+        u[np.abs(u) <= _VANISHED * size] = 0.0
+        if way <= _NOTHING:
+            break
+    # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
+    # leeway, the rounding of these sums included.
+    terms = np.abs(F).T @ np.abs(u)
+    rest = np.abs(F.T @ u) + rounding(len(u)) * terms
+    share = float((np.abs(F) @ (np.abs(inverse) @ rest)).max())
+    left = rest - np.abs(F.T @ (leeway * (F @ (inverse @ (F.T @ u)))))
+    if not share <= _MOST_LEFT or np.any(left > _NOTHING * terms):
+        return -np.inf
+    half = 0.5 * leeway
+    heights = [risk.conjugate_and_size(u + x)[0] for x in (0.0, half, -half)]
+    # R* is convex: a share of the way to the ends of the leeway costs no more.
+    height = heights[0] + 2.0 * share * (max(heights) - min(heights))
+    if not np.isfinite(height):
+        return -np.inf
+    error = share * risk.dual_norm(leeway)
+    cut = objective.cut(Dual(u, None, -height, error, None, 0.0))
+    cut.normal[free] = 0.0
+    return objective.dual_value(cut)
+
+
+def _inverse(gram: Floats) -> Floats:
+    """Return the inverse of a Gram matrix, of columns of very different sizes.
+
+    Columns may depend on one another, as indicators do beside an intercept.
+    """
+    sizes = np.sqrt(gram.diagonal())
+    sizes[sizes == 0.0] = 1.0
+    scaled = gram / sizes / sizes[:, np.newaxis]
+    inverse = np.linalg.pinv(scaled, _RANK_TOLERANCE, hermitian=True)
+    return np.asarray(inverse / sizes / sizes[:, np.newaxis])

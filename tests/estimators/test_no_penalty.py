@@ -1,0 +1,215 @@
+"""Features without a penalty, by a factor of zero or by alpha=0, and what is proven."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import optimize
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMOutlierDetector,
+    BMRMRanker,
+    BMRMRegressor,
+    BMRMRegressorCV,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+
+FACTORS = np.array([0.0, 1.0, 4.0, 0.0, 0.3])
+ALPHA = 0.05
+
+
+def data(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)) * [1.0, 3.0, 0.5, 1.0, 2.0] + 0.5
+    z = X @ [1.0, -0.5, 2.0, 0.3, 0.0] + rng.normal(size=n)
+    return X, z
+
+
+def smooth_risk(loss, y):
+    """The mean loss of scores, and its gradient."""
+    signs = np.where(y > np.median(y), 1.0, -1.0)
+    if loss == "squared_error":
+        return signs, lambda z: (np.mean((y - z) ** 2) / 2, (z - y) / len(y))
+    if loss == "huber":
+
+        def huber(z):
+            r = y - z
+            slope = np.clip(r, -1.35, 1.35)
+            return np.mean(slope * r - slope**2 / 2), -slope / len(y)
+
+        return signs, huber
+    if loss == "poisson":
+        counts = np.round(np.exp(y / 4))
+        return counts, lambda z: (
+            np.mean(np.exp(z) - counts * z),
+            (np.exp(z) - counts) / len(y),
+        )
+    return signs, lambda z: (
+        np.mean(np.logaddexp(0.0, -signs * z)),
+        -signs / (1.0 + np.exp(signs * z)) / len(y),
+    )
+
+
+def least(X, risk, alpha, kind):
+    """The least objective by a quasi-Newton method of SciPy, w = p - m for the norm."""
+    l1, d = {"l2": 0.0, "l1": 1.0, "elasticnet": 0.5}[kind], X.shape[1]
+    f = FACTORS if kind == "l2" else FACTORS**2
+
+    def objective(x):
+        w, b = x[:d] - x[d : 2 * d], x[-1]
+        value, u = risk(X @ w + b)
+        smooth = alpha * (1 - l1) * f * w
+        norm = alpha * l1 * FACTORS
+        value += smooth @ w / 2 + norm @ (x[:d] + x[d : 2 * d])
+        g = X.T @ u + smooth
+        return value, np.concatenate([g + norm, -g + norm, [u.sum()]])
+
+    found = optimize.minimize(
+        objective,
+        np.zeros(2 * d + 1),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, None)] * (2 * d) + [(None, None)],
+        options={"maxiter": 20000, "maxfun": 40000, "ftol": 1e-16, "gtol": 1e-10},
+    )
+    return found.fun
+
+
+@pytest.mark.parametrize("alpha", [ALPHA, 0.0])
+@pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
+@pytest.mark.parametrize("loss", ["squared_error", "huber", "poisson", "log_loss"])
+def test_least_objective_with_free_features(loss, penalty, alpha):
+    X, z = data()
+    y, risk = smooth_risk(loss, z)
+    targets = z if loss in ("squared_error", "huber") else y
+    kind = BMRMClassifier if loss == "log_loss" else BMRMRegressor
+    model = kind(alpha, loss=loss, penalty=penalty, penalty_factor=FACTORS, tol=1e-5)
+    model.fit(X, targets)
+    expected = least(X, risk, alpha, penalty)
+    assert model.objective_ - model.dual_gap_ <= expected * (1 + 1e-8)
+    assert model.objective_ == pytest.approx(expected, rel=1e-7)
+    assert 0.0 < model.dual_gap_ <= 1e-5 * expected
+    np.testing.assert_allclose(model.penalty_factor_, FACTORS, rtol=1e-14)
+    assert model.alpha_ == alpha
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.2])
+def test_quantiles_without_penalty_by_a_linear_program(quantile):
+    X, y = data()
+    n, d = X.shape
+    columns = np.hstack([X, np.ones((n, 1)), np.eye(n), -np.eye(n)])
+    costs = np.r_[np.zeros(d + 1), np.full(n, quantile), np.full(n, 1 - quantile)] / n
+    bounds = [(None, None)] * (d + 1) + [(0, None)] * (2 * n)
+    program = optimize.linprog(costs, A_eq=columns, b_eq=y, bounds=bounds)
+    model = BMRMRegressor(0, loss="quantile", quantile=quantile).fit(X, y)
+    assert model.objective_ == pytest.approx(program.fun, rel=1e-8)
+    assert model.objective_ - model.dual_gap_ <= program.fun * (1 + 1e-10)
+    assert model.dual_gap_ <= 1e-3 * program.fun
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "epsilon_insensitive", "huber"])
+def test_units_of_free_columns_are_free(loss):
+    X, y = data()
+    units = np.array([1e-6, 1.0, 1.0, 1e6, 1.0])
+    options = {"loss": loss, "penalty_factor": FACTORS}
+    model = BMRMRegressor(ALPHA, **options).fit(X, y)
+    scaled = BMRMRegressor(ALPHA, **options).fit(X * units, y)
+    assert scaled.objective_ == pytest.approx(model.objective_, rel=1e-8)
+    np.testing.assert_allclose(scaled.coef_ * units, model.coef_, rtol=1e-4, atol=1e-6)
+    assert scaled.dual_gap_ <= 1e-3 * scaled.objective_
+
+
+def test_categories_beside_an_intercept():
+    """Indicators sum to one, and one level has samples of one class only."""
+    X, z = data(200)
+    levels = np.random.default_rng(1).integers(0, 5, size=200)
+    y = np.where(levels == 2, 1, (z > 1.0).astype(int))
+    X = np.hstack([X, np.eye(5)[levels]])
+    factors = np.r_[np.ones(5), np.zeros(5)]
+    for loss in ("log_loss", "squared_hinge", "hinge"):
+        model = BMRMClassifier(1e-2, loss=loss, penalty_factor=factors).fit(X, y)
+        assert model.dual_gap_ <= 1e-3 * model.objective_
+        # Nothing is lost without that level.
+        used = levels != 2
+        alpha = 1e-2 / used.mean()
+        others = BMRMClassifier(alpha, loss=loss, penalty_factor=factors)
+        expected = used.mean() * others.fit(X[used], y[used]).objective_
+        assert model.objective_ == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SubLBFGSLinearSVC(0),
+        L1LogisticOWLQN(0),
+        BMRMClassifier(0, loss="exponential"),
+        BMRMRegressor(0, loss="gamma"),
+        BMRMRegressor(0, loss="quantile", quantile=[0.2, 0.7]),
+    ],
+    ids=str,
+)
+def test_no_penalty_is_the_limit_of_small_ones(model):
+    X, z = data()
+    y = np.exp(z / 3) if isinstance(model, BMRMRegressor) else z > 0.3
+    gap, objective = model.fit(X, y).dual_gap_, model.objective_
+    assert np.all(np.isfinite(gap))
+    assert np.all(gap <= 1e-3 * np.abs(objective))
+    small = model.set_params(alpha=1e-8, tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(objective, small.objective_, rtol=1e-3)
+    assert np.all(objective - gap <= small.objective_)
+
+
+def test_only_infima_are_proven_of_joint_losses():
+    X, z = data()
+    y = np.digitize(z, [-1.0, 2.0])
+    models = [
+        (MulticlassHingeClassifier(0), y),
+        (MultilabelHingeClassifier(0), np.eye(3, dtype=int)[y]),
+        (L1LogisticOWLQN(0), y),
+    ]
+    for model, targets in models:
+        model.fit(X, targets)
+        assert model.dual_gap_ == pytest.approx(model.objective_)
+        assert model.objective_ < 0.9 * type(model)(10.0).fit(X, targets).objective_
+
+
+def test_history_ends_with_what_is_proven():
+    X, y = data()
+    model = BMRMRegressor(0.1, penalty_factor=FACTORS).fit(X, y)
+    history = model.history_[0]
+    assert history.objective[-1] == pytest.approx(model.objective_, rel=1e-9)
+    bound = model.objective_ - model.dual_gap_
+    assert history.lower_bound[-1] == pytest.approx(bound, rel=1e-12)
+    assert np.all(np.isneginf(history.lower_bound[:-1]))
+
+
+def test_what_is_refused():
+    X, y = data()
+    for model in (BMRMOutlierDetector(0), BMRMRanker(0)):
+        with pytest.raises(ValueError, match="alpha must be finite and > 0"):
+            model.fit(X, np.digitize(y, [0.0]))
+    with pytest.raises(ValueError, match="alphas must be finite and > 0"):
+        BMRMRegressorCV(alphas=[0.0, 1.0]).fit(X, y)
+    with pytest.raises(ValueError, match=r"alpha=0 needs penalty='l2'.*'entropy'"):
+        BMRMRegressor(0, penalty="entropy").fit(X, y)
+    with pytest.raises(ValueError, match=r"penalty_factor=0 needs.*got 'lp'"):
+        BMRMRegressor(penalty="lp", penalty_factor=FACTORS).fit(X, y)
+    with pytest.raises(ValueError, match="solver='cd' does not support"):
+        L1LogisticOWLQN(0, solver="cd").fit(X, y > 0.0)
+
+
+def test_warning_where_tol_is_not_proven():
+    X, y = data()
+    model = BMRMRegressor(
+        0, loss="absolute_error", solver="sublbfgs", tol=1e-12, max_iter=2
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    assert any("did not prove tol=1e-12 where features have no" in m for m in messages)
