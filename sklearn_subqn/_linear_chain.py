@@ -35,9 +35,12 @@ from ._sequences import (
     StateFeatures,
     distinct_labels,
     flat_labels,
+    has_words,
     is_empty,
     is_matrix,
+    is_table,
     label_codes,
+    rows_of_table,
     stack_matrices,
     starts_of_lengths,
 )
@@ -236,7 +239,8 @@ class LinearChainCRF(LinearEstimator):
     -----
     A sequence of tokens is a list of dicts, a list of lists of names, or a matrix,
     dense or sparse, or a table of pandas or polars, with a row for each token. All
-    tables need the same columns in the same order. In place of lists there may be a
+    tables need the same columns in the same order; where a column has strings, rows are
+    tokens as dicts are, with the names of the columns. In place of lists there may be a
     pandas Series, of tokens or of sequences. Of a dict, ``"name": "value"`` makes the
     attribute "name:value" of weight 1, ``"name": 0.5`` the attribute "name" of weight
     0.5, True and False are 1 and 0, and of lists, sets and dicts as values the
@@ -790,6 +794,12 @@ class LinearChainCRF(LinearEstimator):
             If there are none, or they are not acceptable.
         """
         name = type(self).__name__
+        if lengths is not None and self._has_named_tokens(X, reset=reset):
+            starts = starts_of_lengths(lengths, X.shape[0], not learns)
+            rows = rows_of_table(X)
+            parts = (rows[first:end] for first, end in pairwise(starts.tolist()))
+            data = self._read_tokens(parts, reset=reset, learns=learns)
+            return Sequences(data.X, data.starts, True)
         if lengths is not None:
             stacked = self._rows(X, reset=reset)
             starts = starts_of_lengths(lengths, stacked.shape[0], not learns)
@@ -821,9 +831,22 @@ class LinearChainCRF(LinearEstimator):
             nothing = sparse.csr_matrix((0, self.n_features_in_))
             return Sequences(nothing, np.zeros(len(first) + 1, dtype=np.intp), False)
         sequences = itertools.chain(first, sequences)
-        if is_matrix(first[-1]):
+        named = self._has_named_tokens(first[-1], reset=reset)
+        if is_matrix(first[-1]) and not named:
             stacked, starts = stack_matrices(list(sequences), not learns)
             return Sequences(self._rows(stacked, reset=reset), starts, False)
+        return self._read_tokens(sequences, reset=reset, learns=learns)
+
+    def _has_named_tokens(self, X: Any, *, reset: bool) -> bool:
+        """Whether X is a table whose rows are tokens, and not rows of a matrix."""
+        if not is_table(X):
+            return False
+        return has_words(X) if reset else self._columns is not None
+
+    def _read_tokens(
+        self, sequences: Iterable[Any], *, reset: bool, learns: bool
+    ) -> Sequences:
+        """Return sequences of tokens with named attributes."""
         if reset:
             self._columns: dict[str, int] | None = {}
             forget(self, "feature_names_in_")
@@ -833,7 +856,7 @@ class LinearChainCRF(LinearEstimator):
                 "got lists of tokens."
             )
         data = AttributeReader(self._columns, learns).read(sequences)
-        check_range(data.X, name)
+        check_range(data.X, type(self).__name__)
         self.n_features_in_ = len(self._columns)
         return data
 

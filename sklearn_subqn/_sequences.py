@@ -198,7 +198,7 @@ class AttributeReader:
                 f"Sequence {len(self._starts) - 1} must be a list of feature dicts or a"
                 f" matrix, got {sequence!r} of type {type(sequence).__name__}."
             )
-        return sequence
+        return rows_of_table(sequence) if is_table(sequence) else sequence
 
     def _alone(self, token: Any) -> list[int]:
         """Return what is found in a token that is no dict, but like one, or names."""
@@ -260,7 +260,7 @@ def _is_named_series(token: Any) -> bool:
     return hasattr(token, "iloc") and all(isinstance(name, str) for name in token.index)
 
 
-def _is_table(X: Any) -> bool:
+def is_table(X: Any) -> bool:
     """Whether X is a table of pandas or polars, and not one column of it."""
     of_pandas = hasattr(X, "iloc")
     return (of_pandas and X.ndim == 2) or (
@@ -268,12 +268,48 @@ def _is_table(X: Any) -> bool:
     )
 
 
+def has_words(table: Any) -> bool:
+    """Whether a table has a column with strings: its rows are tokens with names."""
+    columns = (
+        [table.iloc[:, j] for j in range(table.shape[1])]
+        if hasattr(table, "iloc")
+        else table.iter_columns()
+    )
+    return any(
+        not _is_of_numbers(column.dtype) and any(isinstance(x, str) for x in column)
+        for column in columns
+    )
+
+
+def _is_of_numbers(dtype: Any) -> bool:
+    """Whether a type of a column of pandas or polars is one of numbers."""
+    kind = getattr(dtype, "kind", None)
+    return bool(kind in tuple("biuf") if kind else dtype.is_numeric())
+
+
+def rows_of_table(table: Any) -> list[dict[Any, Any]]:
+    """Return the rows of a table as dicts by names of columns.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
+    names = list(table.columns)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"X has two columns of the name {twice!r}.")
+    rows: list[dict[Any, Any]]
+    rows = table.to_dict("records") if hasattr(table, "iloc") else table.to_dicts()
+    return rows
+
+
 def is_matrix(X: Any) -> bool:
     """Whether X is a matrix of numbers, or a table."""
     return (
         sparse.issparse(X)
         or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object)
-        or _is_table(X)
+        or is_table(X)
     )
 
 
@@ -309,7 +345,7 @@ def stack_matrices(sequences: list[Any], may_be_empty: bool) -> tuple[Any, Index
         parts.append(matrix)
         lengths.append(matrix.shape[0])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    if _is_table(parts[0]):
+    if is_table(parts[0]):
         return _joined(parts), starts
     if any(map(sparse.issparse, parts)):
         return sparse.vstack(list(map(sparse.csr_array, parts)), "csr"), starts
@@ -318,8 +354,8 @@ def stack_matrices(sequences: list[Any], may_be_empty: bool) -> tuple[Any, Index
 
 def _check_alike(i: int, matrix: Any, first: int, other: Any) -> None:
     """Raise unless sequence i is a matrix with the columns of the first one."""
-    kind = "table" if _is_table(other) else "matrix"
-    if not is_matrix(matrix) or _is_table(matrix) != _is_table(other):
+    kind = "table" if is_table(other) else "matrix"
+    if not is_matrix(matrix) or is_table(matrix) != is_table(other):
         raise TypeError(
             f"Sequence {i} must be a {kind} as sequence {first} is, got an object of "
             f"type {type(matrix).__name__}."
@@ -402,7 +438,7 @@ def flat_labels(y: Any, lengths: Index) -> list[Any]:
             )
         check_unmasked(f"y[{i}]", sequence)
         before = len(labels)
-        labels += sequence.tolist() if hasattr(sequence, "tolist") else sequence
+        labels.extend(sequence.tolist() if hasattr(sequence, "tolist") else sequence)
         if len(labels) - before != length:
             raise ValueError(
                 f"Sequence {i} has {length} tokens, but {len(labels) - before} labels."

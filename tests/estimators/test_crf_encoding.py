@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from collections import UserDict
+from itertools import chain, pairwise
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from _sequences import as_matrices, random_sequences
 from hypothesis import given
@@ -530,3 +532,56 @@ def test_index_arrays_of_any_integers(wide):
     same = LinearChainCRF(1e-2).fit(np.eye(4), y, lengths=lengths)
     assert weights(crf) == weights(same)
     assert_array_equal(crf.partial_fit(X, y, lengths=lengths).predict([X])[0], y)
+
+
+WORDS = {
+    "word": ["the", "dog", "barks", "a", "cat", "the", "cat", "sleeps"],
+    "capital": [True, False, False, True, False, False, False, False],
+    "length": [3, 3, 5, 1, 3, 3, 3, 6],
+}
+WORD_TAGS = ["D", "N", "V", "D", "N", "D", "N", "V"]
+WORD_LENGTHS = [3, 2, 2, 1]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "category", "polars"])
+def test_rows_of_tables_with_words_are_tokens(kind):
+    frame = pd.DataFrame(WORDS)
+    starts = np.cumsum([0, *WORD_LENGTHS])
+    parts = list(pairwise(starts.tolist()))
+    dicts = [frame[a:b].to_dict("records") for a, b in parts]
+    tags = [WORD_TAGS[a:b] for a, b in parts]
+    expected = LinearChainCRF(alpha=0.1).fit(dicts, tags)
+    table = pl.DataFrame(WORDS) if kind == "polars" else frame
+    if kind == "category":
+        table = table.astype({"word": "category"})
+    one = LinearChainCRF(alpha=0.1).fit(table, WORD_TAGS, lengths=WORD_LENGTHS)
+    several = [table[a:b] for a, b in parts]
+    other = LinearChainCRF(alpha=0.1).fit(several, tags)
+    for model in (one, other):
+        assert list(model.attributes_) == list(expected.attributes_)
+        assert "word:dog" in model.attributes_
+        assert not hasattr(model, "feature_names_in_")
+        assert dict(model.state_features_) == dict(expected.state_features_)
+        assert model.predict(several) == expected.predict(dicts)
+        found = model.predict(table, lengths=WORD_LENGTHS)
+        assert found.tolist() == [*chain.from_iterable(expected.predict(dicts))]
+        # Words may be missing from what is labeled.
+        assert model.predict([table[["length"]]]) == expected.predict(
+            [[{"length": n} for n in WORDS["length"]]]
+        )
+    labels = pl.Series(tags) if kind == "polars" else pd.Series(tags)
+    assert LinearChainCRF(alpha=0.1).fit(several, labels).n_iter_ == one.n_iter_
+
+
+def test_rows_of_tables_with_words_are_checked():
+    frame = pd.DataFrame(WORDS)
+    twice = frame[["word", "word"]]
+    with pytest.raises(ValueError, match="two columns of the name 'word'"):
+        LinearChainCRF().fit(twice, WORD_TAGS, lengths=WORD_LENGTHS)
+    missing = frame.assign(word=["the", None, *WORDS["word"][2:]])
+    with pytest.raises((TypeError, ValueError), match="Token 1 of sequence 0"):
+        LinearChainCRF().fit(missing, WORD_TAGS, lengths=WORD_LENGTHS)
+    with pytest.raises(ValueError, match="add up to the number of rows"):
+        LinearChainCRF().fit(frame, WORD_TAGS, lengths=[3, 3])
+    numbers = LinearChainCRF().fit(frame[["length"]], WORD_TAGS, lengths=WORD_LENGTHS)
+    assert_array_equal(numbers.feature_names_in_, ["length"])
