@@ -22,8 +22,8 @@ from ..objective import Cut, Dual, Objective, Point
 _BOUND_INTERVAL = 10
 
 # A run has stalled if over this many iterations neither the objective fell nor the
-# bound rose by a tenth of what the tolerance asks for, and by this share of the gap: with
-# a loose tolerance little may be missing.
+# bound rose by a tenth of what the tolerance asks for, or by this share of the gap:
+# little may be missing where the tolerance is loose.
 _STALL_WINDOW, _STALLED = 100, 1e-3
 
 # Beyond what is enough a run goes on as long as so many iterations halve the gap.
