@@ -9,6 +9,7 @@ from ._box import (
     regression_losses,
 )
 from ._chain import ChainHinge, ChainLogLoss, ChainLoss
+from ._check import LossChecks
 from ._contingency import FBeta
 from ._groups import Groups
 from ._inversions import Inversions
@@ -62,6 +63,7 @@ __all__ = [
     "LogisticPairs",
     "LogisticRocArea",
     "Loss",
+    "LossChecks",
     "Margin",
     "MultivariateSquared",
     "Ndcg",
