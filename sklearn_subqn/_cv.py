@@ -257,6 +257,16 @@ class SearchCV(WarmPaths):
         else:
             forget(self, "l1_ratio_")
 
+    def _of_rows(
+        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
+    ) -> tuple[Any, ...]:
+        """Return what else is known of some of the samples."""
+        return others
+
+    def _knowing(self, others: tuple[Any, ...]) -> Self:
+        """Return the model for scorers of samples of which more is known."""
+        return self
+
     def _fold_path(
         self,
         X: Any,
@@ -281,7 +291,9 @@ class SearchCV(WarmPaths):
                 raise ValueError("A test part of cv has no samples of positive weight.")
         model = self._for_fold()
         weights = weights / weights.sum()
-        problems = model._problems(X[train], y[train], weights, *others)
+        known = self._of_rows(others, train)
+        problems = model._problems(X[train], y[train], weights, *known)
+        known = self._of_rows(others, test)
         keywords = {}
         if score_weights is not None and not refuses_weights(scorer):
             keywords["sample_weight"] = score_weights[test]
@@ -289,7 +301,7 @@ class SearchCV(WarmPaths):
 
         def score() -> Any:
             try:
-                return scorer(model, X[test], y[test], **keywords)
+                return scorer(model._knowing(known), X[test], y[test], **keywords)
             except Exception as error:
                 if isinstance(self.error_score, str):
                     raise

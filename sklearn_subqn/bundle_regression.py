@@ -491,13 +491,18 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         names = column_names(y)
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
-        if offset is not None:
-            if not isinstance(self.loss, str):
-                raise ValueError(
-                    f"offset is for losses by name; got loss={loss_name(self.loss)}."
-                )
-            offset = check_offset(offset, len(y))
+        offset = self._checked_offset(offset, len(y))
         return self._problems(X, y, weights, names, offset)
+
+    def _checked_offset(self, offset: Any, n: int) -> Floats | None:
+        """Return the offset of n samples, if there is one; raise if it has no use."""
+        if offset is None:
+            return None
+        if not isinstance(self.loss, str):
+            raise ValueError(
+                f"offset is for losses by name; got loss={loss_name(self.loss)}."
+            )
+        return check_offset(offset, n)
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return X and y validated."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -195,7 +197,12 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     @unchanged_on_failure
     @with_callbacks
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        offset: Any = None,
     ) -> Self:
         """Choose ``alpha`` by cross-validation and fit the model.
 
@@ -209,6 +216,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
             Group labels for splitters that ask for them.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to f(x), as in :class:`BMRMRegressor`, in fits and in
+            scores: scorers see the predictions with them.
 
         Returns
         -------
@@ -237,8 +247,24 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         if self.scoring is not None:
             scorer = check_scoring(self, scoring=self.scoring)
         folds = check_cv(self.cv).split(X, y, groups)
-        self._search(X, y, weights, (), scorer, folds, data)
+        others = None, self._checked_offset(offset, len(y))
+        self._search(X, y, weights, others, scorer, folds, data)
         return self
+
+    def _of_rows(
+        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
+    ) -> tuple[Any, ...]:
+        names, offset = others
+        return names, None if offset is None else offset[rows]
+
+    def _knowing(self, others: tuple[Any, ...]) -> Self:
+        _, offset = others
+        if offset is None:
+            return self
+        model: Any = copy.copy(self)
+        model.predict = partial(self.predict, offset=offset)
+        model.score = partial(self.score, offset=offset)
+        return model
 
     def _has_ratio(self) -> bool:
         return self.penalty == "elasticnet"
