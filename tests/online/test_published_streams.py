@@ -6,6 +6,7 @@ Symbols are those of the sources; parameters are those of their experiments.
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import OnlineLBFGSClassifier, OnlineLBFGSRegressor
 
@@ -270,3 +271,31 @@ def test_streams_run_as_published(solver, published, J, options):
         coef = np.ravel(model.coef_)
         assert_allclose(coef, w, rtol=1e-9, atol=1e-9 * np.abs(w).max())
     assert model.t_ == STEPS
+
+
+def test_epochs_run_as_published_from_a_start():
+    """RES from w_0 of ones, as an epoch of ``fit`` in its order of rows.
+
+    There batches have no errors, so that delta has to be less than lambda: the source
+    sets them equal, against its own assumption 3, and divides zero by zero here.
+    """
+    J, n, options = SquaredHinge(40), 5 * STEPS, {**RES, "delta": 5e-4}
+    rows = list(J.batches())
+    X, y = (np.concatenate([batch[i] for batch in rows]) for i in (0, 1))
+    model = OnlineLBFGSClassifier(
+        J.loss,
+        alpha=J.alpha,
+        solver="res-bfgs",
+        solver_options=options,
+        batch_size=5,
+        average=False,
+        fit_intercept=False,
+        max_iter=1,
+        random_state=0,
+    )
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, coef_init=np.ones(40))
+    order = np.random.RandomState(0).permutation(n)
+    data = [(X[part], y[part]) for part in order.reshape(STEPS, 5)]
+    *_, w = res(J, data, np.ones(40), **options)
+    assert_allclose(model.coef_[0], w, rtol=0.0, atol=1e-9)

@@ -5,6 +5,8 @@ the sources.
 """
 
 import warnings
+from copy import deepcopy
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +26,31 @@ def two_classes(n, d, seed):
     return X, np.where(X @ rng.normal(size=d) + 2.0 * rng.normal(size=n) > 0, 1.0, -1.0)
 
 
+class Decisions:
+    """What a source leaves open, as 0 or 1: first some that are given, then 0."""
+
+    def __init__(self, given=()):
+        self.made, self._given = [], list(given)
+
+    def __call__(self, n):
+        new = (self._given + n * [0])[:n]
+        self._given = self._given[n:]
+        self.made += new
+        return np.array(new, dtype=float)
+
+
+def outcomes(step):
+    """Return what a step leads to, for all decisions that it asks for."""
+    found, pending = [], [[]]
+    while pending:
+        given = pending.pop()
+        decisions = Decisions(given)
+        found.append(step(decisions))
+        for i in range(len(given), len(decisions.made)):
+            pending.append([*decisions.made[:i], 1])
+    return found
+
+
 class Hinge:
     """lambda / 2 ||w||² plus the mean of max(0, 1 - z <w, x>) (Yu 2009, eq. 3.27)."""
 
@@ -40,21 +67,30 @@ class Hinge:
     def value(self, w):
         return 0.5 * self.lambda_ * w @ w + self.risk(w)
 
-    def risk_subgradient(self, w, p=None):
-        """The steepest one along p, or any (3.28)."""
+    def risk_subgradient(self, w, p=None, decide=None):
+        """The steepest one along p (3.28).
+
+        Rows on the margin whose scores p leaves as they are may have any beta.
+        """
         slack = 1.0 - self.rows @ w
         beta = np.where(slack > 0.0, 1.0, 0.0)
         margin = np.abs(slack) < 1e-9
-        beta[margin] = 0.0 if p is None else np.where(self.rows[margin] @ p < 0, 1.0, 0)
+        if p is not None:
+            change = self.rows @ p
+            beta[margin] = np.where(change[margin] < 0.0, 1.0, 0.0)
+            if decide is not None:
+                lengths = np.linalg.norm(self.rows, axis=1) * np.linalg.norm(p)
+                either = margin & (np.abs(change) < 1e-8 * lengths)
+                beta[either] = decide(np.count_nonzero(either))
         return -beta @ self.rows / len(beta)
 
-    def subgradient(self, w, p=None):
-        return self.lambda_ * w + self.risk_subgradient(w, p)
+    def subgradient(self, w, p=None, decide=None):
+        return self.lambda_ * w + self.risk_subgradient(w, p, decide)
 
     def exact(self, w, p):
         """The minimizer on a half-line, by its kinks in order (Alg. 3.3)."""
         f, df = self.rows @ w, self.rows @ p
-        with np.errstate(divide="ignore"):
+        with np.errstate(all="ignore"):
             kinks = (1.0 - f) / df
         kinks = np.sort(kinks[np.isfinite(kinks) & (kinks > 1e-12)])
         ends = np.concatenate([[0.0], kinks, [kinks.max(initial=1.0) * 4.0 + 1e6]])
@@ -78,7 +114,7 @@ class SquaredHinge(Hinge):
 
     power = 2
 
-    def risk_subgradient(self, w, p=None):
+    def risk_subgradient(self, w, p=None, decide=None):
         slack = np.maximum(0.0, 1.0 - self.rows @ w)
         return -2.0 * slack @ self.rows / len(slack)
 
@@ -178,11 +214,8 @@ class Limited:
         self.pairs = [*self.pairs, (s, y)][-self.m :]
 
 
-def descent_direction(J, w, B, g, options):
-    """Alg. 3.2."""
-
-    def oracle(p):
-        return J.subgradient(w, p)
+def descent_direction(B, g, oracle, options):
+    """Alg. 3.2; None for a failure."""
 
     epsilon, k_max = options["epsilon"], options["k_max"]
     mean, p = [g], [-B(g)]
@@ -203,8 +236,7 @@ def descent_direction(J, w, B, g, options):
     # M(p) = <p, B^-1 p> / 2 + sup <g, p>, with B^-1 p = -mean.
     models = [-0.5 * p[j] @ mean[j] + g_next[j] @ p[j] for j in range(len(p))]
     best = p[int(np.argmin(models))]
-    assert oracle(best) @ best < 0.0
-    return best
+    return best if oracle(best) @ best < 0.0 else None
 
 
 def bfgs(J, w, B, search, options):
@@ -218,18 +250,19 @@ def bfgs(J, w, B, search, options):
         yield w
 
 
-def subbfgs(J, w, B, search, options, h=1e-8):
-    """Alg. 3.1."""
-    g = J.subgradient(w)
-    while True:
-        p = descent_direction(J, w, B, g, options)
-        s = search(J, w, p, options) * p
-        w = w + s
-        new = J.subgradient(w, p)
-        y, g = new - g, new
-        s = s + max(0.0, h - s @ y / (y @ y)) * y
-        B.update(s, y)
-        yield w
+def subbfgs(J, w, g, B, search, options, decide, h=1e-8):
+    """Alg. 3.1, lines 5 to 15."""
+    p = descent_direction(B, g, lambda p: J.subgradient(w, p, decide), options)
+    if p is None:
+        return None
+    s = search(J, w, p, options) * p
+    w = w + s
+    new = J.subgradient(w, p, decide)
+    y = new - g
+    s = s + max(0.0, h - s @ y / (y @ y)) * y
+    B = deepcopy(B)
+    B.update(s, y)
+    return w, new, B
 
 
 def model_minimizer(J, cuts):
@@ -325,7 +358,7 @@ def owlqn(J, w, options, star=False):
     while True:
         g = J.smallest_subgradient(w)
         if star:
-            p = descent_direction(J, w, B, g, options)
+            p = descent_direction(B, g, partial(J.subgradient, w), options)
             g = J.subgradient(w, p)
         else:
             p = -B(g)
@@ -340,7 +373,7 @@ def owlqn_star(J, w, options):
     return owlqn(J, w, options, star=True)
 
 
-def fits(J, cls, solver, options, **others):
+def fits(J, cls, solver, options, start=None, **others):
     """Return the fitted models after 1 to 20 iterations."""
     found = []
     for k in range(1, STEPS + 1):
@@ -355,15 +388,18 @@ def fits(J, cls, solver, options, **others):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found.append(model.fit(J.X, J.z))
+            found.append(model.fit(J.X, J.z, coef_init=start))
         assert found[-1].n_iter_ == k
     return found
 
 
+def tol(w):
+    return 1e-9 * np.abs(w).max()
+
+
 def assert_same(models, iterates):
     for model, w in zip(models, iterates, strict=False):
-        coef = model.coef_[0]
-        assert_allclose(coef, w, rtol=0.0, atol=1e-9 * np.abs(w).max())
+        assert_allclose(model.coef_[0], w, rtol=0.0, atol=tol(w))
 
 
 SEARCHES = {
@@ -385,22 +421,40 @@ def test_bfgs_on_smooth_losses(memory, search):
     B = Dense(30) if memory is None else Limited(memory)
     solver = "bfgs" if memory is None else "lbfgs"
     given = options if memory is None else {**options, "memory": memory}
-    models = fits(J, SubLBFGSLinearSVC, solver, given, loss="squared_hinge")
-    assert_same(models, bfgs(J, np.zeros(30), B, method, options))
+    start = np.linspace(-0.1, 0.2, 30)
+    models = fits(J, SubLBFGSLinearSVC, solver, given, start, loss="squared_hinge")
+    assert_same(models, bfgs(J, start, B, method, options))
 
 
-@pytest.mark.parametrize("search", ["wolfe", "wolfe as in section 3.1"])
+@pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("memory", [None, 5, 15])
 def test_subbfgs_on_the_hinge(memory, search):
-    """Yu 2009, chapter 4: epsilon = 1e-5, h = 1e-8, buffers of 15."""
+    """Yu 2009, chapter 4: epsilon = 1e-5, h = 1e-8, buffers of 15.
+
+    Exact steps end at kinks, where the source leaves open which subgradient is taken:
+    each iterate is one of those that it allows after the ones before.
+    """
     J = Hinge(300, 20, 1, 1e-3)
     method, options = SEARCHES[search]
     options = {**options, "epsilon": 1e-5, "k_max": 100}
     B = Dense(20) if memory is None else Limited(memory)
     solver = "subbfgs" if memory is None else "sublbfgs"
     given = options if memory is None else {**options, "memory": memory}
-    models = fits(J, SubLBFGSLinearSVC, solver, given)
-    assert_same(models, subbfgs(J, np.zeros(20), B, method, options))
+    probe = np.linspace(-1.0, 1.0, 20)
+    states = [(np.zeros(20), J.subgradient(np.zeros(20)), B)]
+    for k, model in enumerate(fits(J, SubLBFGSLinearSVC, solver, given), 1):
+        coef = model.coef_[0]
+        distinct = {}
+        for before in states:
+            for after in outcomes(partial(subbfgs, J, *before, method, options)):
+                if after is None or np.abs(after[0] - coef).max() > tol(coef):
+                    continue
+                # Most decisions change nothing.
+                _, g, new_B = after
+                key = np.round(np.concatenate([g, new_B(probe)]), 6)
+                distinct[tuple(key.tolist())] = after
+        assert distinct, f"iterate {k} is none of the algorithm"
+        states = list(distinct.values())
 
 
 BUNDLES = [
@@ -414,12 +468,11 @@ BUNDLES = [
 @pytest.mark.parametrize(("solver", "published", "options"), BUNDLES)
 def test_bundle_methods(solver, published, options):
     J = Hinge(200, 30, 2, 1e-2)
-    models = fits(J, BMRMClassifier, solver, options, loss="hinge")
+    start = np.linspace(-0.1, 0.1, 30)
+    models = fits(J, BMRMClassifier, solver, options, start, loss="hinge")
     # No risk is negative, which is known beforehand.
     expected, highest = [], 0.0
-    for model, (w, bound) in zip(
-        models, published(J, np.zeros(30), options), strict=False
-    ):
+    for model, (w, bound) in zip(models, published(J, start, options), strict=False):
         expected.append(w)
         highest = max(highest, bound)
         (history,) = model.history_
