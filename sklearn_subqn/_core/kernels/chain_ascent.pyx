@@ -49,11 +49,12 @@ from .lattice cimport (
     forward,
     open_lattice,
     padded,
-    renew_transitions,
+    renew_some_transitions,
     set_pattern,
 )
+from .padded_rows cimport shifted_product
 from .rows cimport allocate, index
-from .standard cimport INFINITY, exp, fabs, free, log, memcpy
+from .standard cimport INFINITY, exp, fabs, free, log, memcpy, memset
 
 # A step is taken where gamma + c / q, which is one where the slope vanishes, is within
 # these; of those out of the true labels, where c and B m differ by this share at most.
@@ -88,6 +89,8 @@ cdef struct Visit:
     # A trial.
     Lattice lattice
     const int* places  # of the m transitions in those of the lattice
+    int* mirrored  # in those of the transpose
+    double* others  # see ``renew_some_transitions``
     const double* ends  # (2, width), or NULL
     double* kept  # (2, width)
     Potentials new
@@ -101,16 +104,15 @@ cdef struct Visit:
 
 cdef inline void _infer(Visit* v) noexcept nogil:
     """Find the marginals of the new potentials, and their entropy."""
-    cdef Py_ssize_t width = v.width, length = v.length, t, j, b, c
-    cdef double total, high, value
-    cdef double sums[4]
+    cdef Py_ssize_t width = v.width, length = v.length, t, j
+    cdef double total, value
     cdef double* last = v.new.labels + (length - 1) * width
     cdef const double* new = v.new.labels
     cdef const double* nodes = v.lattice.nodes
     if length > 1:
-        for j in range(v.m):
-            v.lattice.transitions[v.places[j]] = v.new.pairs[j]
-        renew_transitions(&v.lattice)
+        renew_some_transitions(
+            &v.lattice, v.new.pairs, v.m, v.places, v.mirrored, v.others
+        )
     if v.ends != NULL:
         # What is forbidden is minus infinity for these sums only.
         memcpy(v.kept, v.new.labels, width * sizeof(double))
@@ -124,16 +126,11 @@ cdef inline void _infer(Visit* v) noexcept nogil:
     if v.ends != NULL:
         memcpy(v.new.labels, v.kept, width * sizeof(double))
         memcpy(last, v.kept + width, width * sizeof(double))
-    for c in range(4):
-        sums[c] = 0.0
+    total = 0.0
     for t in range(length):
-        high = v.lattice.highs[t]
-        for b in range(width >> 2):
-            for c in range(4):
-                sums[c] += nodes[c] * (new[c] - high)
-            nodes += 4
-            new += 4
-    total = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        total += shifted_product(nodes, new, v.lattice.highs[t], width)
+        nodes += width
+        new += width
     # Of the sums, what is lost to rounding is a share of their terms.
     v.new_size = fabs(v.lattice.rest) + fabs(total)
     if length > 1:
@@ -502,8 +499,11 @@ cdef int _open(
 ) except -1:
     """Make room for trials of sequences of so many tokens at most."""
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
+    cdef Py_ssize_t square = width * width, i, j
+    cdef bint other = False
     cdef double* room = <double*> allocate(
-        (3 * (longest * width + m) + 2 * width) * sizeof(double)
+        (3 * (longest * width + m) + 2 * width + 2 * square) * sizeof(double)
+        + m * sizeof(int)
     )
     try:
         open_lattice(&v.lattice, k, longest)
@@ -518,8 +518,23 @@ cdef int _open(
     v.new.pairs = v.z.pairs + m
     v.d.pairs = v.new.pairs + m
     v.kept = v.d.pairs + m
+    v.others = v.kept + 2 * width
+    v.mirrored = <int*> (v.others + 2 * square)
     v.ends = &ends[0, 0] if ends.shape[0] else NULL
     v.places = &places[0] if m else NULL
+    memset(v.others, 0, 2 * square * sizeof(double))
+    for i in range(k):
+        for j in range(k):
+            v.others[i * width + j] = pattern[i, j] == 0.0
+    for j in range(m):
+        v.others[places[j]] = 0.0
+        v.mirrored[j] = <int> (places[j] % width * width + places[j] // width)
+    for i in range(k):
+        for j in range(k):
+            v.others[square + j * width + i] = v.others[i * width + j]
+            other = other or v.others[i * width + j] != 0.0
+    if not other:
+        v.others = NULL
     try:
         set_pattern(&v.lattice, &pattern[0, 0], width)
     except MemoryError:

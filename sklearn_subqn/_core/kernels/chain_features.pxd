@@ -5,9 +5,15 @@ adds up before it is squared. Parameters are padded or packed as in ``pairs.pxd`
 padded ones those that do not exist stay zero.
 """
 
+from .padded_rows cimport add_scaled_row, copy_row, restrict_row
 from .pairs cimport add_padded_row, padded_scores
 from .rows cimport prefetch
 from .standard cimport memset
+
+
+# So many features ahead, parameters come into the cache.
+cdef enum:
+    AHEAD = 16
 
 
 cdef struct Parameters:
@@ -50,20 +56,19 @@ cdef inline void set_patterns(Parameters* p) noexcept nogil:
 
 cdef inline void gather(Features* f, const Parameters* p) noexcept nogil:
     """Collect the parameters of the features of a sequence, behind the threshold."""
-    cdef Py_ssize_t u, b, c, width = p.width
+    cdef Py_ssize_t u, b, width = p.width
     cdef const int* own = f.own
     cdef const double* w
     cdef double* params = f.params
     if p.stride:
         for u in range(f.size):
             w = p.w + width * own[u]
-            if u + 8 < f.size:
+            if u + AHEAD < f.size:
                 for b in range(0, width, 8):
-                    prefetch(p.w + width * own[u + 8] + b)
-            for b in range(0, width, 4):
-                for c in range(4):
-                    params[c] = w[b + c]
-                params += 4
+                    prefetch(p.w + width * own[u + AHEAD] + b)
+                prefetch(p.mask + (width >> 2) * own[u + AHEAD])
+            copy_row(params, w, width)
+            params += width
     else:
         _gather_packed(f, p)
     if p.threshold > 0.0:
@@ -110,11 +115,10 @@ cdef inline double squared_gradient(
 
 cdef inline double _restricted(Features* f, const Parameters* p) noexcept nogil:
     """Take what has no parameter out of the gradient; return its squared norm."""
-    cdef Py_ssize_t u, q, b, c, width = p.width
+    cdef Py_ssize_t u, q, c, width = p.width
     cdef double total = 0.0
     cdef double sums[4]
     cdef double* row
-    cdef const double* ones
     cdef const unsigned char* mask
     if not p.stride:
         for u in range(f.size):
@@ -127,27 +131,18 @@ cdef inline double _restricted(Features* f, const Parameters* p) noexcept nogil:
     for u in range(f.size):
         row = f.gradient + u * width
         mask = p.mask + (width >> 2) * f.own[u]
-        for b in range(width >> 2):
-            ones = p.ones + 4 * mask[b]
-            for c in range(4):
-                row[c] *= ones[c]
-                sums[c] += row[c] * row[c]
-            row += 4
+        restrict_row(row, p.ones, mask, width, sums)
     return (sums[0] + sums[1]) + (sums[2] + sums[3])
 
 
 cdef inline void move(const Features* f, const Parameters* p, double step) noexcept nogil:
     """Subtract ``step`` times the gradient from the parameters."""
-    cdef Py_ssize_t u, q, b, c, width = p.width
+    cdef Py_ssize_t u, q, width = p.width
     cdef const double* row
-    cdef double* w
     for u in range(f.size):
         row = f.gradient + u * width
         if p.stride:
-            w = p.w + width * f.own[u]
-            for b in range(0, width, 4):
-                for c in range(4):
-                    w[b + c] -= step * row[b + c]
+            add_scaled_row(p.w + width * f.own[u], -step, row, width)
         else:
             for q in range(p.ptr[f.own[u]], p.ptr[f.own[u] + 1]):
                 p.w[q] -= step * row[p.labels[q]]

@@ -14,6 +14,15 @@ of exponentials: loops then have no rests, and their sums several terms under wa
 """
 
 from .exponentials cimport exponentials
+from .padded_rows cimport (
+    add_four_rows,
+    add_scaled_row,
+    largest_of_row,
+    multiply_row,
+    multiply_rows,
+    row_times,
+    scale_row,
+)
 from .rows cimport allocate
 from .standard cimport INFINITY, ceil, exp, free, log, memcpy, memset
 
@@ -40,7 +49,7 @@ cdef struct Lattice:
     double* nodes  # (L, width): probabilities of labels
     double* pairs  # (width, width): of pairs of labels of adjacent tokens, summed
     double* suffix  # (width,)
-    double* scales  # (L,): sums of prefixes before they were divided by them
+    double* ones  # (width,)
     double* highs  # (L,): the largest emission of each token
     double rest  # what ``forward`` returned without their sum
 
@@ -53,8 +62,8 @@ cdef inline int open_lattice(
     Lattice* lattice, Py_ssize_t k, Py_ssize_t longest
 ) except -1:
     """Make room for sequences of so many tokens at most."""
-    cdef Py_ssize_t width = padded(k)
-    cdef size_t size = (4 * width + 1) * width + longest * (4 * width + 2)
+    cdef Py_ssize_t width = padded(k), j
+    cdef size_t size = (4 * width + 2) * width + longest * (4 * width + 1)
     cdef double* room = <double*> allocate(size * sizeof(double))
     memset(room, 0, size * sizeof(double))
     lattice.k = k
@@ -68,12 +77,14 @@ cdef inline int open_lattice(
     lattice.out_of = lattice.into + width * width
     lattice.pairs = lattice.out_of + width * width
     lattice.suffix = lattice.pairs + width * width
-    lattice.factors = lattice.suffix + width
+    lattice.ones = lattice.suffix + width
+    lattice.factors = lattice.ones + width
     lattice.prefix = lattice.factors + longest * width
     lattice.coming = lattice.prefix + longest * width
     lattice.nodes = lattice.coming + longest * width
-    lattice.scales = lattice.nodes + longest * width
-    lattice.highs = lattice.scales + longest
+    lattice.highs = lattice.nodes + longest * width
+    for j in range(width):
+        lattice.ones[j] = 1.0
     return 0
 
 
@@ -119,6 +130,44 @@ cdef inline void renew_transitions(Lattice* lattice) noexcept nogil:
         into = lattice.into + i * width
         for j in range(k):
             lattice.out_of[j * width + i] = into[j]
+
+
+cdef inline void renew_some_transitions(
+    Lattice* lattice,
+    const double* values,
+    Py_ssize_t m,
+    const int* places,
+    const int* mirrored,
+    const double* others,
+) noexcept nogil:
+    """Do so where all but m transitions are zero or minus infinity.
+
+    Those m are at ``places`` of (k, width), and at ``mirrored`` of the transpose. Of
+    shape (2, width, width) ``others`` has ones where they are zero, and the transpose,
+    and is NULL if none are.
+    """
+    cdef Py_ssize_t square = lattice.width * lattice.width, j
+    cdef double top = -INFINITY, lowest = INFINITY
+    cdef double* factors = lattice.pairs
+    if others != NULL or m == 0:
+        top = lowest = 0.0
+    for j in range(m):
+        lattice.transitions[places[j]] = values[j]
+        top = max(top, values[j])
+        lowest = min(lowest, values[j])
+    lattice.top = top
+    lattice.spread = top - lowest
+    if others != NULL:
+        memcpy(lattice.into, others, square * sizeof(double))
+        memcpy(lattice.out_of, others + square, square * sizeof(double))
+        scale_row(lattice.into, exp(-top), square)
+        scale_row(lattice.out_of, exp(-top), square)
+    for j in range(m):
+        factors[j] = values[j] - top
+    exponentials(factors, m)
+    for j in range(m):
+        lattice.into[places[j]] = factors[j]
+        lattice.out_of[mirrored[j]] = factors[j]
 
 
 cdef inline int set_pattern(
@@ -207,10 +256,9 @@ cdef inline double _forward_scaled(
     cdef double total = 0.0, product = 1.0, high, scale
     cdef double* factors = lattice.factors
     cdef double* prefix = lattice.prefix
+    cdef double* suffix = lattice.suffix
     for t in range(length):
-        high = z[0]
-        for j in range(1, k):
-            high = z[j] if z[j] > high else high
+        high = largest_of_row(z, k)
         for j in range(k):
             factors[j] = z[j] - high
         for j in range(k, width):
@@ -224,97 +272,44 @@ cdef inline double _forward_scaled(
     lattice.rest = (length - 1) * lattice.top
     for t in range(length):
         if t == 0:
-            memcpy(prefix, factors, width * sizeof(double))
+            memcpy(suffix, lattice.ones, width * sizeof(double))
         else:
-            row_times(prefix - width, lattice.into, k, width, prefix)
-            for j in range(width):
-                prefix[j] *= factors[j]
-        scale = _sum(prefix, width)
+            row_times(prefix - width, lattice.into, width, suffix)
+        scale = multiply_rows(prefix, suffix, factors, width)
         if not scale > 0.0:
             # No labeling is allowed.
-            lattice.scales[t] = 0.0
             return -INFINITY
-        lattice.scales[t] = scale
         # One logarithm for several tokens.
         product *= scale
         if not 1e-150 < product < 1e150:
             lattice.rest += log(product)
             product = 1.0
-        scale = 1.0 / scale
-        for j in range(width):
-            prefix[j] *= scale
+        scale_row(prefix, 1.0 / scale, width)
         factors += width
         prefix += width
     lattice.rest += log(product)
     return total + lattice.rest
 
 
-cdef inline double _sum(const double* x, Py_ssize_t width) noexcept nogil:
-    cdef Py_ssize_t j, c
-    cdef double sums[4]
-    for c in range(4):
-        sums[c] = x[c]
-    for j in range(4, width, 4):
-        for c in range(4):
-            sums[c] += x[j + c]
-    return (sums[0] + sums[1]) + (sums[2] + sums[3])
-
-
-cdef inline void row_times(
-    const double* x, const double* A, Py_ssize_t k, Py_ssize_t width, double* out
-) noexcept nogil:
-    """Write the product of x, (k,), with A of shape (k, width)."""
-    cdef Py_ssize_t i, b = 0, c
-    cdef double share
-    cdef double sums[8]
-    cdef const double* row
-    while b + 8 <= width:
-        for c in range(8):
-            sums[c] = 0.0
-        row = A + b
-        for i in range(k):
-            share = x[i]
-            for c in range(8):
-                sums[c] += share * row[c]
-            row += width
-        for c in range(8):
-            out[b + c] = sums[c]
-        b += 8
-    if b < width:
-        for c in range(4):
-            sums[c] = 0.0
-        row = A + b
-        for i in range(k):
-            share = x[i]
-            for c in range(4):
-                sums[c] += share * row[c]
-            row += width
-        for c in range(4):
-            out[b + c] = sums[c]
-
-
 cdef inline void _products(
     const double* x, const double* y, Py_ssize_t n, Py_ssize_t width, double* out
 ) noexcept nogil:
     """Write the product of the transpose of x, (n, width), with y of the same shape."""
-    cdef Py_ssize_t i, j, t, a, c
-    cdef double sums[16]
-    cdef const double* left
-    cdef const double* right
-    for i in range(0, width, 4):
-        for j in range(0, width, 4):
-            for c in range(16):
-                sums[c] = 0.0
-            left, right = x + i, y + j
-            for t in range(n):
-                for a in range(4):
-                    for c in range(4):
-                        sums[4 * a + c] += left[a] * right[c]
-                left += width
-                right += width
-            for a in range(4):
-                for c in range(4):
-                    out[(i + a) * width + j + c] = sums[4 * a + c]
+    cdef Py_ssize_t i, t, c
+    cdef double shares[4]
+    memset(out, 0, width * width * sizeof(double))
+    for t in range(0, n - 3, 4):
+        for i in range(width):
+            for c in range(4):
+                shares[c] = x[c * width + i]
+            add_four_rows(out + i * width, shares, y, width, width)
+        x += 4 * width
+        y += 4 * width
+    for t in range(n & 3):
+        for i in range(width):
+            add_scaled_row(out + i * width, x[i], y, width)
+        x += width
+        y += width
 
 
 cdef inline double _forward_in_logs(
@@ -393,31 +388,23 @@ cdef inline void backward(
     # prefix[t - 1, i] exp(T[i, j] - top) coming[t, j] that of i before j.
     before = lattice.prefix + (length - 1) * width
     nodes = lattice.nodes + (length - 1) * width
-    for j in range(width):
-        suffix[j] = 1.0
-        nodes[j] = before[j]
+    memcpy(suffix, lattice.ones, width * sizeof(double))
+    memcpy(nodes, before, width * sizeof(double))
     for t in range(length - 1, 0, -1):
         before = lattice.prefix + (t - 1) * width
         coming = lattice.coming + t * width
         nodes -= width
-        scale = 1.0 / lattice.scales[t]
-        row = lattice.factors + t * width
-        for j in range(width):
-            coming[j] = row[j] * suffix[j] * scale
-        row_times(coming, lattice.out_of, k, width, suffix)
-        for i in range(width):
-            nodes[i] = before[i] * suffix[i]
+        multiply_rows(coming, lattice.factors + t * width, suffix, width)
+        row_times(coming, lattice.out_of, width, suffix)
         # Rounding errors do not add up along the sequence.
-        scale = 1.0 / _sum(nodes, width)
-        for i in range(width):
-            nodes[i] *= scale
-            suffix[i] *= scale
-            coming[i] *= scale
+        scale = 1.0 / multiply_rows(nodes, before, suffix, width)
+        scale_row(nodes, scale, width)
+        scale_row(suffix, scale, width)
+        scale_row(coming, scale, width)
     _products(
         lattice.prefix, lattice.coming + width, length - 1, width, lattice.pairs
     )
-    for i in range(k * width):
-        lattice.pairs[i] *= lattice.into[i]
+    multiply_row(lattice.pairs, lattice.into, k * width)
     if edges == NULL:
         return
     for t in range(1, length):

@@ -6,6 +6,7 @@ of four, so that loops have no branches; or packed, those of feature j for its l
 room. Where all stored entries are one, ``data`` is NULL.
 """
 
+from .padded_rows cimport add_row, add_scaled_row
 from .rows cimport index, real
 
 cdef enum:
@@ -94,15 +95,13 @@ cdef inline void add_padded_row(
     double* v,
 ) noexcept nogil:
     """Add the products of the features of one row with u of shape (stride,) to v."""
-    cdef Py_ssize_t j, c, b
-    cdef double x
-    cdef double* row
-    for j in range(size):
-        x = 1.0 if data == NULL else data[j]
-        row = v + stride * indices[j]
-        for b in range(0, stride, 4):
-            for c in range(4):
-                row[b + c] += x * u[b + c]
+    cdef Py_ssize_t j
+    if data == NULL:
+        for j in range(size):
+            add_row(v + stride * indices[j], u, stride)
+    else:
+        for j in range(size):
+            add_scaled_row(v + stride * indices[j], data[j], u, stride)
 
 
 cdef inline void add_packed_row(
