@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -34,8 +35,10 @@ from ._validation import (
     check_range,
     check_sparse_structure,
     check_unmasked,
+    in_search,
     plain_csr,
     total_of,
+    user_level,
 )
 
 #: Types of X that are kept as they are; everything else becomes float64.
@@ -45,6 +48,9 @@ DTYPES = (np.float64, np.float32)
 # which are made of so many entries of X at a time.
 _LAST_DIGITS = 1e-12
 _ENTRIES_AT_ONCE = 2**18
+
+# Weights of so many rows that sum to no more than this were divided by their sum.
+_MANY_ROWS, _ONE_ROW = 10, 1.01
 
 # Scores of sparse rows with so many times more columns than entries look at their own
 # columns alone: those of one row in 2^20 columns take a tenth of the time.
@@ -208,7 +214,9 @@ class Estimator(PlainState, CallbackSupportMixin, BaseEstimator):
         several = problems.several
         self.objective_ = objectives if several else float(objectives[0])
         self.dual_gap_ = gaps if several else float(gaps[0])
-        self.n_iter_ = max(1, *(solution.n_iter for solution in solutions), 1)
+        # At least one, as scikit-learn has it, where there may be any.
+        n_iters = [solution.n_iter for solution in solutions]
+        self.n_iter_ = max(min(1, self.max_iter), *n_iters, 0)
         self.history_ = [solution.history for solution in solutions]
         plans = [solution.plan for solution in solutions]
         self.plan_ = plans if several else plans[0]
@@ -254,6 +262,7 @@ class LinearEstimator(Estimator):
                 f"alpha='auto' is out of range, as sample weights sum to {total:g}. "
                 "Scale the weights, or y, or give a number as alpha."
             )
+        _warn_of_shares(type(self).__name__, total, sample_weight)
         same = bool(np.all(strengths == strengths[0]))
         self.alpha_ = float(strengths[0]) if same else strengths
         used: float | npt.NDArray[np.float64] = self.alpha_
@@ -425,6 +434,21 @@ class LinearEstimator(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
+    """Warn where the weights of many rows sum to one or less, as shares do."""
+    n = int(np.count_nonzero(sample_weight)) if np.ndim(sample_weight) else 0
+    if n < _MANY_ROWS or total > _ONE_ROW or in_search():
+        return
+    warnings.warn(
+        f"{name} has alpha='auto', for which sample weights are numbers of rows: as "
+        f"those of {n} rows sum to {total:g}, the penalty is as strong as for that few "
+        "rows. If the weights were divided by their sum, multiply them by the number "
+        "of rows, or give a number as alpha.",
+        UserWarning,
+        stacklevel=user_level(),
+    )
 
 
 def loss_name(loss: Any) -> str:

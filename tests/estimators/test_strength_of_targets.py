@@ -142,3 +142,19 @@ def test_warning_of_joint_hinges_whatever_their_intercepts(shares, alpha):
     features = rng.normal(size=(len(y), 5)) + 2.0 * np.eye(3, 5)[y]
     with pytest.warns(UnderfittingWarning):
         MulticlassHingeClassifier(alpha).fit(features, y)
+
+
+@pytest.mark.parametrize("model", [BMRMRegressor(), BMRMClassifier()])
+def test_weights_that_sum_to_one_are_named(model):
+    y = np.where(SCORES > 0, 1, -1)
+    shares = np.full(80, 1 / 80)
+    with pytest.warns(UserWarning, match="those of 80 rows sum to 1, the") as found:
+        model.fit(X, y, sample_weight=shares)
+    assert found[0].filename == __file__
+    strong = model.alpha_
+    # As numbers of rows, as few rows, and with a number for alpha they are accepted.
+    model.fit(X, y, sample_weight=80 * shares)
+    assert model.alpha_ == pytest.approx(strong / 80)
+    few = np.where(np.arange(80) % 10, 0.0, 0.125)
+    model.fit(X, y, sample_weight=few)
+    model.set_params(alpha=1e-2).fit(X, y, sample_weight=shares)
