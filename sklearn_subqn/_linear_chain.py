@@ -58,6 +58,7 @@ from ._validation import (
     check_range,
     check_sample_weight,
     check_unmasked,
+    checked_options,
     unchanged_on_failure,
 )
 
@@ -184,6 +185,10 @@ class LinearChainCRF(LinearEstimator):
     warm_start : bool, default=False
         Whether ``fit`` starts from the weights of the previous model, as far as it had
         the same attributes and labels. They may be of other data.
+    solver_options : dict or None, default=None
+        Further options of the solver of ``fit``, such as those of its publication, by
+        name. Which ones each solver takes, with their ranges and defaults, is in the
+        table of `docs/methods.md`; others are refused.
     n_jobs : int or None, default=None
         Number of threads that share the tokens where many sequences are looked at at
         once: all but the steps of dual ascent. Results do not depend on it. ``None``
@@ -300,6 +305,7 @@ class LinearChainCRF(LinearEstimator):
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         callback: Callable[[Progress], Any] | None = None,
@@ -318,6 +324,7 @@ class LinearChainCRF(LinearEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.solver_options = solver_options
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callback = callback
@@ -414,7 +421,8 @@ class LinearChainCRF(LinearEstimator):
             objective.design.X.dtype,
             lambda w: {**self._model(), "_w": w},
         )
-        solution = solve(problem, self, task, Options(seed=seed))
+        options = Options(**{**checked_options(self), "seed": seed})
+        solution = solve(problem, self, task, options)
         self._w = solution.w
         self._seen = seen
         self._sums = None

@@ -13,6 +13,7 @@ from sklearn_subqn import (
     BMRMClassifier,
     BMRMRanker,
     L1LogisticOWLQN,
+    LinearChainCRF,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
     OnlineLBFGSClassifier,
@@ -23,6 +24,7 @@ from sklearn_subqn import (
 from sklearn_subqn._core.online import ONLINE_METHODS, known_options
 from sklearn_subqn._core.solvers import (
     CATALOGUE_SOLVERS,
+    CHAIN_SOLVERS,
     L1_SOLVERS,
     STRUCTURED_SOLVERS,
 )
@@ -268,6 +270,29 @@ def test_bundle_methods_stop_at_an_absolute_gap(solver):
     model.set_params(max_iter=2, solver_options={"epsilon": 1e-7})
     with pytest.warns(ConvergenceWarning, match="epsilon=1e-07 was asked .* epsilon"):
         model.fit(X, Y)
+
+
+def test_solvers_of_chains_take_those_of_the_same_name():
+    for name, spec in CHAIN_SOLVERS.items():
+        for key, option in spec.options.items():
+            other = BATCH[name].options[key]
+            assert (option.default, option.range) == (other.default, other.range)
+    rng = np.random.default_rng(0)
+    words = [rng.choice(list("abcdef"), size=6) for _ in range(12)]
+    sentences = [[[word] for word in each] for each in words]
+    labels = [np.where(each < "d", "X", "Y")[::-1].tolist() for each in words]
+    plain = LinearChainCRF(1e-3, solver="lbfgs", max_iter=6, tol=0.0)
+    for options in ({"memory": 1}, {"c2": 1e-3}):
+        found = []
+        for model in (plain, clone(plain).set_params(solver_options=options)):
+            with pytest.warns(ConvergenceWarning):
+                found.append(model.fit(sentences, labels).history_[0].objective)
+        assert found[0] != found[1]
+    model = LinearChainCRF(
+        1e-2, solver="lbfgs", solver_options={"line_search": "wolfe"}
+    )
+    with pytest.raises(ValueError, match=r"'line_search', .*memory .* c1 .* c2"):
+        model.fit(sentences, labels)
 
 
 def test_streams_follow_options_that_change():

@@ -32,7 +32,16 @@ from .fista import fista
 from .n_slack import n_slack
 from .narrowing import narrowing
 from .newton import newton
-from .options import BETWEEN, CUTS, DIRECTION, GAP, LINE_SEARCH, MEMORY, SUBGRADIENT
+from .options import (
+    BETWEEN,
+    CUTS,
+    DIRECTION,
+    GAP,
+    LINE_SEARCH,
+    MEMORY,
+    SUBGRADIENT,
+    WOLFE,
+)
 from .owlqn import owlqn, owlqn_star
 from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle
@@ -343,7 +352,7 @@ def _chain_ascent(objective: Objective, start: Start, options: Options) -> Solve
 
 
 def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    return chain_lbfgs(objective, start, options.memory)
+    return chain_lbfgs(objective, start, options.memory, options.c1, options.c2)
 
 
 #: Solvers of losses of chains: "auto" takes any of them and any penalty.
@@ -352,7 +361,16 @@ CHAIN_SOLVERS: dict[str, SolverSpec] = {
     "dual-ascent": SolverSpec(
         _chain_ascent, proves=True, l2_only=False, first_order=True
     ),
-    "lbfgs": SolverSpec(_chain_lbfgs, smooth=True, first_order=True),
-    "owlqn": SolverSpec(_owlqn, smooth=True, l2_only=False, l1=True, first_order=True),
+    "lbfgs": SolverSpec(
+        _chain_lbfgs, smooth=True, first_order=True, options=MEMORY | WOLFE
+    ),
+    "owlqn": SolverSpec(
+        _owlqn,
+        smooth=True,
+        l2_only=False,
+        l1=True,
+        first_order=True,
+        options=MEMORY | SUBGRADIENT,
+    ),
     "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
 }

@@ -206,13 +206,15 @@ def _improved(best: Point, point: Point) -> Point:
     return point if point.value < best.value else best
 
 
-def chain_lbfgs(objective: Objective, start: Start, memory: int) -> Solver:
+def chain_lbfgs(
+    objective: Objective, start: Start, memory: int, c1: float = 1e-4, c2: float = 0.9
+) -> Solver:
     """Yield the iterates of L-BFGS, by steps that obey the Wolfe conditions.
 
     A trial step takes one forward-backward pass, which gives value and slope.
     """
     hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
-    return bfgs(objective, start.w, hessian, search=partial(wolfe, first=1.0))
+    return bfgs(objective, start.w, hessian, search=partial(wolfe, c1=c1, c2=c2))
 
 
 def chain_auto(

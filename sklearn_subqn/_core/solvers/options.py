@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..options import Option
 
 #: Of limited-memory estimates of the inverse Hessian.
@@ -61,6 +63,9 @@ LINE_SEARCH = {
         needs=("line_search", "wolfe"),
     ),
 }
+
+#: Of solvers all of whose steps obey the Wolfe conditions.
+WOLFE = {name: replace(LINE_SEARCH[name], needs=None) for name in ("c1", "c2")}
 
 #: Of OWL-QN and OWL-QN*.
 SUBGRADIENT = {
