@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from sklearn_subqn._core.kernels import ascent, gram, piecewise, simplex
+from sklearn_subqn._core.kernels import ascent, gram, piecewise, products, simplex
 from sklearn_subqn._core.kernels import box as kernels
 
 
@@ -401,3 +401,38 @@ def test_simplex_method_refuses_wrong_lengths(place):
     arguments[place] = np.concatenate([arguments[place], arguments[place][:1]])
     with pytest.raises(ValueError, match="do not have the size"):
         simplex.minimize(*arguments)
+
+
+def sparse_arrays(matrix):
+    rows, columns = np.nonzero(matrix)
+    counts = np.bincount(rows, minlength=len(matrix))
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return indptr, np.ascontiguousarray(columns), matrix[rows, columns]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_products_of_a_sparse_matrix_with_rows(n):
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(5, 6)) * (rng.random((5, 6)) < 0.3)
+    x, out = rng.normal(size=(n, 6)), np.empty((n, 5))
+    products.multiply_rows(*sparse_arrays(matrix), x, out)
+    assert_allclose(out, x @ matrix.T, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("place", "changed", "match"),
+    [
+        (0, np.array([0, 1, 2]), "differ in length"),
+        (0, np.array([0, 2, 1, 3]), "descends"),
+        (0, np.array([1, 1, 2, 3]), "span"),
+        (1, np.array([0, 1, 3]), "is not one of the rows"),
+        (1, np.array([0, 1, -1]), "is not one of the rows"),
+        (2, np.ones(2), "differ in length"),
+        (4, np.empty((3, 3)), "differ in number"),
+    ],
+)
+def test_products_with_rows_refuse_what_does_not_fit(place, changed, match):
+    arguments = [*sparse_arrays(np.eye(3)), np.ones((2, 3)), np.empty((2, 3))]
+    arguments[place] = changed
+    with pytest.raises(ValueError, match=match):
+        products.multiply_rows(*arguments)

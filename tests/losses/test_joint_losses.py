@@ -359,6 +359,32 @@ def test_envelope_of_paths(width):
         assert_allclose(blocks[j, j:], full[j:], atol=1e-13)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+def test_paths_of_many_nodes(loss):
+    """Features that are mostly zero, by their products with all of them."""
+    rng = np.random.default_rng(0)
+    parents = [[-1]] * 4 + [[i % 4] for i in range(30)]
+    paths = Ontology.from_parents(parents, loss=loss)
+    phi, oracle = paths.features, paths.loss.oracle
+    y, s = rng.integers(0, 30, 12), rng.dirichlet(np.ones(12))
+    z, dz = rng.normal(size=(2, 12, 34))
+    own = Loss(Simplex(paths.costs)) if loss == "hinge" else MULTINOMIAL_LOSS
+    u = own.oracle.subgradient(z @ phi.T, y, s)
+    assert_allclose(oracle.subgradient(z, y, s), u @ phi, atol=1e-15)
+    assert oracle.value(z, y, s) == pytest.approx(own.oracle.value(z @ phi.T, y, s))
+    assert oracle.conjugate(u @ phi, y, s) == pytest.approx(
+        own.oracle.conjugate(u, y, s), abs=1e-14
+    )
+    if loss == "hinge":
+        oracle = paths.loss.envelope(oracle.dual_variables(u @ phi, y, s), 0.5).oracle
+    curvature = oracle.curvature(z, y, s)
+    unit = np.zeros((12, 34))
+    for j in range(34):
+        unit[:] = np.eye(34)[j]
+        column = curvature.apply(unit.copy())[:, j]
+        assert_allclose(column, curvature.diagonal()[:, j], atol=1e-15)
+
+
 def test_log_loss_of_paths():
     """Values by sums over leaves, derivatives by differences, conjugates by chance."""
     rng = np.random.default_rng(0)

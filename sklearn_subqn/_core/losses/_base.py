@@ -197,6 +197,10 @@ class Curvature(ABC):
     def total(self) -> Floats:
         """Return the sum of the matrices, of shape (k, k)."""
 
+    def centered(self) -> Floats | None:
+        """Return a of shape (n, k) if the matrices are diag(a) - a aᵀ / sum(a)."""
+        return None
+
     def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
         """Add the Kronecker products M_i (x) x_i x_iᵀ over a slice of the rows.
 

@@ -44,10 +44,13 @@ class JointSet(DualSet):
     is_determined : bool
         Whether a dual u of scores has one b only. Envelopes have no conjugate of scores
         elsewhere.
+    is_simplex : bool
+        Whether b is in the unit simplex of the labels and u = s (b - e_y).
     """
 
     kernel: Any
     is_determined = True
+    is_simplex = False
 
     @abstractmethod
     def rows(self, targets: Any, k: int) -> Any:
@@ -322,6 +325,11 @@ class JointCurvature(Curvature):
         diagonal = np.empty((len(self._factors), self._n_labels))
         self._kernel.curvature_diagonal(*self._arguments(), diagonal)
         return diagonal
+
+    def centered(self) -> Floats | None:
+        if not self._set.is_simplex:
+            return None
+        return self._factors[:, np.newaxis] * (self._codes != 0)
 
     def total(self) -> Floats:
         k = self._n_labels

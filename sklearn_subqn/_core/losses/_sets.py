@@ -51,8 +51,8 @@ class Simplex(JointSet):
     ) -> None:
         k = len(costs)
         self.offsets = np.array(costs, dtype=np.float64, order="C")
-        self._has_unit_rates = isinstance(rescaling, str) and rescaling == "margin"
-        if self._has_unit_rates:
+        self.is_simplex = isinstance(rescaling, str) and rescaling == "margin"
+        if self.is_simplex:
             self.rates = np.ones((k, k))
         else:
             self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
@@ -103,7 +103,7 @@ class Simplex(JointSet):
 
     def _rowwise(self, targets: Any) -> Simplices | None:
         """Return the simplices, if all rates are one."""
-        return Simplices(targets, self.offsets) if self._has_unit_rates else None
+        return Simplices(targets, self.offsets) if self.is_simplex else None
 
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u of the variables that stand for it; the own label has the rest."""
@@ -117,7 +117,7 @@ class Simplex(JointSet):
     def balance_near_optimum(
         self, dual: Floats, targets: Any, weights: Floats
     ) -> Floats:
-        if not self._has_unit_rates:
+        if not self.is_simplex:
             return balanced(dual)
         neutral = self.neutral(targets)
         neutral[np.arange(len(targets)), targets] -= 1.0

@@ -172,6 +172,9 @@ class SoftmaxCurvature(Curvature):
             product = (crossed.T @ crossed).reshape(k, d, k, d)
             out -= product.transpose(0, 2, 1, 3)
 
+    def centered(self) -> Floats:
+        return self._weighted
+
     def rank_one(self) -> tuple[Floats, Floats, Floats]:
         return self._weighted, self._weights, self._p
 
