@@ -367,7 +367,7 @@ def test_paths_of_many_nodes(loss):
     paths = Ontology.from_parents(parents, loss=loss)
     phi, oracle = paths.features, paths.loss.oracle
     y, s = rng.integers(0, 30, 12), rng.dirichlet(np.ones(12))
-    z, dz = rng.normal(size=(2, 12, 34))
+    z = rng.normal(size=(12, 34))
     own = Loss(Simplex(paths.costs)) if loss == "hinge" else MULTINOMIAL_LOSS
     u = own.oracle.subgradient(z @ phi.T, y, s)
     assert_allclose(oracle.subgradient(z, y, s), u @ phi, atol=1e-15)
