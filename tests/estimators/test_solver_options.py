@@ -67,6 +67,7 @@ EFFECTS = [
     (MulticlassHingeClassifier, "sublbfgs", {"k_max": 3}, {}),
     (MulticlassHingeClassifier, "subbfgs", {"epsilon": 10.0}, {}),
     (MulticlassHingeClassifier, "subbfgs", {"k_max": 3}, {}),
+    (MulticlassHingeClassifier, "subbfgs", {"epsilon_0": 1.0}, {}),
     (MultilabelHingeClassifier, "sublbfgs", WOLFE, {}),
     (SubLBFGSLinearSVC, "sublbfgs", WOLFE, {}),
     (SubLBFGSLinearSVC, "subbfgs", WOLFE, {}),
@@ -158,7 +159,8 @@ def test_options_of_other_solvers_are_refused_by_name():
     words = (
         r"has 'Epsilon', which solver='sublbfgs' does not take\. Its options are "
         r"memory \(an integer >= 1\), epsilon \(>= 0, or None\), k_max \(an integer "
-        r">= 1\), line_search \('exact' or 'wolfe'\), c1 \(> 0 and < c2\), c2 "
+        r">= 1\), epsilon_0 \(>= 0, or None\), line_search \('exact' or 'wolfe'\), "
+        r"c1 \(> 0 and < c2\), c2 "
         r"\(> 0 and < 1\)\. Did you mean 'epsilon'\?"
     )
     with pytest.raises(ValueError, match=words):

@@ -15,7 +15,12 @@ from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_subqn import BMRMClassifier, L1LogisticOWLQN, SubLBFGSLinearSVC
+from sklearn_subqn import (
+    BMRMClassifier,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    SubLBFGSLinearSVC,
+)
 
 STEPS = 20
 
@@ -455,6 +460,56 @@ def test_subbfgs_on_the_hinge(memory, search):
                 distinct[tuple(key.tolist())] = after
         assert distinct, f"iterate {k} is none of the algorithm"
         states = list(distinct.values())
+
+
+class MulticlassHinge:
+    """lambda / 2 ||w||² plus the mean of max_j (1[j != z] + z_j - z_z) (3.40)."""
+
+    def __init__(self, n, d, n_classes, seed, lambda_):
+        rng = np.random.default_rng(seed)
+        self.X = rng.normal(size=(n, d))
+        scores = self.X @ rng.normal(size=(d, n_classes))
+        self.z = (scores + 2.0 * rng.normal(size=scores.shape)).argmax(axis=1)
+        self.lambda_, self.shape = lambda_, (n_classes, d)
+        self.costs = 1.0 - np.eye(n_classes)[self.z]
+
+    def margins(self, w):
+        return self.costs + self.X @ w.reshape(self.shape).T
+
+    def value(self, w):
+        margins = self.margins(w)
+        own = margins[np.arange(len(self.z)), self.z]
+        return 0.5 * self.lambda_ * w @ w + np.mean(margins.max(axis=1) - own)
+
+    def subgradient(self, w, p=None, decide=None):
+        """With the steepest of the labels that attain the maximum, or the first."""
+        margins, rows = self.margins(w), np.arange(len(self.z))
+        at_most = margins < margins.max(axis=1, keepdims=True) - 1e-10
+        change = np.zeros_like(margins)
+        if p is not None:
+            change = self.X @ p.reshape(self.shape).T
+        best = np.where(at_most, -np.inf, change).argmax(axis=1)
+        u = np.zeros_like(margins)
+        u[rows, best] += 1.0 / len(rows)
+        u[rows, self.z] -= 1.0 / len(rows)
+        return self.lambda_ * w + (u.T @ self.X).ravel()
+
+
+@pytest.mark.parametrize("epsilon_0", [None, 1.0])
+def test_subbfgs_on_several_classes(epsilon_0):
+    """At w = 0 all labels tie: Yu 2009, section 4.1.1, takes a tolerance of 1 there."""
+    J = MulticlassHinge(150, 8, 4, 4, 1e-3)
+    options = {"epsilon": 1e-5, "k_max": 30, "line_search": "wolfe"}
+    published = {**options, "c1": 1e-4, "c2": 0.9}
+    given = options if epsilon_0 is None else {**options, "epsilon_0": epsilon_0}
+    models = fits(J, MulticlassHingeClassifier, "subbfgs", given)
+    w = np.zeros(32)
+    state = w, J.subgradient(w), Dense(32)
+    for k, model in enumerate(models):
+        first = {"epsilon": epsilon_0} if k == 0 and epsilon_0 is not None else {}
+        state = subbfgs(J, *state, wolfe, published | first, None)
+        w = state[0]
+        assert_allclose(model.coef_.ravel(), w, rtol=0.0, atol=tol(w))
 
 
 BUNDLES = [

@@ -36,6 +36,7 @@ from .options import (
     BETWEEN,
     CUTS,
     DIRECTION,
+    FIRST_DIRECTION,
     GAP,
     LINE_SEARCH,
     MEMORY,
@@ -188,14 +189,24 @@ def _cuts(options: Options) -> dict[str, Any]:
 def _sublbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = _limited(objective, options)
     return subbfgs(
-        objective, start.w, hessian, **_searching(options), search=_search(options)
+        objective,
+        start.w,
+        hessian,
+        **_searching(options),
+        epsilon_0=options.epsilon_0,
+        search=_search(options),
     )
 
 
 def _subbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = DenseInverseHessian(objective.n_params)
     return subbfgs(
-        objective, start.w, hessian, **_searching(options), search=_search(options)
+        objective,
+        start.w,
+        hessian,
+        **_searching(options),
+        epsilon_0=options.epsilon_0,
+        search=_search(options),
     )
 
 
@@ -213,10 +224,12 @@ def _alm(objective: Objective, start: Start, options: Options) -> Solver:
     return alm(objective, start)
 
 
+_SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH
+
 SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(auto, envelope=True),
-    "sublbfgs": SolverSpec(_sublbfgs, options=MEMORY | DIRECTION | LINE_SEARCH),
-    "subbfgs": SolverSpec(_subbfgs, options=DIRECTION | LINE_SEARCH),
+    "sublbfgs": SolverSpec(_sublbfgs, options=MEMORY | _SUBBFGS),
+    "subbfgs": SolverSpec(_subbfgs, options=_SUBBFGS),
     "alm": SolverSpec(_alm, smooth=False, envelope=True),
     "lbfgs": SolverSpec(_lbfgs, smooth=True, options=MEMORY | LINE_SEARCH),
     "bfgs": SolverSpec(_bfgs, smooth=True, options=LINE_SEARCH),

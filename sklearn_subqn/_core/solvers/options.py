@@ -37,6 +37,17 @@ DIRECTION = {
     ),
 }
 
+#: Of the first such search of subBFGS.
+FIRST_DIRECTION = {
+    "epsilon_0": Option(
+        "ε of the first search, absolute, which Yu (2009, section 4.1.1) relaxes to 1 "
+        "for several classes or labels; None: as epsilon",
+        None,
+        low=0.0,
+        optional=True,
+    )
+}
+
 #: Of the search along a direction.
 LINE_SEARCH = {
     "line_search": Option(

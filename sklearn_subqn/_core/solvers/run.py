@@ -158,6 +158,8 @@ class Options:
     epsilon : float or None
         Absolute tolerance of the search for a descent direction, in place of
         ``direction_tol``.
+    epsilon_0 : float or None
+        That of the first search by subBFGS, in place of ``epsilon``.
     line_search : {"exact", "wolfe"}
         How steps of quasi-Newton methods are found.
     c1, c2 : float
@@ -181,6 +183,7 @@ class Options:
     tol: float = 0.0
     seed: int = 0
     epsilon: float | None = None
+    epsilon_0: float | None = None
     line_search: str = "exact"
     c1: float = 1e-4
     c2: float = 0.9

@@ -24,6 +24,7 @@ def subbfgs(
     direction_tol: float = 1e-5,
     direction_max_iter: int = 100,
     epsilon: float | None = None,
+    epsilon_0: float | None = None,
     search: Callable[[Any], float] = exact,
 ) -> Solver:
     """Yield the iterates of subBFGS or, with a limited-memory B, of subLBFGS (3.2.5).
@@ -42,6 +43,8 @@ def subbfgs(
         size one.
     epsilon : float, optional
         An absolute tolerance in place of ``direction_tol``.
+    epsilon_0 : float, optional
+        That of the first search, in place of ``epsilon``.
     search : callable
         Line search, from a line to a step size.
 
@@ -62,8 +65,11 @@ def subbfgs(
     """
     point = objective.at(w)
     yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
+    first = point
     while True:
         tol = direction_tol * abs(point.value) if epsilon is None else epsilon
+        if point is first and epsilon_0 is not None:
+            tol = epsilon_0
         direction = descent_direction(point, hessian, tol, direction_max_iter)
         if not direction.descends:
             if hessian.pristine:
