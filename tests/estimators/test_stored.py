@@ -27,6 +27,7 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
+    losses,
 )
 from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn.crf import CRF
@@ -231,3 +232,30 @@ def test_records_that_are_none_are_refused(name):
     history["sklearn_subqn kind"] = name
     with pytest.raises(ValueError, match="Load it with the version that stored it"):
         SubLBFGSLinearSVC().__setstate__(state)
+
+
+LOSSES = [
+    losses.RocArea(),
+    losses.SquaredRocArea(),
+    losses.LogisticRocArea(),
+    losses.PrecisionAtK(50),
+    losses.OrderedPairs(),
+    losses.Ndcg(k=5),
+    losses.Inversions(losses.Ndcg(k=5)),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_losses_do_not_keep_the_data_of_fits(loss):
+    rows = RNG.normal(size=(2000, 3))
+    y = (rows[:, 0] > RNG.normal(size=2000)).astype(int)
+    if isinstance(loss, (losses.Ndcg, losses.Inversions)):
+        model = BMRMRegressor(loss=loss, max_iter=20).fit(rows, y)
+    else:
+        model = BMRMClassifier(loss=loss, max_iter=20).fit(rows, y)
+    data = pickle.dumps(model)
+    assert len(data) < 2000 * 8
+    copy = pickle.loads(data)
+    assert_array_equal(copy.predict(rows), model.predict(rows))
+    args = rows[:, 0].copy(), np.where(y > 0, 1.0, -1.0), np.full(2000, 1 / 2000)
+    assert copy.loss.value(*args) == pickle.loads(data).loss.value(*args)

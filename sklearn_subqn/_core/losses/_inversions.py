@@ -51,6 +51,8 @@ class Inversions(OfRankings):
         rank of the first relevant row.
     """
 
+    _memos = (*OfRankings._memos, "_levels")
+
     def __init__(self, measure: RankingLoss) -> None:
         self._measure = measure
         self._levels: tuple[Floats, list[_Level]] | None = None

@@ -251,6 +251,7 @@ class LogisticPairs(OrderedPairs):
     """
 
     analytic = True
+    _memos = (*OrderedPairs._memos, "_last_bins")
     _last_bins: BinSums | None = None
 
     def _bins(self, scores: Floats, targets: Floats, weights: Floats) -> BinSums:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -80,6 +80,17 @@ class Oracle(ABC):
     steep: bool = False
     joint: bool = False
     has_margin: bool = False
+
+    # Attributes, None at first, that remember what was computed last. They hold the
+    # targets of a fit, which copies and pickles begin without.
+    _memos: ClassVar[tuple[str, ...]] = ()
+
+    def __getstate__(self) -> Any:
+        """Return what is copied and pickled: all but what is remembered."""
+        state = super().__getstate__()
+        if not self._memos or not isinstance(state, dict):
+            return state
+        return {k: None if k in self._memos else v for k, v in state.items()}
 
     @property
     def tells_conjugate(self) -> bool:

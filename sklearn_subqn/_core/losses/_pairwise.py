@@ -6,7 +6,7 @@ which is at least C where the order is wrong.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class OrderedPairs(Oracle):
 
     ranks = True
     _window = Window()
+
+    _memos: ClassVar[tuple[str, ...]] = ("_plan", "_last")
 
     def __init__(
         self, cost: str | Floats = "constant", groups: Groups | None = None

@@ -30,7 +30,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -116,6 +116,7 @@ class OfRankings(Oracle):
 
     ranks = True
     counts_rows = True
+    _memos: ClassVar[tuple[str, ...]] = ("_last",)
     _last: tuple[tuple[Floats, Any, Floats], Maximum] | None = None
 
     @abstractmethod
@@ -181,6 +182,8 @@ class RankingLoss(OfRankings):
     """
 
     first_only = False
+
+    _memos = (*OfRankings._memos, "_plan")
 
     def __init__(
         self, groups: Groups | None = None, *, decay: float | None = None
