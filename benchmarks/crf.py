@@ -315,14 +315,12 @@ def add_curve(results: common.Results, name: str, label: str, curve: Any) -> Non
 def batch_curve(objective: Any, solver: Any, evaluate: Any, limit: int) -> list[Any]:
     """Return passes, objective and F at the iterates of a batch solver.
 
-    A pass is an epoch of ascent, two of which make an iteration, or a product with X
-    and one with its transpose.
+    A pass is a product with X and one with its transpose, as an epoch of ascent takes.
     """
     curve: list[Any] = []
     begin = objective.passes
-    for n_iter, iterate in enumerate(solver):
-        n_epochs = 2 * n_iter if iterate.phase == "dual ascent" else 0
-        passes = 0.5 * (objective.passes - begin) + n_epochs
+    for iterate in solver:
+        passes = 0.5 * (objective.passes - begin)
         if not curve or passes >= curve[-1][0] + 1.0:
             before = objective.passes
             curve.append([passes, *evaluate(iterate.point.w)])

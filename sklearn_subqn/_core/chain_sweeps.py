@@ -83,6 +83,7 @@ class ChainSweeps(ABC):
         self._weights = weights
         self._steps = weights / strength
         self._targets = chains.targets
+        self._n_entries = np.diff(X.indptr[design.starts])
         last = np.zeros(design.n_features, dtype=np.intc)
         local = np.empty(len(X.indices), dtype=np.intc)
         own = np.empty(len(X.indices), dtype=np.intc)
@@ -111,11 +112,20 @@ class ChainSweeps(ABC):
     @staticmethod
     @abstractmethod
     def n_bytes(design: ChainDesign) -> int:
-        """Return what the dual variables take."""
+        """Return what the dual variables take at first."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the dual variables take an acceptable amount of memory by now."""
+        return True
 
     @abstractmethod
     def run(self, order: Rows) -> None:
-        """Ascend along each sequence of ``order`` once."""
+        """Ascend along each sequence of ``order`` once.
+
+        With inference, which takes a product with its features, and one with their
+        transpose.
+        """
 
     @abstractmethod
     def round(self, order: Rows, random: np.random.Generator) -> None:
@@ -152,6 +162,11 @@ class ChainSweeps(ABC):
     @abstractmethod
     def _to_truth(self) -> None:
         """Go to the marginals of the true labels."""
+
+    def _count(self, order: Rows) -> None:
+        """Count the products that a visit of each sequence of ``order`` takes."""
+        n_entries = max(len(self._design.X.indices), 1)
+        self._design.passes += 2.0 * float(self._n_entries[order].sum()) / n_entries
 
     def _split(self, scores: Floats) -> tuple[Floats, Floats]:
         chains = self._chains
@@ -216,6 +231,7 @@ class EntropySweeps(ChainSweeps):
             *(self._theta, self._theta_pairs, self.nodes, self._pairs),
             *(self._entropies, self._sizes, self._rates, self.gaps),
         )
+        self._count(order)
 
     def round(self, order: Rows, random: np.random.Generator) -> None:
         self.run(random.permutation(order))
@@ -287,8 +303,12 @@ class LabelingSweeps(ChainSweeps):
 
     @staticmethod
     def n_bytes(design: ChainDesign) -> int:
-        # Some labelings of each sequence, with vectors that few wrong labels make.
+        # The true labels take nothing.
         return 0
+
+    @property
+    def fits(self) -> bool:
+        return self._labelings.n_bytes <= _MOST_BYTES
 
     def run(self, order: Rows) -> None:
         self._sweep(order, True)
@@ -303,6 +323,8 @@ class LabelingSweeps(ChainSweeps):
         chain_labelings.sweep(
             self._labelings, *self._features, *params, *self._rules, order, infer, given
         )
+        if infer:
+            self._count(order)
 
     def begin(self, scores: Floats) -> None:
         starts = self._design.starts

@@ -1,5 +1,7 @@
 """Solvers of chains: optima, bounds that hold, warm starts, weights."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from _chains import Enumeration, SlackHinge, fitted, random_problem
@@ -300,6 +302,48 @@ def test_without_room_for_marginals_others_take_over(monkeypatch):
     result = fitted(o, "auto")
     assert result.status == "converged"
     assert set(result.history.phase) == {"bfgs"}
+
+
+def test_without_room_for_labelings_the_bundle_method_takes_over(monkeypatch):
+    """How many will be kept is not known before."""
+    o = random_problem(np.random.default_rng(2), loss=ChainHinge, alpha=0.01, n=10)
+    monkeypatch.setattr(chain_sweeps, "_MOST_BYTES", 100)
+    with pytest.raises(MemoryError, match="take the solver 'auto'"):
+        fitted(o, "dual-ascent")
+    result = fitted(o, "auto")
+    assert result.status == "converged"
+    phases = result.history.phase
+    assert phases[:2] == ["dual ascent"] * 2
+    assert phases[2] != "dual ascent"
+
+
+def test_labelings_take_no_room_once_they_are_dropped():
+    rng = np.random.default_rng(4)
+    o = random_problem(rng, loss=ChainHinge, alpha=0.01, n=9, k=4)
+    chains, order = o.loss.oracle.chains(o.targets), np.flatnonzero(o.weights)
+    sweeps = chain_sweeps.chain_sweeps(o.design, chains, o.weights, o.alpha)
+    labelings, sizes = sweeps._labelings, [0]
+    for _ in range(40):
+        sweeps.round(order, rng)
+        sizes.append(labelings.n_bytes)
+    assert sizes[1] >= 8 * o.design.n_tokens
+    assert any(b < a for a, b in pairwise(sizes))
+    sweeps.reset()
+    assert labelings.n_bytes == 0
+
+
+@pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge])
+def test_visits_with_inference_count_as_products(kind):
+    rng = np.random.default_rng(4)
+    o = random_problem(rng, loss=kind, alpha=0.01, n=9, k=4)
+    chains = o.loss.oracle.chains(o.targets)
+    sweeps = chain_sweeps.chain_sweeps(o.design, chains, o.weights, o.alpha)
+    before = o.passes
+    sweeps.run(np.arange(9))
+    assert o.passes == pytest.approx(before + 2.0)
+    sweeps.run(np.arange(4))
+    share = o.design.X[: o.design.starts[4]].nnz / o.design.X.nnz
+    assert o.passes == pytest.approx(before + 2.0 + 2.0 * share)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.3, 0.9])

@@ -53,6 +53,7 @@ cdef struct Labeling:
     double square  # of phi
     double slope
     Py_ssize_t idle
+    Py_ssize_t n_bytes
     Py_ssize_t size
     double* values  # (size,): phi
     int* places  # (size,): of its parameters
@@ -81,9 +82,11 @@ cdef class Labelings:
 
     cdef Labeling** first
     cdef Py_ssize_t n
+    cdef readonly Py_ssize_t n_bytes  # what they take
 
     def __cinit__(self, Py_ssize_t n):
         self.n = n
+        self.n_bytes = 0
         self.first = <Labeling**> allocate(max(n, 1) * sizeof(Labeling*))
         memset(self.first, 0, n * sizeof(Labeling*))
 
@@ -101,6 +104,7 @@ cdef class Labelings:
                 y = self.first[i]
                 self.first[i] = y.next
                 free(y)
+        self.n_bytes = 0
 
     def write(
         self,
@@ -202,6 +206,7 @@ cdef inline Labeling* _new(
     """Return a labeling with its vector, NULL without room for it."""
     cdef Features* f = &v.features
     cdef Py_ssize_t k = v.p.k, t, j, size = 0, kept = 0, n_wrong = 0, feature, place
+    cdef Py_ssize_t n_bytes
     cdef double x, rate
     cdef Labeling* y
     cdef const Py_ssize_t* truth = v.truth
@@ -218,11 +223,13 @@ cdef inline Labeling* _new(
             size = _add(v, n_pairs + place if place >= 0 else -1, 1.0, size)
             place = v.of_pairs[truth[t - 1] * k + truth[t]]
             size = _add(v, n_pairs + place if place >= 0 else -1, -1.0, size)
-    y = <Labeling*> malloc(
+    n_bytes = (
         sizeof(Labeling) + size * (sizeof(double) + sizeof(int))
         + f.length * sizeof(unsigned short)
     )
+    y = <Labeling*> malloc(n_bytes)
     if y != NULL:
+        y.n_bytes = n_bytes
         rate = n_wrong if slack else 1.0
         y.next = NULL
         y.share = y.square = 0.0
@@ -495,7 +502,7 @@ def sweep(
                     v.features.length * sizeof(Py_ssize_t),
                 )
             elif infer:
-                _drop_idle(&labelings.first[i])
+                labelings.n_bytes -= _drop_idle(&labelings.first[i])
                 _find_worst(&v, pattern, n_pairs)
             if given is not None or infer:
                 t = 0
@@ -506,6 +513,7 @@ def sweep(
                     if y == NULL:
                         failed = True
                         break
+                    labelings.n_bytes += y.n_bytes
                     y.next = labelings.first[i]
                     labelings.first[i] = y
             if given is not None:
@@ -524,17 +532,23 @@ def sweep(
         raise MemoryError("no room for the labelings of a sequence.")
 
 
-cdef inline void _drop_idle(Labeling** link) noexcept nogil:
-    """Count visits of labelings without a share, and drop those that had none long."""
+cdef inline Py_ssize_t _drop_idle(Labeling** link) noexcept nogil:
+    """Count visits of labelings without a share, and drop those that had none long.
+
+    Return how many bytes these took.
+    """
     cdef Labeling* y = link[0]
+    cdef Py_ssize_t n_bytes = 0
     while y != NULL:
         y.idle = y.idle + 1 if y.share == 0.0 else 0
         if y.idle > MOST_IDLE:
             link[0] = y.next
+            n_bytes += y.n_bytes
             free(y)
         else:
             link = &y.next
         y = link[0]
+    return n_bytes
 
 
 cdef void _find_worst(

@@ -54,6 +54,12 @@ _BOUND_INTERVAL = 5
 _PATIENCE = 60
 
 
+_NO_ROOM = (
+    "The dual variables of all sequences take too much room for dual ascent; take the "
+    "solver 'auto'."
+)
+
+
 def chain_ascent(
     objective: Objective,
     start: Start,
@@ -88,12 +94,13 @@ def chain_ascent(
     Returns
     -------
     status : str
-        "faded": it did not.
+        "faded": it did not. "no room": labelings kept take too much.
 
     Raises
     ------
     MemoryError
-        If the marginals take too much room.
+        If the dual variables take too much room. Of labelings that are kept, this is
+        seen in the course of a run, which then only ends if ``patience`` is given.
 
     Notes
     -----
@@ -102,10 +109,7 @@ def chain_ascent(
     """
     o, design, chains = objective, _design(objective), _chains(objective)
     if not marginals_fit(design, chains):
-        raise MemoryError(
-            "The marginals of all sequences take too much room for dual ascent; take "
-            "the solver 'auto'."
-        )
+        raise MemoryError(_NO_ROOM)
     l1, l2 = 0.0, o.alpha
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
@@ -158,6 +162,10 @@ def chain_ascent(
         sweeps.recenter((proximity * center - cut.normal) / strength)
         yield Iterate(best, cut, bound, "dual ascent")
         gaps.append(best.value - bound)
+        if not sweeps.fits:
+            if patience is None:
+                raise MemoryError(_NO_ROOM)
+            return "no room"
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
             return "faded"
 
