@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ._by_feature import coefficient_bounds
 from ._core.losses import Loss
 from ._core.names import Axis, by_name, features_axis
 from ._core.regularizers import (
@@ -53,6 +54,10 @@ class BundleEstimator(Exports, LinearEstimator):
     p: float
     penalty_matrix: Any
     solver: str
+
+    # Of estimators without these parameters.
+    positive: bool = False
+    coef_bounds: Any = None
     fit_intercept: bool
     tol: float
     max_iter: int
@@ -94,6 +99,19 @@ class BundleEstimator(Exports, LinearEstimator):
         }
         return others.get(self.penalty, L2)(n_coef)
 
+    def _bounds(self) -> tuple[Floats, Floats] | None:
+        positive, given = self.positive, self.coef_bounds
+        if not positive and given is None:
+            return None
+        if self.penalty not in ("l2", "elasticnet") or self._l1_share() == 1.0:
+            raise ValueError(
+                "positive and coef_bounds need penalty='l2', or 'elasticnet' with "
+                f"l1_ratio < 1; got penalty={self.penalty!r}."
+            )
+        axis = features_axis(self)
+        low, high = coefficient_bounds(given, self.n_features_in_, axis)
+        return (np.maximum(low, 0.0) if positive else low), high
+
     def _has_scales(self) -> bool:
         # Those of a matrix and of shares are the user's.
         return self.penalty in ("l2", "l1", "elasticnet", "lp")
@@ -112,7 +130,9 @@ class BundleEstimator(Exports, LinearEstimator):
             )
 
     def _combination(self) -> str:
-        return f"{super()._combination()} with penalty={self.penalty!r}"
+        bounded = self.positive or self.coef_bounds is not None
+        bounds = " and bounds of coefficients" if bounded else ""
+        return f"{super()._combination()} with penalty={self.penalty!r}{bounds}"
 
 
 def _checked_matrix(matrix: Any, n: int, axis: Axis) -> Floats:

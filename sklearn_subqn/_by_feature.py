@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,3 +86,36 @@ def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
             f"{factors[wrong][0]:g} for the feature {int(np.argmax(wrong))}."
         )
     return factors
+
+
+def coefficient_bounds(
+    given: Any, n_features: int, axis: Axis
+) -> tuple[Floats, Floats]:
+    """Return the lower and upper bounds of ``coef_bounds`` in order of the features.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of ``by_feature``, or if it is no pair, or zero is not between the bounds.
+    """
+    try:
+        low, high = (None, None) if given is None else given
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "coef_bounds must be a pair (low, high), each a number, None, or one "
+            f"number for each feature; got {given!r}."
+        ) from error
+    ends = []
+    for end, infinite in ((low, -np.inf), (high, np.inf)):
+        scalar = infinite if end is None else end
+        if isinstance(scalar, numbers.Real):
+            scalar = np.full(n_features, float(scalar))
+        ends.append(by_feature("coef_bounds", scalar, n_features, axis))
+    wrong = (ends[0] > 0.0) | (ends[1] < 0.0)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise ValueError(
+            "coef_bounds must have low <= 0 <= high; got "
+            f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature {place}."
+        )
+    return ends[0], ends[1]

@@ -86,6 +86,8 @@ class WarmPaths(LinearEstimator):
         """Return the model of a fold, silent and of one thread."""
         model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
         model.penalty_factor = self._penalty_factors()
+        if (bounds := self._bounds()) is not None:
+            model.set_params(coef_bounds=bounds)
         # Arrays are passed on, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
         return model

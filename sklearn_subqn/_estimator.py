@@ -319,6 +319,10 @@ class LinearEstimator(Estimator):
         given, axis = self.penalty_factor, features_axis(self)
         return penalty_factors(given, self.n_features_in_, axis)
 
+    def _bounds(self) -> tuple[Any, Any] | None:
+        """Return bounds of the coefficients, each of shape (n_features,), if any."""
+        return None
+
     def _l1_share(self) -> float:
         """Return the share of the L1 norm in the penalty."""
         return 0.0

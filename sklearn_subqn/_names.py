@@ -57,7 +57,9 @@ _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     "algorithm": [("solver", "Its method is solver.")],
     "max_iterations": [("max_iter", "Its limit on iterations is max_iter.")],
     "l1_ratios": [("l1_ratio", "It takes one l1_ratio.")],
-    "positive": [(None, "Coefficients cannot be bounded.")],
+    "positive": [
+        (None, "BMRMRegressor and BMRMClassifier take bounds of coefficients.")
+    ],
     "lambda_": [
         ("alpha", "Its strength of regularization is alpha."),
         ("alphas", "Its strengths of regularization are alphas."),

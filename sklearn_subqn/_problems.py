@@ -28,7 +28,7 @@ from ._core.losses import (
     read_only,
 )
 from ._core.objective import Objective
-from ._core.regularizers import L2, PartlyFree
+from ._core.regularizers import L2, Bounded, PartlyFree
 from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
@@ -260,6 +260,13 @@ class LinearProblems(Problems):
         penalized = self.free is None or not self.free.all()
         n_coef = self.design.n_coef
         self._regularizer = estimator._regularizer(n_coef) if penalized else L2(n_coef)
+        self._bounds = estimator._bounds()
+        if self._bounds is not None:
+            self._check_bounds(loss, n_scores)
+            low, high = (bound * self._units() for bound in self._bounds)
+            if opposite:
+                low, high = -high, -low
+            self._regularizer = Bounded(estimator._l1_share(), low, high)
         estimator._check_support(loss, self._regularizer)
         self._single = single
         self.parts = parts if len(targets) > 1 else None
@@ -278,6 +285,20 @@ class LinearProblems(Problems):
             n_outputs=n_scores,
             n_threads=self._n_threads,
         )
+
+    def _check_bounds(self, loss: Loss, n_scores: int | None) -> None:
+        """Raise where coefficients of features are not those of one score."""
+        if loss.joint or n_scores is not None or type(self) is OrdinalProblem:
+            raise ValueError(
+                "positive and coef_bounds need a loss of one score per sample, whose "
+                "coefficients are stored as they are; losses of several scores and "
+                "ordinal ones have others."
+            )
+        if self.free is not None:
+            raise ValueError(
+                "positive and coef_bounds need a penalty on each feature: alpha and "
+                "penalty_factor must be positive."
+            )
 
     def objective(self, index: int, alpha: float) -> Objective:
         if not alpha:
@@ -444,13 +465,19 @@ class LinearProblems(Problems):
     def _told(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         """Return coefficients and intercepts for X as they are stored."""
         coef = np.array(coef, dtype=self._dtype, order="C")
+        if self._bounds is not None:
+            # Rounding may have left them, and does not in the bounds themselves.
+            ends = [_towards_zero(bound, self._dtype) for bound in self._bounds]
+            low, high = (-ends[1], -ends[0]) if self._opposite else ends
+            coef = np.clip(coef, low, high)
         if self._shift is not None:
             intercept = self._shift.outward(coef, intercept)
         return coef, np.asarray(intercept).astype(self._dtype)
 
     def _stored(self, w: Floats) -> Floats:
         free = len(w) > self.design.n_coef
-        if self.sizes is None and (self._shift is None or not free):
+        plain = self.sizes is None and self._bounds is None
+        if plain and (self._shift is None or not free):
             return super()._stored(w)
         coef, intercept = self._told(*self._rows(w))
         if self._shift is not None:
@@ -544,6 +571,13 @@ def joint_classes(
     if len(classes) == 2:
         return Contrasts(*data, n_scores=2, base=0, known=known)
     return LinearProblems(*data, n_scores=len(classes), known=known)
+
+
+def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
+    """Return numbers of a type that are not larger than some."""
+    rounded = numbers.astype(dtype)
+    larger = np.abs(rounded) > np.abs(numbers)
+    return np.where(larger, np.nextafter(rounded, np.zeros_like(rounded)), rounded)
 
 
 class JointProblem(LinearProblems):

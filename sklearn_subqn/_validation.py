@@ -175,6 +175,7 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
     "average": check_flag,
     "early_stopping": check_flag,
     "fit_intercept": check_flag,
+    "positive": check_flag,
     "refit": check_flag,
     "threshold": check_flag,
     "all_possible_states": check_flag,

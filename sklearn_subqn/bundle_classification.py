@@ -177,6 +177,15 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
         the features. A dict or Series is matched to the features by their names.
+    positive : bool, default=False
+        Whether coefficients must not be negative, those of each class against the rest;
+        the intercept may be.
+    coef_bounds : pair (low, high) or None, default=None
+        Bounds of the coefficients, each a number, None for no bound, or one number for
+        each feature: an array, or a dict or Series by the names of features. Zero has
+        to be between them. Both parameters are for losses of one score per sample with
+        penalty="l2" or an elastic net with ``l1_ratio < 1``, and the solvers "auto",
+        "ls-bmrm" and "bmrm".
     solver : str, default="auto"
         Optimization method.
 
@@ -363,6 +372,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         p: float = 1.5,
         penalty_matrix: Any = None,
         penalty_factor: Any = None,
+        positive: bool = False,
+        coef_bounds: Any = None,
         solver: str = "auto",
         fit_intercept: bool = True,
         tol: float = 1e-3,
@@ -387,6 +398,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self.p = p
         self.penalty_matrix = penalty_matrix
         self.penalty_factor = penalty_factor
+        self.positive = positive
+        self.coef_bounds = coef_bounds
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.tol = tol

@@ -118,6 +118,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         place of ``w_j²`` with penalty="l2", and ``f_j w_j`` in place of ``w_j`` with
         "l1", "elasticnet" and "lp". With ``alpha="auto"`` they come on top of scales of
         the features. A dict or Series is matched to the features by their names.
+    positive : bool, default=False
+        Whether coefficients must not be negative; the intercept may be.
+    coef_bounds : pair (low, high) or None, default=None
+        Bounds of the coefficients, each a number, None for no bound, or one number for
+        each feature: an array, or a dict or Series by the names of features. Zero has
+        to be between them. Both parameters are for losses of one score per sample with
+        penalty="l2" or an elastic net with ``l1_ratio < 1``, and the solvers "auto",
+        "ls-bmrm" and "bmrm".
     quantile : float or list of float, default=0.5
         For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
         fitted, from where the one below it ended, and predictions have k columns.
@@ -265,6 +273,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         p: float = 1.5,
         penalty_matrix: Any = None,
         penalty_factor: Any = None,
+        positive: bool = False,
+        coef_bounds: Any = None,
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
@@ -289,6 +299,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         self.p = p
         self.penalty_matrix = penalty_matrix
         self.penalty_factor = penalty_factor
+        self.positive = positive
+        self.coef_bounds = coef_bounds
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon

@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv
 from ._callbacks import with_callbacks
 from ._core.line_search import exact, minimize_intercept
 from ._core.losses import AnyLoss
+from ._core.regularizers import L2
 from ._cv import SearchCV, check_alphas, l2_grid
 from ._problems import LinearProblems
 from ._quantiles import mean_loss
@@ -65,6 +66,10 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         For the elastic net, in [0, 1]. Of a list that is chosen which has the best mean
         score with its best ``alpha``, the first if there are several.
     penalty_factor : array-like of shape (n_features,), dict or None, default=None
+        As in :class:`BMRMRegressor`.
+    positive : bool, default=False
+        As in :class:`BMRMRegressor`.
+    coef_bounds : pair (low, high) or None, default=None
         As in :class:`BMRMRegressor`.
     quantile : float or list of float, default=0.5
         As in :class:`BMRMRegressor`; several have the same ``alpha``.
@@ -155,6 +160,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         penalty: str = "l2",
         l1_ratio: Any = 0.5,
         penalty_factor: Any = None,
+        positive: bool = False,
+        coef_bounds: Any = None,
         quantile: Any = 0.5,
         crossing: str = "sort",
         epsilon: float | None = None,
@@ -179,6 +186,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.penalty_factor = penalty_factor
+        self.positive = positive
+        self.coef_bounds = coef_bounds
         self.quantile = quantile
         self.crossing = crossing
         self.epsilon = epsilon
@@ -302,6 +311,7 @@ def _scale(problems: LinearProblems, index: int, l1_share: float) -> float:
     curvature of a quadratic loss: half the way is left with a penalty as curved.
     """
     objective = problems.objective(index, _NO_PENALTY)
+    objective = objective.with_regularizer(L2(objective.design.n_coef))
     origin = minimize_intercept(objective.origin())
     gradient = origin.risk_gradient.copy()
     gradient[objective.design.n_coef :] = 0.0

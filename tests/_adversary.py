@@ -449,6 +449,39 @@ def _factor_cases() -> Iterator[Case]:
             )
 
 
+def _bounds(p: Problem) -> Any:
+    """Bounds of coefficients, some of them zero or infinite."""
+    rng = np.random.default_rng(len(p.y))
+    sizes = 10.0 ** rng.uniform(-4, 2, size=(2, p.X.shape[1]))
+    kinds = rng.random(sizes.shape)
+    sizes = np.where(kinds < 0.3, 0.0, np.where(kinds < 0.5, np.inf, sizes))
+    return -sizes[0], sizes[1]
+
+
+def _with_bounds(
+    name: str, penalty: str, coef: Any, intercept: Any, p: Problem
+) -> Terms:
+    terms = _of_one_score(name, penalty, coef, intercept, p)
+    (low, high), w = _bounds(p), np.ravel(coef)
+    inside = np.all((w >= low) & (w <= high))
+    return terms if inside else terms._replace(penalty=LONG(np.inf))
+
+
+def _bound_cases() -> Iterator[Case]:
+    for name in (*BINARY_LOSSES, *REGRESSION):
+        for penalty in ("l2", "elasticnet"):
+            able = ["auto", "ls-bmrm", *([] if LOSSES[name].steep else ["bmrm"])]
+            yield Case(
+                f"{name}-{penalty}-bounds",
+                TARGETS.get(name, "real" if name in REGRESSION else "2"),
+                able,
+                lambda p, solver, name=name, penalty=penalty: _catalogue(
+                    name, penalty, p, solver
+                ).set_params(coef_bounds=_bounds(p)),
+                partial(_with_bounds, name, penalty),
+            )
+
+
 class OwnHinge(losses.Loss):
     """One's own, of which values and subgradients are known only."""
 
@@ -985,6 +1018,7 @@ FAMILIES: list[list[Case]] = [
         _one_score_cases,
         _offset_cases,
         _factor_cases,
+        _bound_cases,
         _more_classifiers,
         _joint_classifiers,
         _joint_cases,

@@ -302,6 +302,77 @@ class PartlyFree(Regularizer):
         return self._penalty.scaling(self._without(v))
 
 
+class Bounded(Regularizer):
+    """rho ||w||_1 + (1 - rho) / 2 ||w||² for w between bounds, infinite elsewhere.
+
+    Parameters
+    ----------
+    l1_ratio : float
+        rho, in [0, 1).
+    low, high : ndarray of shape (n_penalized,)
+        With low <= 0 <= high, perhaps infinite.
+    """
+
+    smooth = True
+    has_lines = False
+
+    def __init__(self, l1_ratio: float, low: Floats, high: Floats) -> None:
+        super().__init__(len(low))
+        self.l1_ratio, self._low, self._high = l1_ratio, low, high
+        self._penalty = elastic_net(len(low), l1_ratio)
+
+    def value(self, w: Floats) -> float:
+        return self._penalty.value(w) if self.contains(w) else np.inf
+
+    def gradient(self, w: Floats) -> Floats:
+        return self._penalty.gradient(w)
+
+    def _attained(self, v: Floats) -> Floats:
+        """Return the penalized w that attains Omega*(v): clipped soft thresholds."""
+        shrunk = np.sign(v) * np.maximum(np.abs(v) - self.l1_ratio, 0.0)
+        return np.clip(shrunk / (1.0 - self.l1_ratio), self._low, self._high)
+
+    def _conjugates(self, v: Floats) -> Floats:
+        w = self._attained(v)
+        quadratic = 0.5 * (1.0 - self.l1_ratio) * w
+        return np.asarray(w * (v - quadratic) - self.l1_ratio * np.abs(w))
+
+    def conjugate(self, v: Floats) -> float:
+        with np.errstate(over="ignore"):
+            return float(self._conjugates(v[: self.n_penalized]).sum())
+
+    def conjugate_within(self, v: Floats, radius: Floats) -> float:
+        with np.errstate(over="ignore"):
+            ends = self._conjugates(v - radius), self._conjugates(v + radius)
+        return float(np.maximum(*ends).sum())
+
+    def conjugate_gradient(self, v: Floats) -> Floats:
+        return self._padded(self._attained(v[: self.n_penalized]), len(v))
+
+    def conjugate_gram(self, v: Floats, normals: Floats) -> Floats:
+        w = self._attained(v[: self.n_penalized])
+        inside = np.flatnonzero((w > self._low) & (w < self._high) & (w != 0.0))
+        A = normals[:, inside]
+        return A @ A.T / (1.0 - self.l1_ratio)
+
+    def contains(self, w: Floats) -> bool:
+        n = self.n_penalized
+        return bool(np.all((w[:n] >= self._low) & (w[:n] <= self._high)))
+
+    def nearest(self, w: Floats) -> Floats:
+        inside = w.copy()
+        inside[: self.n_penalized] = np.clip(
+            w[: self.n_penalized], self._low, self._high
+        )
+        return inside
+
+    def longest_step(self, w: Floats, p: Floats) -> float:
+        w, p = w[: self.n_penalized], p[: self.n_penalized]
+        ends = np.where(p > 0.0, self._high, self._low) - w
+        moving = p != 0.0
+        return float(np.min(ends[moving] / p[moving], initial=np.inf))
+
+
 class SquaredNorm(Regularizer):
     """Omega(w) = ||w||_p² / 2 for 1 < p <= 2 (Teo et al. 2010, section 2.3).
 

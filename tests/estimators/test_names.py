@@ -32,7 +32,7 @@ from sklearn_subqn.svm import LinearSVC
         (L1LogisticOWLQN, "Cs", "It takes one strength"),
         (L1LogisticOWLQNCV, "Cs", "Its grid is alphas"),
         (L1LogisticOWLQNCV, "C", "alphas, against the mean"),
-        (BMRMRegressor, "positive", "cannot be bounded"),
+        (L1LogisticOWLQNCV, "positive", "BMRMRegressor and BMRMClassifier take"),
         (BMRMRegressor, "q", "It is called quantile"),
         (BMRMRanker, "group", r"It is given to fit: fit\(X, y, group=group\)"),
         (BMRMRanker, "qid", "It is given to fit"),
