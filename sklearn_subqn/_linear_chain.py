@@ -25,7 +25,7 @@ from ._core.losses import ChainHinge, ChainLogLoss, Loss
 from ._core.objective import Objective
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.risk import Risk
-from ._core.solvers import CHAIN_SOLVERS, Options, Start
+from ._core.solvers import CHAIN_SOLVERS, CHAIN_STREAMS, Options, Start
 from ._estimator import LinearEstimator, forget
 from ._problems import n_threads
 from ._sequences import (
@@ -146,6 +146,10 @@ class LinearChainCRF(LinearEstimator):
         - "lbfgs": the limited-memory quasi-Newton method, log loss with L2 only.
         - "owlqn": OWL-QN, its variant for L1, log loss only.
         - "ls-bmrm": bundle method with line searches.
+        - "sgd", "smd", "olbfgs": stochastic gradient descent, stochastic meta-descent
+          and online L-BFGS on batches of sequences, log loss with L2 only; there to be
+          compared. An iteration is a pass over the sequences in random order, and its
+          end gives a bound. ``partial_fit`` learns by dual ascent whatever the solver.
     all_possible_states : bool, default=False
         Whether all pairs of an attribute and a label have a weight, or those only that
         training data have.
@@ -188,15 +192,24 @@ class LinearChainCRF(LinearEstimator):
     solver_options : dict or None, default=None
         Further options of the solver of ``fit``, such as those of its publication, by
         name. Which ones each solver takes, with their ranges and defaults, is in the
-        table of `docs/methods.md`; others are refused.
+        table of `docs/methods.md`; others are refused. Of "sgd", "smd" and "olbfgs":
+        ``batch_size``, 8, and
+
+        - "sgd": ``eta0``, .1 times the batch size, as losses are means here where the
+          source has sums, and ``tau``, infinite: steps are ``eta0 * tau / (tau + t)``;
+        - "smd": ``eta0`` as well, ``mu``, .02 times the batch size, and ``lambda_``,
+          .99;
+        - "olbfgs": ``eta0``, 1, ``tau``, 1e4, ``memory``, 5, ``epsilon``, 1e-10, and
+          ``lambda_``, one divided by the batch size.
+
     n_jobs : int or None, default=None
         Number of threads that share the tokens where many sequences are looked at at
         once: all but the steps of dual ascent. Results do not depend on it. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context; ``-1`` means all
         processors.
     random_state : int, RandomState instance or None, default=0
-        Seed of the order in which dual ascent goes through the sequences. None draws
-        another one each time.
+        Seed of the order in which dual ascent and online methods go through the
+        sequences. None draws another one each time.
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
@@ -421,8 +434,10 @@ class LinearChainCRF(LinearEstimator):
             objective.design.X.dtype,
             lambda w: {**self._model(), "_w": w},
         )
-        options = Options(**{**checked_options(self), "seed": seed})
-        solution = solve(problem, self, task, options)
+        given = checked_options(self)
+        if self.solver in CHAIN_STREAMS:
+            given = {"online": given}
+        solution = solve(problem, self, task, Options(**{**given, "seed": seed}))
         self._w = solution.w
         self._seen = seen
         self._sums = None

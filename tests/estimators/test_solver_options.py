@@ -25,6 +25,7 @@ from sklearn_subqn._core.online import ONLINE_METHODS, known_options
 from sklearn_subqn._core.solvers import (
     CATALOGUE_SOLVERS,
     CHAIN_SOLVERS,
+    CHAIN_STREAMS,
     L1_SOLVERS,
     STRUCTURED_SOLVERS,
 )
@@ -277,6 +278,11 @@ def test_bundle_methods_stop_at_an_absolute_gap(solver):
 def test_solvers_of_chains_take_those_of_the_same_name():
     for name, spec in CHAIN_SOLVERS.items():
         for key, option in spec.options.items():
+            if name in CHAIN_STREAMS:
+                # The defaults are those for batches of sequences.
+                others = known_options(name)
+                assert key == "batch_size" or option.range == others[key].range
+                continue
             other = BATCH[name].options[key]
             assert (option.default, option.range) == (other.default, other.range)
     rng = np.random.default_rng(0)

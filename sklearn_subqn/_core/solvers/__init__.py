@@ -28,6 +28,7 @@ from .bundle import bmrm, ls_bmrm
 from .cd import cd
 from .cg import cg
 from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
+from .chain_online import CHAIN_STREAMS, chain_online, options_of_chains
 from .fista import fista
 from .n_slack import n_slack
 from .narrowing import narrowing
@@ -55,6 +56,7 @@ __all__ = [
     "BUNDLE_SOLVERS",
     "CATALOGUE_SOLVERS",
     "CHAIN_SOLVERS",
+    "CHAIN_STREAMS",
     "JOINT_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
@@ -386,4 +388,13 @@ CHAIN_SOLVERS: dict[str, SolverSpec] = {
         options=MEMORY | SUBGRADIENT,
     ),
     "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
+    **{
+        name: SolverSpec(
+            partial(chain_online, name),
+            smooth=True,
+            first_order=True,
+            options=options_of_chains(name),
+        )
+        for name in CHAIN_STREAMS
+    },
 }

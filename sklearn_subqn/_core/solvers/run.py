@@ -7,7 +7,7 @@ best point, lower bound and gap, tolerance, limits, history and progress reports
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -174,6 +174,8 @@ class Options:
         Share of the model's minimizer in the point of the next cut.
     cut_at_best : bool
         Whether the best point gives a cut as well.
+    online : dict
+        Settings of an online method that runs pass by pass.
     """
 
     memory: int = 15
@@ -192,6 +194,7 @@ class Options:
     patience: int | None = 10
     theta: float = 0.2
     cut_at_best: bool = True
+    online: Mapping[str, Any] = field(default_factory=dict)
 
 
 #: A solver yields iterates and returns why it stopped by itself, if it does.

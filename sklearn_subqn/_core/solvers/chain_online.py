@@ -1,0 +1,105 @@
+"""SGD, SMD and oLBFGS for linear-chain CRFs, pass by pass (Yu 2009, chapter 6).
+
+The methods are those of streams (``online/chains.py``). An iteration is a pass over all
+sequences in batches, in another random order each; its end gives a cut, so that a gap
+is proven here, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..chain_design import tokens_of
+from ..objective import Dual, Objective
+from ..online.chains import ChainBatch, LazyMethod
+from ..online.olbfgs import OLBFGS
+from ..online.sgd import SGD
+from ..online.smd import SMD
+from ..options import Option, options_of
+from .run import Iterate, Options, Solver, Start
+
+#: Names of the methods.
+CHAIN_STREAMS = ("sgd", "smd", "olbfgs")
+
+_METHODS: dict[str, type[SGD | SMD | OLBFGS]] = {
+    "sgd": SGD,
+    "smd": SMD,
+    "olbfgs": OLBFGS,
+}
+
+_BATCH = {
+    "batch_size": Option(
+        "number b of sequences of a batch (Yu 2009, section 6.2)",
+        8,
+        low=1,
+        integer=True,
+    )
+}
+
+
+def options_of_chains(name: str) -> dict[str, Option]:
+    """Return the options of a method, with defaults for the usual size of a batch."""
+    own = settings(name, _BATCH["batch_size"].default)
+    known = options_of(_METHODS[name])
+    return _BATCH | {
+        key: replace(known[key], default=own.get(key, known[key].default))
+        for key in known
+    }
+
+
+def settings(name: str, batch_size: int) -> dict[str, Any]:
+    """Return the settings of section 6.2 for means over batches in place of sums."""
+    if name == "olbfgs":
+        return {"eta0": 1.0, "tau": 1e4, "memory": 5, "lambda_": 1.0 / batch_size}
+    if name == "smd":
+        return {"eta0": 0.1 * batch_size, "mu": 0.02 * batch_size, "lambda_": 0.99}
+    return {"eta0": 0.1 * batch_size}
+
+
+def chain_online(
+    name: str, objective: Objective, start: Start, options: Options
+) -> Solver:
+    """Yield the starting point, and that after each pass over the sequences.
+
+    Parameters
+    ----------
+    name : {"sgd", "smd", "olbfgs"}
+    objective : Objective
+        Negative log-likelihood of chains with L2.
+    start : Start
+    options : Options
+        ``online`` has the settings of the method and ``batch_size``.
+
+    Notes
+    -----
+    A batch B has the mean loss (n / |B|) sum_i s_i loss_i over its sequences, whose
+    expectation is the risk.
+    """
+    given = dict(options.online)
+    size = given.pop("batch_size", _BATCH["batch_size"].default)
+    n, weights = len(objective.weights), objective.weights
+    method = LazyMethod(_METHODS[name](**settings(name, min(size, n)) | given))
+    design: Any = objective.design
+    chains: Any = objective.loss.set
+    random = np.random.default_rng(options.seed)
+    point = start.at(objective)
+    state = method.start(start.w)
+    yield Iterate(point, point.cut, phase=name, proof=Dual(point.dual))
+    while True:
+        order = random.permutation(n)
+        for first in range(0, n, size):
+            rows = np.sort(order[first : first + size])
+            tokens, starts = tokens_of(design.starts, rows)
+            batch = ChainBatch(
+                design.take(rows),
+                objective.targets[tokens],
+                chains.of_sequences(starts),
+                objective.alpha,
+                n / len(rows) * weights[rows],
+            )
+            state = method.step(batch, state)
+        point = objective.at(state.w)
+        yield Iterate(point, point.cut, phase=name, proof=Dual(point.dual))
