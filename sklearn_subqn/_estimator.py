@@ -442,7 +442,9 @@ class LinearEstimator(Estimator):
 
 def _warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
     """Warn where the weights of many rows sum to one or less, as shares do."""
-    n = int(np.count_nonzero(sample_weight)) if np.ndim(sample_weight) else 0
+    # Whatever converts to an array may be given, None too.
+    weights = np.asarray(sample_weight)
+    n = int(np.count_nonzero(weights)) if weights.ndim else 0
     if n < _MANY_ROWS or total > _ONE_ROW or in_search():
         return
     warnings.warn(
