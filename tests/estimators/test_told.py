@@ -381,7 +381,7 @@ def test_bounds_on_both_sides_are_named():
         message = f"quantile must be > 0 and < 1, got {value}."
         with pytest.raises(ValueError, match=message):
             BMRMRegressor(loss="quantile", quantile=value).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="alpha must be finite and > 0, got inf"):
+    with pytest.raises(ValueError, match="alpha must be finite and >= 0, got inf"):
         BMRMRegressor(np.inf).fit(X, X[:, 0])
 
 
