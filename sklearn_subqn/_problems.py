@@ -405,7 +405,7 @@ class LinearProblems(Problems):
         intercept = np.atleast_1d(told["intercept_"])
         if not self._set_starts(told["coef_"], intercept, [None] * len(self)):
             raise ValueError(
-                "coef_init has coefficients that the penalty does not allow."
+                "coef_init has coefficients that the penalty or the bounds forbid."
             )
 
     def _set_starts(self, coef: Any, intercept: Any, duals: list[Any]) -> bool:

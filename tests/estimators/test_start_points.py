@@ -129,7 +129,7 @@ def test_starts_without_effect_or_beyond_the_domain_are_refused():
         with pytest.raises(ValueError, match="intercept_init has no effect"):
             model.fit(X, TWO, intercept_init=1.0)
     model = BMRMClassifier(1e-2, loss="hinge", penalty="entropy", fit_intercept=False)
-    with pytest.raises(ValueError, match="the penalty does not allow"):
+    with pytest.raises(ValueError, match="the penalty or the bounds forbid"):
         model.fit(X, TWO, coef_init=-np.ones(5))
 
 
