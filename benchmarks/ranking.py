@@ -282,7 +282,7 @@ class TunedLogistic:
         return self._model.decision_function(X) >= self._threshold
 
 
-#: Models by strength, which tell a cross-validated F1.
+#: Models by strength, by a cross-validated F1.
 F1_MODELS: dict[str, Callable[[float], Any]] = {
     "f_beta": lambda alpha: BMRMClassifier(alpha, loss="f_beta"),
     "LogisticRegression": TunedLogistic,

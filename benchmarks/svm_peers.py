@@ -106,7 +106,7 @@ def _sgd(problem: Problem) -> list[Ladder]:
 
 
 def _ocas(problem: Problem) -> list[Ladder]:
-    # Told the objective to stop at, it needs no ladder; r also sets the accuracy of its
+    # Given where to stop, it needs no ladder; r also sets the accuracy of its
     # inner solver, which is slow for r = 0.
     best = common.reference(problem)
     return _scaled(

@@ -1,4 +1,4 @@
-"""Learn which features tell how the points of two sets are matched.
+"""Learn which features show how the points of two sets are matched.
 
 Two sets of points, the second a noisy and shuffled copy of the first, are matched by
 linear assignment (Teo et al. 2010, section 5.3.2, on generated data). The weights of

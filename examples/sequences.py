@@ -1,7 +1,7 @@
 """Find names in generated sentences with a conditional random field.
 
 Sentences are made of templates with names of people and places, some of which go by the
-same words; only those around them tell which is which. Prints the proven distance from
+same words; only those around them show which is which. Prints the proven distance from
 the optimum, chunks found, what the model has learned, and how sure it is.
 """
 

@@ -93,7 +93,7 @@ class FitTask:
         if self._root is None:
             return ProblemTask(None, {}, warns=self._warns)
         estimator = type(self._arguments["estimator"]).__name__
-        # Callbacks tell the name of the estimator themselves.
+        # Callbacks show the name of the estimator themselves.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
         # One iterate more than iterations: the starting point.
         n_tasks = self._max_iter + 1
@@ -127,7 +127,7 @@ class ProblemTask:
     Attributes
     ----------
     warns : bool
-        Whether the user is to be told that the tolerance was not reached.
+        Whether the user is to be warned that the tolerance was not reached.
     """
 
     def __init__(

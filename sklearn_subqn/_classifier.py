@@ -70,7 +70,7 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
 
 
 def has_probabilities(estimator: Any) -> bool:
-    """Whether the loss tells probabilities; raise AttributeError if not."""
+    """Whether the loss provides probabilities; raise AttributeError if not."""
     loss = getattr(estimator, "loss", "log_loss")
     known = estimator._losses_of_probabilities
     if getattr(loss, "tells_probabilities", False):
@@ -82,14 +82,14 @@ def has_probabilities(estimator: Any) -> bool:
 
 
 class ProbabilityMixin:
-    """Probabilities of classes by losses whose scores tell them."""
+    """Probabilities of classes by losses whose scores determine them."""
 
     _losses_of_probabilities: tuple[str, ...] = ("log_loss", "modified_huber")
     _raw_scores: Callable[[Any], npt.NDArray[Any]]
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes; only for losses that tell them.
+        """Return the probabilities of the classes, for losses that provide them.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class ProbabilityMixin:
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of the probabilities; only for losses that tell them.
+        """Return the logarithms of the probabilities, for losses that provide them.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ _LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 class FoldPath(NamedTuple):
     """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
 
-    ``proven`` tells where the tolerance was reached, ``failures`` what scorers raised.
+    ``proven`` says where the tolerance was reached, ``failures`` what scorers raised.
     """
 
     scores: list[float]

@@ -23,6 +23,7 @@ from ._core.names import features_axis
 from ._core.options import Option
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import SolverSpec
+from ._doc_link import DocumentationLink
 from ._names import instead_of
 from ._problems import Problems
 from ._solve import Solution, spec_of, warn_of_constants
@@ -108,7 +109,7 @@ class ScoringRegressor(RegressorMixin):
         return float(np.mean(scores))
 
 
-class Estimator(PlainState, CallbackSupportMixin, BaseEstimator):
+class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimator):
     """Base of all estimators: from parameters and data to fitted attributes."""
 
     #: What ``solver`` may be.
@@ -156,7 +157,7 @@ class Estimator(PlainState, CallbackSupportMixin, BaseEstimator):
         return spec_of(self).options
 
     def _is_smooth(self) -> bool | None:
-        """Return whether the loss is differentiable, if parameters tell."""
+        """Return whether the loss is differentiable, if parameters say so."""
         return None
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
@@ -241,7 +242,7 @@ class LinearEstimator(Estimator):
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any
     ) -> float | npt.NDArray[np.float64]:
-        """Return ``alpha``, or the strengths by rule; set what tells which they are."""
+        """Return ``alpha``, or the strengths by rule, and set ``alpha_``."""
         sizes = problems.sizes
         if sizes is None:
             sizes = np.ones(self.n_features_in_)

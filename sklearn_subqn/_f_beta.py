@@ -73,7 +73,7 @@ def folds_of_rows(
 ) -> npt.NDArray[np.intp]:
     """Return a fold of each row, in which both classes have about equal shares.
 
-    Folds are told by the rows' places along a random direction, that is by features
+    Folds are assigned by the rows' places along a random direction, that is by features
     alone: equal rows of a class are in one fold, in whatever order rows are. There are
     fewer folds where a class has fewer distinct rows.
     """
@@ -202,8 +202,10 @@ class FBetaProblems(LinearProblems):
     def attributes(self) -> dict[str, Any]:
         attributes = super().attributes()
         # Intercepts are rounded; with the thresholds they sum to those of the problems.
-        _, told = self._told(*super()._decoded([start.w for start in self.starts]))
-        intercepts = told.astype(np.float64)
+        _, reported = self._reported(
+            *super()._decoded([start.w for start in self.starts])
+        )
+        intercepts = reported.astype(np.float64)
         intercepts = 0.0 - intercepts if self._opposite else intercepts
         thresholds = intercepts - attributes["intercept_"]
         values = self._positive_weights, thresholds, self._f_betas

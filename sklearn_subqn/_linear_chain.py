@@ -1108,7 +1108,7 @@ class LinearChainCRF(LinearEstimator):
         sums[places] = own_sums
         self._w = strengths.parameters(sums)
         self._seen = seen
-        # Parameters that are zero do not tell their sums.
+        # Sums are not known from parameters that are zero.
         self._sums = sums if self.l1_ratio else None
         self.n_iter_ = 1
         # Of the model as ``fit`` left it.

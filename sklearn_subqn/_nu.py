@@ -173,7 +173,7 @@ class _Search:
             self._best = fit.w * (gain / size)
         dual = fit.dual
         if dual is None:
-            raise TypeError("The solver tells no dual point.")
+            raise TypeError("The solver returns no dual point.")
         found = -float(dual.sum()), self._objective.cut(Dual(dual))
         if found[0] >= self._least_mean:
             self._above = found

@@ -117,7 +117,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
 
     @available_if(has_probabilities)
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
-        """Return the probabilities of the classes; only for losses that tell them.
+        """Return the probabilities of the classes, for losses that provide them.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
-        """Return the logarithms of the probabilities; only for losses that tell them.
+        """Return the logarithms of the probabilities, for losses that provide them.
 
         Parameters
         ----------

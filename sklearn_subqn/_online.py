@@ -49,7 +49,7 @@ from ._validation import (
     user_level,
 )
 
-# Few batches are not enough to tell convergence from chance.
+# Few batches are not enough to distinguish convergence from chance.
 _MIN_PATIENCE = 30
 
 # Where only one column in so many has entries, the others take no part in a fit.

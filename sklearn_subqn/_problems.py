@@ -180,7 +180,7 @@ class Problems(ABC):
         return self.attributes()
 
     def _stored(self, w: Floats) -> Floats:
-        """Return parameters as the attributes will tell them."""
+        """Return parameters as they will be in the attributes."""
         rounded: Floats = w.astype(self._dtype)
         return rounded
 
@@ -430,7 +430,7 @@ class LinearProblems(Problems):
         return allowed
 
     def attributes(self) -> dict[str, Any]:
-        coef, intercept = self._told(*self._decoded([s.w for s in self.starts]))
+        coef, intercept = self._reported(*self._decoded([s.w for s in self.starts]))
         if self._opposite:
             # Zeros keep their sign.
             coef, intercept = 0.0 - coef, 0.0 - intercept
@@ -462,7 +462,7 @@ class LinearProblems(Problems):
         """Return what the features are divided by for the solver."""
         return 1.0 if self.sizes is None else self.sizes
 
-    def _told(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
+    def _reported(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
         """Return coefficients and intercepts for X as they are stored."""
         coef = np.array(coef, dtype=self._dtype, order="C")
         if self._bounds is not None:
@@ -479,7 +479,7 @@ class LinearProblems(Problems):
         plain = self.sizes is None and self._bounds is None
         if plain and (self._shift is None or not free):
             return super()._stored(w)
-        coef, intercept = self._told(*self._rows(w))
+        coef, intercept = self._reported(*self._rows(w))
         if self._shift is not None:
             intercept = self._shift.inward(coef, intercept)
         inward = (coef * self._units()).T.ravel()
@@ -584,7 +584,7 @@ class JointProblem(LinearProblems):
     """One problem, of whose parameters the attributes are not the rounded ones."""
 
     def _stored(self, w: Floats) -> Floats:
-        coef, intercept = self._told(*self._decoded([w]))
+        coef, intercept = self._reported(*self._decoded([w]))
         if self._shift is not None:
             intercept = self._shift.inward(coef, intercept)
         return self._encoded(coef, intercept)[0][: self.design.n_params]
@@ -763,6 +763,6 @@ class PathProblem(JointProblem):
             return super()._stored(w)
         # Other penalties are not least for combinations of features of labels.
         labels = self._decoded([w])
-        told = self._told(*labels)
-        lost = [a.astype(np.float64) - b for a, b in zip(told, labels, strict=True)]
+        reported = self._reported(*labels)
+        lost = [a.astype(np.float64) - b for a, b in zip(reported, labels, strict=True)]
         return w + self._encoded(*lost)[0][: self.design.n_params]

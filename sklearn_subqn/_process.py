@@ -40,7 +40,7 @@ class OneBlasThread:
         self._before: dict[tuple[LibController, int | None], int] = {}
 
     def begin(self, run: object) -> None:
-        """Ask for one thread, for a run that is told by its identity."""
+        """Ask for one thread, for a run that is known by its identity."""
         self._runs[run] = threading.get_ident()
         self._apply()
 

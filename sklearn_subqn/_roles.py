@@ -65,7 +65,7 @@ def class_order(
             return np.arange(len(labels))
         raise ValueError(
             f"{needs} needs the order of classes, which labels such as {labels[0]!r} "
-            "do not tell: give classes=[...] with all labels from the lowest to the "
+            "do not have: give classes=[...] with all labels from the lowest to the "
             "highest, or as y numbers or an ordered pandas.Categorical. The labels are "
             f"{labels}."
         )
@@ -108,7 +108,7 @@ def positive_class(
         The parameter; None means the second class.
     concerns : str or None
         What treats the classes unequally, for a warning where ``pos_label`` is None and
-        labels do not tell by convention; None for no warning.
+        labels do not say by convention; None for no warning.
 
     Raises
     ------

@@ -28,7 +28,7 @@ def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
     """Return a scorer of probabilities that knows all classes; others as they are.
 
     The columns of probabilities are of all classes, some of which the samples of a fold
-    may lack. Metrics that can be told take them as ``labels``, and the second of two as
+    may lack. Metrics that accept them get them as ``labels``, and the second of two as
     ``pos_label``, as in scikit-learn's ``LogisticRegressionCV``.
     """
     metric = getattr(scorer, "_score_func", None)
@@ -48,7 +48,7 @@ def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
 
 
 def refuses_weights(scorer: Any) -> bool:
-    """Whether a scorer was told by its metadata request to go without weights."""
+    """Whether a scorer's metadata request says to go without weights."""
     if not hasattr(scorer, "get_metadata_routing"):
         return False
     score = getattr(scorer.get_metadata_routing(), "score", None)

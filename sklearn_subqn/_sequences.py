@@ -127,7 +127,7 @@ class AttributeReader:
         ------
         TypeError, ValueError
             If a token is not acceptable, or a sequence is empty from which attributes
-            are learned; tells which.
+            are learned; says which.
         """
         names, ends, starts = self._names, self._ends, self._starts
         blocks: list[npt.NDArray[np.int32]] = []
@@ -427,7 +427,7 @@ def flat_labels(y: Any, lengths: Index) -> list[Any]:
     Raises
     ------
     TypeError, ValueError
-        If there are more or less labels than tokens; tells for which sequence.
+        If there are more or less labels than tokens; says for which sequence.
     """
     labels: list[Any] = []
     for i, (sequence, length) in enumerate(zip(y, lengths.tolist(), strict=True)):

@@ -46,7 +46,7 @@ _MOST_NAMED = 5
 
 
 class Progress(NamedTuple):
-    """What a ``callback`` is told after each iteration.
+    """What a ``callback`` gets after each iteration.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Watch(Protocol):
 
 
 class Problem(NamedTuple):
-    """One problem, and how its solution will be told.
+    """One problem, and how its solution will be reported.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Problem(NamedTuple):
         From parameters w to what scikit-learn's callbacks may ask for: the attributes
         of an estimator fitted so far.
     stored : callable, optional
-        From parameters to those that the attributes will tell, after the rounding to
+        From parameters to those of the attributes, after the rounding to
         ``dtype``. By default they are rounded each.
     unit : float
         Users read objectives and gaps times this.
@@ -138,7 +138,7 @@ class Solution:
     """Parameters, objective and certificate of one fitted problem.
 
     ``size`` is what ``relative_gap`` is relative to.
-    ``proven`` tells whether the tolerance was reached, or a callback ended the run,
+    ``proven`` says whether the tolerance was reached, or a callback ended the run,
     ``constant`` whether the coefficients are of no use: zero would do as well,
     ``shrinkage`` whether much larger ones would do much better but for the penalty, and
     ``plan`` what solver="auto" chose, or the solver.
@@ -299,7 +299,7 @@ class Target(NamedTuple):
 
 
 class _Report:
-    """Tells the user, after each iteration, what has been reached.
+    """Reports to the user, after each iteration, what has been reached.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
     exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
     if tol <= exact:
         return Accuracy(tol, 0.0, 0.0)
-    # Rounding, which bounds are charged for, may keep them from more than that.
+    # Rounding, which bounds account for, may keep them from more than that.
     enough = tol if exact == _NEVER else min(tol, _NEARLY_EXACT)
     return Accuracy(exact, enough, tol)
 

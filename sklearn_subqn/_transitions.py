@@ -107,7 +107,7 @@ class TransitionRules(NamedTuple):
         classes: npt.NDArray[Any],
         numbers: Index,
     ) -> None:
-        """Raise ValueError if labels of a sequence are not allowed; tells which.
+        """Raise ValueError if labels of a sequence are not allowed; says which.
 
         Parameters
         ----------

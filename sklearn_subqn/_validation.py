@@ -566,7 +566,7 @@ def check_range(X: Any, estimator_name: str) -> None:
         For scikit-learn's advice on missing values.
     """
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
-    # The sum of squares takes one reading, and tells enough unless it is large itself.
+    # The sum of squares takes one reading, and is enough unless it is large itself.
     with np.errstate(over="ignore", invalid="ignore"):
         if float(values @ values) <= _LARGEST_VALUE:
             return

@@ -77,7 +77,7 @@ _CONCERN_ONE_CLASS = (*_NEED_BETA, *_NEED_K, "roc_area")
 _INSTEAD = {
     "hinge": "take class_weight='balanced' or loss='log_loss'",
     "f_beta_bound": (
-        "this bound of the score cannot tell the classes apart: take loss='f_beta'"
+        "this bound of the score cannot separate the classes: take loss='f_beta'"
     ),
     **dict.fromkeys(
         _NEED_K,
@@ -144,7 +144,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         Weight of recall against precision for "f_beta" and "f_beta_bound", positive.
     k : int or None, default=None
         Number of samples for "precision_at_k" and "recall_at_k", at least 1. Where it
-        is below the number of positive samples, these losses also charge how the
+        is below the number of positive samples, these losses also penalize how the
         scores of positive samples spread, and all coefficients may become zero.
     pos_label : int, float, bool, str or None, default=None
         The positive one of two classes, for "f_beta", "f_beta_bound", "precision_at_k",
@@ -234,8 +234,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems that is the one at hand, from whose beginning the numbers
-        count.
+        With several problems these numbers are those of the problem at hand.
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
         at each if larger.
@@ -316,7 +315,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     threshold is chosen anew by scores of five parts of the samples, each from a fit to
     the others. Equal samples are in one part, and sample weights count in F-beta, so
     that a weight of 2 still equals a repeated sample. ``callback`` and ``verbose``
-    tell of the fit with the chosen weight only.
+    describe the fit with the chosen weight only.
 
     With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
     the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
@@ -415,7 +414,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
 
     def _instead(self) -> str:
         known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
-        return known or "the features do not tell the classes apart by this loss"
+        return known or "the features do not separate the classes by this loss"
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         forget(self, *F_BETA_ATTRIBUTES, "ordered_classes_", "pos_label_")
@@ -509,7 +508,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             if not self.fit_intercept:
                 raise ValueError(
                     f"loss={loss_name(self.loss)} needs fit_intercept=True: classes "
-                    "are told by thresholds."
+                    "are separated by thresholds."
                 )
             what = f"loss={loss_name(self.loss)}"
             order = class_order(classes, self.classes, categories, what)

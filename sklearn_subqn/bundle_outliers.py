@@ -310,8 +310,8 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
 
     def _instead(self) -> str:
         return (
-            "the samples cannot be told from the origin: do not center the features, "
-            "or take sklearn.svm.OneClassSVM with a kernel"
+            "the samples cannot be separated from the origin: do not center the "
+            "features, or take sklearn.svm.OneClassSVM with a kernel"
         )
 
     def _encode(

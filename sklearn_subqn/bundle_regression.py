@@ -183,8 +183,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     callback : callable or None, default=None
         Called after every iteration with a named tuple of ``n_iter``, ``objective``,
         ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
-        With several problems that is the one at hand, from whose beginning the numbers
-        count.
+        With several problems these numbers are those of the problem at hand.
     verbose : int, default=0
         Print progress at iterations 0, 1, 2, 4, 8, ..., and every five seconds, if 1;
         at each if larger.

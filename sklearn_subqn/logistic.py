@@ -42,7 +42,7 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         return {0.0: "l2", 1.0: "l1"}.get(l1_ratio, "elasticnet")
 
     def _instead(self) -> str:
-        return "the features do not tell the classes apart"
+        return "the features do not separate the classes"
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         return elastic_net(n_coef, float(self.l1_ratio))

@@ -157,11 +157,11 @@ class MultilabelHingeClassifier(JointHingeClassifier):
 
     Notes
     -----
-    Where labels are noisy, the worst one of each sample cannot be told from the others,
-    and the optimum with ``reduction="max"`` predicts few labels or none at any
-    ``alpha``. Fitting warns where predictions for the training samples are nearer to no
-    labels at all than to the true ones, that is, where more of the relevant labels are
-    missed than found.
+    Where labels are noisy, the worst one of each sample cannot be distinguished from
+    the others, and the optimum with ``reduction="max"`` predicts few labels or none at
+    any ``alpha``. Fitting warns where predictions for the training samples are nearer to
+    no labels at all than to the true ones, that is, where more of the relevant labels
+    are missed than found.
 
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the
@@ -320,9 +320,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             warnings.warn(
                 f"{type(self).__name__} finds {share:.1%} of the relevant labels of "
                 "its training samples, and misses the others: with reduction='max' "
-                "only the worst label of each sample counts, which cannot be told "
-                "where labels are noisy. Take reduction='mean', in which all labels "
-                "count.",
+                "only the worst label of each sample counts, which cannot be "
+                "distinguished where labels are noisy. Take reduction='mean', in which "
+                "all labels count.",
                 UserWarning,
                 stacklevel=user_level(),
             )
@@ -331,10 +331,11 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         if not self.multilabel_:
             return "take class weights, or a logistic loss"
         if self.reduction == "mean":
-            return "no linear function of these features tells labels apart"
+            return "no linear function of these features separates the labels"
         return (
-            "the worst label of each sample, which alone counts, cannot be told from "
-            "the others: take reduction='mean', in which all labels count"
+            "the worst label of each sample, which alone counts, cannot be "
+            "distinguished from the others: take reduction='mean', in which all "
+            "labels count"
         )
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:

@@ -240,7 +240,7 @@ class BaseRanker(BundleEstimator):
         if not self._has_pairs:
             warnings.warn(
                 "No query has rows of different relevance y: there is nothing to rank, "
-                "and all coefficients are zero. qid tells which rows are compared.",
+                "and all coefficients are zero. qid says which rows are compared.",
                 UserWarning,
                 stacklevel=user_level(),
             )
@@ -267,7 +267,7 @@ class BaseRanker(BundleEstimator):
             return f"take loss={self.loss.removesuffix(_ASSIGNMENT)!r}"
         if self.loss in _MEASURES:
             return "take loss='pairwise'"
-        return "the features do not tell which rows are relevant"
+        return "the features do not show which rows are relevant"
 
     def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
         if callable(self.loss) or self.loss in _PAIRS:
@@ -314,7 +314,7 @@ class BMRMRanker(BaseRanker):
         - "rank-utility": a bound of 1 - expected rank utility, of gains y and discounts
           that halve every four ranks.
         - "ndcg-assignment" and so on: bounds of the same measures by linear assignment
-          of rows to ranks. They also charge how the scores of rows of equal relevance
+          of rows to ranks. They also penalize how the scores of rows of equal relevance
           spread; where many are equal, all coefficients may become zero.
 
         A callable gets the ``Groups`` of rows and returns a ``Loss``.

@@ -16,8 +16,10 @@ import sklearn_subqn
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     path.relative_to(ROOT).as_posix()
-    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+    if not {"_build", "generated", "gallery"} & set(path.parts)
 ]
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
 # Links to files of this repository, as they are written for readers elsewhere.
 OWN_ADDRESS = re.compile(
     r"^https://(github\.com|raw\.githubusercontent\.com)/sklearn-subqn/sklearn-subqn"
@@ -92,6 +94,73 @@ def test_version_is_the_same_in_all_files():
     }
     release = sklearn_subqn.__version__.partition(".dev")[0]
     assert {version.partition(".dev")[0] for version in found.values()} == {release}
+
+
+def public_names():
+    """Return all public names, with their modules, the package first."""
+    found = {}
+    for module in ("", ".svm", ".linear_model", ".crf", ".ranking", ".losses"):
+        name = f"sklearn_subqn{module}"
+        members = vars(importlib.import_module(name))
+        for each in members["__all__"]:
+            if not isinstance(members[each], type(sys)):
+                found.setdefault(members[each], f"{name}.{each}")
+    return found
+
+
+def test_every_public_name_is_in_the_api():
+    text = (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")
+    listed = {f"sklearn_subqn.{name}" for name in re.findall(r"(?m)^   (\w.*)$", text)}
+    assert set(public_names().values()) - listed == set()
+
+
+def test_html_of_estimators_leads_to_their_pages():
+    site = "https://sklearn-subqn.github.io/sklearn-subqn/api/generated/"
+    for kind, name in public_names().items():
+        if hasattr(kind, "get_params"):
+            # Without __init__, since some have required parameters.
+            assert kind.__new__(kind)._get_doc_link() == f"{site}{name}.html"
+
+
+def test_html_of_other_classes_leads_nowhere():
+    class Own(sklearn_subqn.SubLBFGSLinearSVC):
+        pass
+
+    assert Own()._get_doc_link() == ""
+
+
+@pytest.mark.parametrize("path", (ROOT / "docs" / "guide").glob("*.md"), ids=str)
+def test_pages_of_the_guide_are_short(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+#: Phrases over which readers stumbled.
+STRANGE = re.compile(
+    r"\b(tells?|told|trips? over|like of what|as it were|from whose|six nouns"
+    r"|narrowing kinks|for those who know it by|rounding is charged)\b",
+    flags=re.IGNORECASE,
+)
+
+
+def test_english_is_plain():
+    texts = [ROOT / name for name in DOCUMENTS]
+    for suffix in ("*.py", "*.pyx", "*.px[id]"):
+        texts += (ROOT / "sklearn_subqn").rglob(suffix)
+    texts += (ROOT / "examples").rglob("*.py")
+    found = [
+        f"{path.relative_to(ROOT)}:{i}: {line.strip()}"
+        for path in texts
+        for i, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if STRANGE.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_gallery(path):
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    subprocess.run([sys.executable, "-W", "error", path], check=True, env=environment)
 
 
 def test_pictures_are_drawn(tmp_path):

@@ -42,7 +42,7 @@ LEVELS = [
     ["_core.solvers.related", *related_files()],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
-    ["_names", "_state", "exceptions"],
+    ["_doc_link", "_names", "_state", "exceptions"],
     ["_callbacks", "_plotting", "_process", "_validation"],
     ["_tolerance"],
     [

@@ -42,14 +42,14 @@ _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 # A product with fewer entries than this takes a thread about as long as starting it.
 _PART_SIZE = 100_000
 
-# So many rows, about, tell enough of the spectrum of the features.
+# About so many rows show enough of the spectrum of the features.
 _SPECTRUM_ROWS = 2000
 
 # Products of columns are made by pairs of stored entries where rows have fewer than
 # this share of the features, elsewhere by BLAS.
 _PAIRS_SHARE = 0.3
 
-# So many stored entries, about, tell in which columns they are.
+# About so many stored entries show in which columns they are.
 _COUNTED = 100_000
 
 # Dense copies of some rows, for products of matrices, are of about this many bytes.

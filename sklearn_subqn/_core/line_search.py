@@ -63,7 +63,7 @@ def exact(line: Line) -> float:
 
     Piecewise linear losses: by their kinks. Smooth ones: by Newton's method in one
     dimension, which is finite where the loss is piecewise quadratic. Losses that do not
-    tell their slopes on a line: by cutting planes.
+    return their slopes on a line: by cutting planes.
     """
     if not line.is_known:
         return minimize_by_cuts(line, accuracy=_NEARLY)[0].step
@@ -136,7 +136,7 @@ def _bracket_by_cuts(
     accuracy: float = 0.0,
     max_iter: int = 60,
 ) -> tuple[Trial, Trial]:
-    """Return the same for a function that tells value and slope at a step.
+    """Return the same for a function that returns value and slope at a step.
 
     The next trial is where the tangents at both ends meet. That is exact after a
     finite number of steps for piecewise linear functions; every third trial is the

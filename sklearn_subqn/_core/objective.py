@@ -284,16 +284,16 @@ class Objective:
         """
         if not self.n_free:
             return 0.0
-        # Rounding of these sums is charged with that of all others.
+        # Rounding of these sums is accounted for with that of all others.
         return self.risk.imbalance(dual, self.risk.column_sums(dual))
 
     def cut(self, dual: Dual) -> Cut:
         """Return the cut of a dual point u, less all that it lacks of being one.
 
         All bounds are made of such cuts. What rounding has done to u, to its product
-        with X and to its conjugate is charged by the size of what was summed. And so is
-        what u lacks of being balanced in free parameters: a balanced point of the
-        domain lies within a share of it, of no larger conjugate but for that share.
+        with X and to its conjugate is accounted for by the size of what was summed. And
+        so is how far u is from being balanced in free parameters: a balanced point of
+        the domain lies within a share of it, of no larger conjugate but for that share.
         """
         risk, (u, normal, offset, error, norm, share) = self.risk, dual
         share = self.imbalance(u) if share is None else share
@@ -317,7 +317,7 @@ class Objective:
 
         It is -inf unless the cut is balanced in the free parameters. With an L1 penalty
         the cut is mixed with the trivial one R >= inf R as far as the conjugate asks
-        for. Rounding errors are charged: the bound is one as computed.
+        for. Rounding errors are accounted for: the bound is one as computed.
         """
         if not cut.is_balanced(self.regularizer.n_penalized):
             return -np.inf
@@ -385,7 +385,7 @@ class Objective:
         return v, radius
 
     def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
-        """Return sizes of columns, of which ``factor`` times |w| is to be charged.
+        """Return sizes of columns, of which ``factor`` times |w| bounds the error.
 
         The size of the rows will do, at less cost, where that is next to nothing
         against a value.

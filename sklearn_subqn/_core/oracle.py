@@ -213,7 +213,7 @@ class Candidates:
         self._loss = CandidateHinge(self._samples)
 
     def add(self, answers: Answers, w: Floats) -> None:
-        """Take up the answers at w that tell something new; forget idle candidates."""
+        """Take up the answers at w that are new; forget idle candidates."""
         n = len(answers.costs)
         if self._design is None:
             self._design = answers.normals.zeros()

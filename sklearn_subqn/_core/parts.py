@@ -110,7 +110,7 @@ class DesignOfParts(Design):
     """The linear map of several designs, one below the other.
 
     Its scores are arrays of all rows, for losses that compare rows of different parts;
-    it also tells the shape and density of risks whose scores stay where the rows are.
+    it also returns the shape and density of risks whose scores stay where the rows are.
 
     Parameters
     ----------

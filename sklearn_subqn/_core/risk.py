@@ -396,7 +396,7 @@ class Risk:
 
     @root_of_squares
     def distance(self, dual: Floats) -> float:
-        """Return the like of what u lacks of the point at which R* is evaluated."""
+        """Return how far u is from the point at which R* is evaluated."""
         return self.oracle.distance(dual, self.targets, self.weights)
 
     @root_of_squares
@@ -417,7 +417,7 @@ class Risk:
 
     @maximal
     def curvature_radius(self, scores: Floats) -> float:
-        """Return how far second derivatives tell the loss of some row at least."""
+        """Return how far second derivatives describe the loss of some row at least."""
         return float(
             self.oracle.curvature_radius(scores, self.targets).max(initial=0.0)
         )

@@ -104,7 +104,7 @@ class RowSweeps(ABC):
 
     @abstractmethod
     def run(self, scores: Floats | None = None) -> None:
-        """Make a round of sweeps; ``scores``, if known, tell where to begin."""
+        """Make a round of sweeps; ``scores``, if known, say where to begin."""
 
     @abstractmethod
     def recenter(self, w: Floats) -> None:

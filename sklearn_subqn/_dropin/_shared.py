@@ -240,7 +240,7 @@ class DropInProblems(LinearProblems):
     def _stored(self, w: Floats) -> Floats:
         if self._sizes is None:
             return super()._stored(w)
-        coef, intercept = self._told(*self._decoded([w]))
+        coef, intercept = self._reported(*self._decoded([w]))
         if self._shift is not None:
             intercept = self._shift.inward(coef, intercept)
         return self._encoded(coef, intercept)[0][: self.design.n_params]

@@ -20,7 +20,7 @@ _TOL, _UNLIMITED = 1e-3, 10**6
 _LOG_LOSS = ("lbfgs", "l2sgd")
 _PERCEPTRONS = ("ap", "pa", "arow")
 
-# Parameters that tell how the original optimizes, or where it keeps its files.
+# Parameters that say how the original optimizes, or where it keeps its files.
 _WITHOUT_EFFECT = {
     **dict.fromkeys(
         (

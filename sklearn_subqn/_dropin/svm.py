@@ -64,8 +64,8 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
         Without effect, since the intercept is not penalized.
     class_weight : dict, "balanced" or None, default=None
         Factors on ``C`` for the samples of each class. With several classes and "ovr"
-        only samples of the class that is told from the rest have its factor, the others
-        have one, as in scikit-learn.
+        only samples of the class that is separated from the rest have its factor, the
+        others have one, as in scikit-learn.
     verbose : int, default=0
         Print progress at some iterations if 1, at each if larger.
     random_state : int, RandomState instance or None, default=None

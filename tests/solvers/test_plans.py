@@ -161,7 +161,7 @@ CASES = [
         classes(300, 5),
     ),
     (
-        "Newton's method on narrowing kinks",
+        "Newton's method on smooth losses that approach the hinge",
         BMRMClassifier(1e-2, loss="roc_area"),
         classes(5000, 5),
     ),

@@ -1,4 +1,4 @@
-"""Losses of one score per row: maxima over a box, each in one trip over the rows.
+"""Losses of one score per row: maxima over a box, each in one pass over the rows.
 
 All arrays are contiguous, of shape (n,) and float64. The loss of a row is the maximum
 over v in [low, high], low <= 0 <= high, of v t - tube |v| - ridge / 2 (v - center)²,

@@ -16,7 +16,7 @@ change d of the marginals the dual grows, in units of the sequence's weight, by
 
 and its slope there along d is (1 - gamma) q - c with q = <d, z - theta> >= 0. Since d is
 about proportional to gamma it vanishes near gamma q / (gamma q + c). One evaluation at
-the sequence's last gamma serves as a step and tells the next, unless it went down or
+the sequence's last gamma serves as a step and predicts the next, unless it went down or
 ended far from where the slope vanishes.
 
 A sequence begins at its true labels, where theta is infinite. It leaves them for theta =

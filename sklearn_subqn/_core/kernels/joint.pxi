@@ -1,4 +1,4 @@
-# Trips over rows of losses with several scores per row: included by kernels that define
+# Loops over rows of losses with several scores per row: included by kernels that define
 #
 #   Rows                   arrays of a set of rows, checked, with a ``Set``
 #   SIDES, ZERO_IS_LEFT    number of sides, and whether zero is one more piece

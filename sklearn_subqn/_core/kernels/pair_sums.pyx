@@ -519,7 +519,7 @@ cdef inline void put_terms(
     Py_ssize_t w,
     double factor,
 ) noexcept nogil:
-    """Add a multiple of terms, at their places if these are told, without growing."""
+    """Add a multiple of terms, at their places if these are given, without growing."""
     cdef Py_ssize_t t = leaf(pairs, level), i, half = pairs.width // 2
     cdef double value
     cdef double *node

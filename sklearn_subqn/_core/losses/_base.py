@@ -171,7 +171,7 @@ class Curvature(ABC):
     ----------
     by_rows : bool
         Whether each row has a matrix of its own. Elsewhere R'' is diag(a) - C - Cᵀ for
-        its ``diagonal`` a, and ``crossed`` tells C.
+        its ``diagonal`` a, and ``crossed`` is C.
     """
 
     by_rows: bool = True

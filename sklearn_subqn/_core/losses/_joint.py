@@ -40,7 +40,7 @@ class JointSet(DualSet):
     Attributes
     ----------
     kernel : module
-        Compiled trips over rows.
+        Compiled loops over rows.
     is_determined : bool
         Whether a dual u of scores has one b only. Envelopes have no conjugate of scores
         elsewhere.

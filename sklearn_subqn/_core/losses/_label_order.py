@@ -34,7 +34,7 @@ class LabelOrder(FlowOracle):
     maximum of <b, m> - sum b² / (4 a) over b >= 0: a map to the edges of a graph of
     labels, an orthant, and a quadratic. Of u = sum of b (e_j - e_h) the linear part of
     R*(u) is <costs, |u|> over the labels. The quadratic one depends on b, which u does
-    not tell; at the gradient it is R itself.
+    not determine; at the gradient it is R itself.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from ._oracle import DualSet, Oracle, ScoreMap, Smoothing, offers
 
 
 class Composed(Oracle):
-    """A loss by a name of its own, for those who know it by that.
+    """A loss under a name of its own, by which it is known in the literature.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Loss:
     smooth : bool
         Whether R is differentiable everywhere.
     has_lines : bool
-        Whether the oracle tells ``restrict`` or ``derivatives``. The minimizer on a
+        Whether the oracle has ``restrict`` or ``derivatives``. The minimizer on a
         line is found by values and subgradients elsewhere.
     tells_conjugate : bool
         Whether ``conjugate`` knows more duals than zero. Elsewhere it is known at
@@ -65,9 +65,9 @@ class Loss:
     tells_leeway : bool
         Whether ``leeway`` says how far dual variables are from the ends of intervals.
     has_envelope : bool
-        Whether it has kinks, and tells ``envelope``.
+        Whether it has kinks, and ``envelope``.
     narrows : bool
-        Whether it has kinks, and tells ``narrowed``.
+        Whether it has kinks, and ``narrowed``.
     analytic, invariant, ranks, counts_rows, steep, joint, has_margin : bool
         As of ``Oracle``.
     """

@@ -127,8 +127,8 @@ class Features(ScoreMap):
     Parameters
     ----------
     features : ndarray of shape (l, k)
-        phi. Where its rows depend on one another, a dual of scores does not tell which
-        one of the labels it stands for.
+        phi. Where its rows depend on one another, a dual of scores does not determine
+        which one of the labels it stands for.
     """
 
     is_identity = False

@@ -30,7 +30,7 @@ class Ontology(Composed):
 
         ln sum over labels l of exp <phi_l - phi_y, z_i>
 
-    in place of the maximum, and its scores tell probabilities of the labels.
+    in place of the maximum, and its scores determine probabilities of the labels.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class Oracle(ABC):
         Whether rows must have equal weights.
     steep : bool
         Whether subgradients grow exponentially with the scores, so that cuts far from
-        the minimizer tell nothing.
+        the minimizer say nothing.
     joint : bool
         Whether it takes all columns of y at once, where regressors fit each by itself.
     has_margin : bool
@@ -138,9 +138,9 @@ class Oracle(ABC):
 
         Without ``conjugate``, <u, z> - R(z) and what rounding may have left out. Both
         may be much larger than the bounds that are made of it. Nor is what R(z) has
-        summed known from u, in which terms may cancel: it is charged as if each row's
-        score counted by its weight. Classes that know R*(u) from what they have chosen,
-        whatever the scores, write this method.
+        summed known from u, in which terms may cancel: it is accounted for as if each
+        row's score counted by its weight. Classes that know R*(u) from what they have
+        chosen, whatever the scores, write this method.
         """
         if self.tells_conjugate:
             return self.conjugate(dual, targets, weights)
@@ -173,7 +173,7 @@ class Oracle(ABC):
         return size
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return the norm of what u lacks of the point at which R* is evaluated.
+        """Return how far u is from the point at which R* is evaluated.
 
         By rounding; the root of sum_i d_i² / s_i of differences d.
         """
@@ -196,7 +196,7 @@ class Oracle(ABC):
         There is a point of the domain that differs from another one of these column
         sums by no more than this share of u, and whose columns sum to zero. Of losses
         of one score per row the entries of one sign shrink. Subgradients of losses that
-        do not tell their conjugate do not, so that their sums have to be rounding; they
+        do not have a conjugate do not, so that their sums have to be rounding; they
         are where only differences of scores count.
         """
         total = float(np.abs(dual).sum())
@@ -254,7 +254,7 @@ class Oracle(ABC):
         return False
 
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
-        """Return how far second derivatives tell each row's loss at least, shape (n,).
+        """Return how far second derivatives describe each row's loss, shape (n,).
 
         In units of scores; zero where the loss says nothing about that.
         """
@@ -351,12 +351,12 @@ class Oracle(ABC):
     def rounding(self, scores: Floats, weights: Floats) -> float:
         """Return by how much the value and products with a dual may be off.
 
-        For losses that do not tell their conjugate, in place of ``conjugate_at``.
+        For losses that do not have a conjugate, in place of ``conjugate_at``.
         """
         raise self._lacks("rounding errors")
 
     def _lacks(self, what: str) -> TypeError:
-        return TypeError(f"{type(self).__name__} tells no {what}.")
+        return TypeError(f"{type(self).__name__} has no {what}.")
 
 
 def offers(oracle: Oracle, *names: str) -> bool:

@@ -577,7 +577,7 @@ class AdaptiveLBFGS:
         return replace(average, level=level).then(new, there - value, there)
 
     def residual(self, state: AutoState, l1: float) -> Floats:
-        """Return what the optimality conditions lack, as far as the last batch tells.
+        """Return what the optimality conditions lack, as far as the last batch shows.
 
         It is the step of the diagonal metric, in coordinates in which that metric is
         the identity: its norm does not depend on the scales of features. With an L1

@@ -147,7 +147,7 @@ class LimitedRES:
     -----
     The source has no form of limited memory. Here (9) is applied to the kept pairs, so
     that B is as before, its eigenvalues at least delta included, but for what older
-    pairs told. B is a multiple of the identity plus a matrix of rank 2 m; its inverse
+    pairs given. B is a multiple of the identity plus a matrix of rank 2 m; its inverse
     is applied by the formula of Woodbury, at the cost of O(m² q).
     """
 

@@ -165,7 +165,7 @@ def following(line: Line) -> Line:
     """Return the line to the same end, but for its free parameters, the best ones.
 
     The change of the scores is not computed as a difference of scores: where it is tiny
-    the steps are long. Those of an end where exponentials overflow tell nothing.
+    the steps are long. Those of an end where exponentials overflow are of no use.
     """
     o, end = line.start.objective, line.point(1.0)
     n = o.regularizer.n_penalized

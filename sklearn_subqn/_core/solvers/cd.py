@@ -62,7 +62,7 @@ _COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
 _SLOW, _STEEP = 0.5, 0.1
 
-# This share of such a sample is spread evenly, as it were.
+# This share of such a sample is spread evenly.
 _LEAST_SHARE = 0.2
 
 # The method ends after so many iterations in which violations have not been halved, if

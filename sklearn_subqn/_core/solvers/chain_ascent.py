@@ -105,7 +105,8 @@ def chain_ascent(
     Notes
     -----
     Bounds are those of the dual u of the marginals, with products computed anew: sums
-    of steps have rounding errors. What is left of these in the marginals is charged.
+    of steps have rounding errors. What is left of these in the marginals is
+    accounted for.
     """
     o, design, chains = objective, _design(objective), _chains(objective)
     if not marginals_fit(design, chains):

@@ -43,7 +43,7 @@ def n_slack(
     Returns
     -------
     status : str
-        "no_progress": what is left of the gap is rounding, or the bundle can tell no
+        "no_progress": what is left of the gap is rounding, or the bundle can find no
         more of it.
     """
     model = cut_model(objective, size=size)

@@ -1,8 +1,8 @@
 """``alm`` on the rows near a kink, where the start is not far from the optimum.
 
 Most rows end on the side of their kink where they are from the start. A first Newton
-step on all rows tells how far each score is going to move. Rows that stay on their side
-if it moves about so far are taken out.
+step on all rows predicts how far each score is going to move. Rows that stay on their
+side if it moves about so far are taken out.
 
 The solution is evaluated on all rows. Those that did cross join the others, and the
 rest is repeated from there.
@@ -64,7 +64,7 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
         few = FewRows(objective, point, near)
         related = few.related(within(_SHARE * tol))
         found = yield from solve(related, method, Start.from_point(point, dual))
-        assert found is not None, "few rows always tell something"
+        assert found is not None, "few rows always give a point"
         assert found.dual is not None, "and a dual point"
         point, dual = found.point, found.dual
         crossed = ~near & (risk.subgradient(point.scores) != few.far)

@@ -97,7 +97,7 @@ def owlqn_star(
 
     Notes
     -----
-    The phase of an iterate tells the number of iterations of the direction search,
+    The phase of an iterate contains the number of iterations of the direction search,
     whose sum is k of Yu's Table 4.2.
     """
     point = minimize_intercept(objective.at(w))

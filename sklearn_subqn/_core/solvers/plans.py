@@ -121,7 +121,7 @@ class Plan(NamedTuple):
     Attributes
     ----------
     name : str
-        What a fitted estimator tells.
+        What ``plan_`` of a fitted estimator is.
     when : callable
         From facts to whether the row fits.
     related : callable or None
@@ -302,7 +302,7 @@ def _alm_of_sample(f: Facts) -> Solver:
 
 
 def _near_rows(f: Facts) -> Solver:
-    """Go on from there on rows near a kink, where one score per row tells which."""
+    """Go on from there on rows near a kink, where one score per row shows which."""
     start, _ = _softened(f)
     return near_rows(f.objective, start, tol=f.options.tol)
 
@@ -550,7 +550,7 @@ PLANS = (
     ),
     # Pairs of rows.
     Plan(
-        "Newton's method on narrowing kinks",
+        "Newton's method on smooth losses that approach the hinge",
         lambda f: (
             (f.l2 and f.narrows and f.options.tol >= _DIGITS_OF_NARROWING)
             and is_factorized(f.objective, NARROWING_ACCURACY)

@@ -119,7 +119,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
             if length > 1.0 or gain >= _EXCELLENT * promise:
                 zeta *= 0.5
         else:
-            # A cut where the search ended tells less than one at the model's minimizer.
+            # A cut where the search ended helps less than one at the model's minimizer.
             point = minimize_intercept(line.point(1.0))
             n_null += 1
             if n_null >= _MIN_NULL and model.error(point) > promise:

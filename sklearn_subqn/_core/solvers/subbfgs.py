@@ -88,7 +88,7 @@ def subbfgs(
                 return "no_step"
             hessian.reset()
             continue
-        # What many updates leave in the scores would be charged to the cuts.
+        # What many updates leave in the scores would lower the cuts.
         new = minimize_intercept(line.point(step).refreshed(at_kinks=False))
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)

@@ -1,4 +1,4 @@
-"""Related problems: easier ones, of which the solution tells much of the original.
+"""Related problems: easier ones, whose solutions help to solve the original.
 
 Each file has functions from an objective to a ``Related``: another objective, and how
 what is found for it, point, bound and dual point, is carried over.
@@ -30,7 +30,7 @@ class Related(NamedTuple):
         Of the easier problem.
     lift : callable
         From an iterate of it, and whether it is the best one in the end, to what that
-        tells of the original: an iterate, or None for nothing. A product with X is
+        says of the original: an iterate, or None for nothing. A product with X is
         worth while in the end only.
     is_solved : callable
         From its best point, bound and dual point so far to whether they are enough.
@@ -50,7 +50,7 @@ class Related(NamedTuple):
 def solve(
     related: Related, method: Method, start: Start
 ) -> Generator[Iterate, None, Iterate | None]:
-    """Yield what iterates of a related problem tell; return what they tell in the end.
+    """Yield what iterates of a related problem become; return the last one.
 
     That is the best point, bound and dual point of the original problem, or None if it
     is better to begin anew.
@@ -58,18 +58,18 @@ def solve(
     iterates = method(related.objective, related.lower(start))
     best = None
     for n_iter, iterate in enumerate(iterates):
-        told = related.lift(iterate, False)
-        if told is not None:
-            yield told._replace(preparing=True)
+        lifted = related.lift(iterate, False)
+        if lifted is not None:
+            yield lifted._replace(preparing=True)
         best = iterate if best is None else best.or_better(iterate)
         if related.is_solved(best) or n_iter >= related.max_iter:
             break
     iterates.close()
     assert best is not None, "a solver yields its starting point"
-    told = related.lift(best, True)
-    if told is not None:
-        yield told
-    return told
+    lifted = related.lift(best, True)
+    if lifted is not None:
+        yield lifted
+    return lifted
 
 
 def within(tol: float) -> Callable[[Iterate], bool]:

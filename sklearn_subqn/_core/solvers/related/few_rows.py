@@ -27,7 +27,7 @@ class FewRows:
     ----------
     objective : Objective
     point : Point
-        Tells the slopes of the loss in far rows.
+        Has the slopes of the loss in far rows.
     near : ndarray of bool, shape (n,)
 
     Attributes
@@ -83,7 +83,7 @@ class FewRows:
         def lift(iterate: Iterate, last: bool) -> Iterate:
             self._whole.count(self._design, self._design.passes)
             self._design.passes = 0.0
-            assert iterate.proof is not None, "alm tells its dual points"
+            assert iterate.proof is not None, "alm returns its dual points"
             point, dual = known, before
             if last:
                 point, dual = o.at(iterate.point.w), self.share_out(iterate.proof.u)
@@ -101,7 +101,7 @@ class FewRows:
     def lower_bound(self, dual: Dual) -> float:
         """Return the bound that a dual point of the few rows proves for all rows.
 
-        Rounding of the means, in units of all rows, is charged.
+        Rounding of the means, in units of all rows, is accounted for.
         """
         cut, far = self.objective.cut(dual), dual.u[len(self._rows) :]
         normal = cut.normal.copy()

@@ -28,20 +28,20 @@ def sample(
 ) -> Related | None:
     """Return the problem of ``n_sampled`` rows, None if they have no weight.
 
-    Only its solution tells anything, as a point of all rows. Before, w = 0 is tried,
+    Only its solution is of use, as a point of all rows. Before, w = 0 is tried,
     which is optimal for a large L1 penalty.
     """
     rows = spread(objective.design.n_rows, n_sampled)
     part = objective.sample(rows)
     if part is None:
         return None
-    n_told = 0
+    n_lifted = 0
 
     def lift(iterate: Iterate, last: bool) -> Iterate | None:
-        nonlocal n_told
-        n_told += 1
+        nonlocal n_lifted
+        n_lifted += 1
         if not last:
-            return _origin(objective) if n_told == 1 else None
+            return _origin(objective) if n_lifted == 1 else None
         objective.design.count(part.design, part.passes)
         return Iterate(objective.at(iterate.point.w), phase="sample")
 
