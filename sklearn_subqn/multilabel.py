@@ -159,9 +159,9 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     -----
     Where labels are noisy, the worst one of each sample cannot be distinguished from
     the others, and the optimum with ``reduction="max"`` predicts few labels or none at
-    any ``alpha``. Fitting warns where predictions for the training samples are nearer to
-    no labels at all than to the true ones, that is, where more of the relevant labels
-    are missed than found.
+    any ``alpha``. Fitting warns where predictions for the training samples are nearer
+    to no labels at all than to the true ones, that is, where more of the relevant
+    labels are missed than found.
 
     The threshold is an additional label in the sense of Crammer and Singer (2003): it
     has to be ranked below all relevant and above all irrelevant labels. The sum of the

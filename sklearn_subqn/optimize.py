@@ -122,7 +122,7 @@ def minimize(
     """Minimize a convex function that need not be differentiable, with a penalty.
 
     That is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)``
-    of a function f that tells its value and one subgradient. With ``alpha > 0`` the
+    of a function f that returns its value and one subgradient. With ``alpha > 0`` the
     subgradients prove how far the result is from the optimum at most.
 
     Parameters
@@ -364,7 +364,7 @@ class _Called:
 
 
 class _Report:
-    """Watches a run, and tells how it ended.
+    """Watches a run, and reports how it ended.
 
     Parameters
     ----------
