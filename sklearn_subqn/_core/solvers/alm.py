@@ -60,7 +60,8 @@ def alm(
     width : float, optional
         Width of the first envelope in units of scores. The default is 0.3 units of the
         loss, and 3 where features outnumber rows: there conjugate gradients profit from
-        a smoother problem. For several scores per row it is 1 or 10.
+        a smoother problem. For several scores per row it is 1 or 10, and 3 between,
+        where parameters outnumber rows but features do not.
 
     Returns
     -------
@@ -131,8 +132,11 @@ def newton_step(point: Point, cg_limit: int = _CG_LIMIT) -> tuple[Line, float]:
 
 def _first_width(objective: Objective) -> float:
     tall = objective.design.n_features < objective.design.n_rows
+    if objective.design.several_scores and tall:
+        # Of 400 labels in a hierarchy, 2,000 x 30, the wider one saves a third.
+        return 1.0 if objective.n_params <= objective.design.n_rows else 3.0
     if objective.design.several_scores:
-        return 1.0 if tall else 10.0
+        return 10.0
     return 0.3 if tall else 3.0
 
 
