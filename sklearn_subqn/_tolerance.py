@@ -121,11 +121,10 @@ class Scale:
         if objective.regularizer.center(len(w)).any():
             return False
         constant = self._without_features(w).value
-        if constant - objective.risk_infimum <= _NOTHING * abs(constant):
-            # Features have nothing to do: no surprise where all targets are equal.
-            targets = objective.targets[objective.weights > 0.0]
-            if np.all(targets == targets[0]):
-                return False
+        # Features have nothing to do: no surprise where all targets are equal.
+        vanishes = constant - objective.risk_infimum <= _NOTHING * abs(constant)
+        if vanishes and objective.risk.has_equal_targets():
+            return False
         size = self.size(constant)
         least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
         return constant - value <= least

@@ -27,9 +27,10 @@ from sklearn_subqn._core.losses import (
     regression_losses,
 )
 from sklearn_subqn._core.objective import Objective
-from sklearn_subqn._core.parts import DesignOfParts
+from sklearn_subqn._core.parts import DesignOfParts, Parts
 from sklearn_subqn._core.regularizers import L2, ElasticNet
 from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.threshold_design import ThresholdDesign
 
 N, D, K = 60, 5, 3
@@ -97,7 +98,7 @@ def pair(
     whole = risk(slice(n))
     q = whole.design.n_coef
     penalty = L2(q) if l1_ratio is None else ElasticNet(q, l1_ratio)
-    parts = Risk.of_parts([risk(rows) for rows in thirds(n)])
+    parts = RiskOfParts([risk(rows) for rows in thirds(n)])
     return [Objective(risk, penalty, alpha) for risk in (whole, parts)]
 
 
@@ -125,6 +126,6 @@ def pair_that_compares_rows(name, n=N):
     designs = [Design(X[rows], fit_intercept=False) for rows in thirds(n)]
     risks = [
         Risk(design, losses[name], y, np.full(n, 1.0 / n))
-        for design in (Design(X, fit_intercept=False), DesignOfParts(designs))
+        for design in (Design(X, fit_intercept=False), DesignOfParts(Parts(designs)))
     ]
     return [Objective(risk, L2(D), 0.05) for risk in risks]

@@ -33,6 +33,7 @@ LEVELS = [
     ["_core.losses", "_core.regularizers", "_core.design"],
     ["_core.parts"],
     ["_core.risk"],
+    ["_core.risk_of_parts"],
     ["_core.objective"],
     ["_core.*"],
     ["_core.online._base"],
@@ -90,6 +91,16 @@ ALLOWED = [
             "_core.losses._base",
             "_core.losses._loss",
             "_core.parts",
+        ],
+    ),
+    (
+        "_core.risk_of_parts",
+        [
+            "_core.lazy",
+            "_core.losses._base",
+            "_core.losses._loss",
+            "_core.parts",
+            "_core.risk",
         ],
     ),
     (

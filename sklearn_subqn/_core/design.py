@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -60,6 +60,28 @@ DENSE_BYTES = 1 << 24
 BLOCK_BYTES = 1 << 20
 
 
+class Shape(NamedTuple):
+    """What there is to know of a design without its data.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_entries, n_coef, n_params, n_outputs, nbytes : int
+    fit_intercept, shares_coef, is_sparse : bool
+        As of ``Design``.
+    """
+
+    n_rows: int
+    n_features: int
+    n_entries: int
+    n_coef: int
+    n_params: int
+    n_outputs: int | None
+    nbytes: int
+    fit_intercept: bool
+    shares_coef: bool
+    is_sparse: bool
+
+
 class Design:
     """Linear map w -> z = X W + b of parameters to scores.
 
@@ -98,9 +120,11 @@ class Design:
         by their share of the stored entries.
     shares_coef : bool
         Whether all scores of a row have the same coefficients.
+    in_one_place : bool
+        Whether the rows are all in one array.
     """
 
-    shares_coef = False
+    shares_coef, in_one_place = False, True
 
     def __init__(
         self,
@@ -132,6 +156,14 @@ class Design:
         bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
         self.row_slices = [slice(*pair) for pair in pairwise(bounds)]
         self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is copied to another process: these rows, and no others."""
+        return {**vars(self), "_parent": None}
+
+    def as_shape(self) -> Shape:
+        """Return what there is to know of it without its data."""
+        return Shape(*(getattr(self, name) for name in Shape._fields))
 
     @property
     def dtype(self) -> np.dtype[Any]:

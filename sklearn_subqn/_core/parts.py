@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce, wraps
+from functools import reduce
 from operator import add
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .design import Design
+from .design import Design, Shape
 from .losses._base import Floats, Rows
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type)
 
 
 class OfParts(tuple[Any, ...]):
-    """What stays where the rows are, such as a number of each row: an entry a part."""
+    """What belongs to each of the parts, such as numbers of its rows: an entry each."""
 
     __slots__ = ()
 
@@ -24,9 +25,9 @@ class OfParts(tuple[Any, ...]):
 class Parts:
     """Objects of the same methods, each of which has some of the rows.
 
-    Arguments that are ``OfParts`` go to the part that they belong to, others to all.
-    All results come together here: rows on other machines ask for another ``each`` and
-    ``results``.
+    Arguments that are ``OfParts``, or what ``each`` has returned, go to the part that
+    they belong to, others to all. Here all objects are in this process and are called
+    one after the other; a subclass may call objects that are elsewhere.
 
     Parameters
     ----------
@@ -34,13 +35,16 @@ class Parts:
         In the order of the rows.
     """
 
+    objects: Any
+
     def __init__(self, objects: Iterable[Any]) -> None:
         self.objects = OfParts(objects)
 
-    def __len__(self) -> int:
-        return len(self.objects)
+    def of(self, objects: Any) -> Parts:
+        """Return the parts of other objects, which ``each`` has returned."""
+        return Parts(objects)
 
-    def each(self, name: str, *args: Any) -> OfParts:
+    def each(self, name: str, *args: Any) -> Any:
         """Return results that stay where the rows are."""
         return OfParts(self.results(name, *args))
 
@@ -63,10 +67,10 @@ class Parts:
 
     def function(self, name: str, *args: Any) -> Callable[[float], tuple[float, ...]]:
         """Return the sum of functions of a number, each with several values."""
-        functions = self.results(name, *args)
+        functions = self.of(self.each(name, *args))
 
         def total(step: float) -> tuple[float, ...]:
-            values = [function(step) for function in functions]
+            values = functions.results("__call__", step)
             return tuple(map(sum, zip(*values, strict=True)))
 
         return total
@@ -75,27 +79,25 @@ class Parts:
         """Return numbers of all rows in one array."""
         return np.concatenate(self.results(name, *args))
 
+    def products(self) -> Floats:
+        """Return the numbers of products that designs have made so far."""
+        return np.array(self.results("products_so_far"))
+
     def _arguments(self, args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        for i in range(len(self)):
+        for i in range(len(self.objects)):
             yield tuple(arg[i] if isinstance(arg, OfParts) else arg for arg in args)
 
 
-def _marked(how: str) -> Callable[[_Method], _Method]:
-    """Return a mark of methods: how results of parts make that of all rows.
+# How results of parts make that of all rows, by the name of a method of ``Parts``.
+_MARK = "_of_parts"
 
-    Objects whose rows are in one place, of ``parts`` None, compute it by themselves.
-    """
+
+def _marked(how: str) -> Callable[[_Method], _Method]:
+    """Return a mark of methods, which leaves them as they are."""
 
     def mark(method: _Method) -> _Method:
-        name = method.__name__
-
-        @wraps(method)
-        def whole(self: Any, *args: Any) -> Any:
-            if self.parts is None:
-                return method(self, *args)
-            return getattr(self.parts, how)(name, *args)
-
-        return cast(_Method, whole)
+        setattr(method, _MARK, how)
+        return method
 
     return mark
 
@@ -106,6 +108,23 @@ rowwise, summed, summed_function = map(_marked, ("each", "total", "function"))
 root_of_squares, maximal = map(_marked, ("norm", "largest"))
 
 
+def by_parts(kind: _Class) -> _Class:
+    """Make marked methods of the base of a class ask its ``parts``."""
+    for name, method in vars(kind.__base__).items():
+        how = getattr(method, _MARK, None)
+        if how is not None and name not in vars(kind):
+            setattr(kind, name, _asking(how, name, method.__doc__))
+    return kind
+
+
+def _asking(how: str, name: str, doc: str | None) -> Callable[..., Any]:
+    def whole(self: Any, *args: Any) -> Any:
+        return getattr(self.parts, how)(name, *args)
+
+    whole.__name__, whole.__doc__ = name, doc
+    return whole
+
+
 class DesignOfParts(Design):
     """The linear map of several designs, one below the other.
 
@@ -114,20 +133,23 @@ class DesignOfParts(Design):
 
     Parameters
     ----------
-    designs : sequence of Design
-        Of the same parameters.
+    parts : Parts
+        Designs of the same parameters.
     """
 
-    def __init__(self, designs: Sequence[Design]) -> None:
-        self.parts = Parts(designs)
-        first = designs[0]
+    in_one_place = False
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        shapes: list[Shape] = parts.results("as_shape")
+        first = shapes[0]
         self.n_features, self.n_outputs = first.n_features, first.n_outputs
         self.fit_intercept = first.fit_intercept
         self.n_coef, self.n_params = first.n_coef, first.n_params
         self.shares_coef = first.shares_coef
-        self._numbers = [design.n_rows for design in designs]
-        self._sizes = [design.n_entries if design.n_rows else 0 for design in designs]
-        self._nbytes = sum(design.nbytes for design in designs)
+        self._numbers = [shape.n_rows for shape in shapes]
+        self._sizes = [shape.n_entries if shape.n_rows else 0 for shape in shapes]
+        self._nbytes = sum(shape.nbytes for shape in shapes)
         self.n_rows, self.n_entries = sum(self._numbers), max(sum(self._sizes), 1)
         self._is_sparse = first.is_sparse
         self._counted, self._parent = 0.0, None
@@ -135,8 +157,9 @@ class DesignOfParts(Design):
     @property
     def passes(self) -> float:
         """Products with all rows so far, those with some of them by their share."""
-        each = np.array(self.parts.results("products_so_far"))
-        return self._counted + float(each @ self._sizes) / self.n_entries
+        return self._counted + float(self.parts.products() @ self._sizes) / (
+            self.n_entries
+        )
 
     @passes.setter
     def passes(self, passes: float) -> None:
@@ -164,7 +187,9 @@ class DesignOfParts(Design):
 
     def rows(self, rows: Rows, *, copy: bool = True) -> DesignOfParts:
         """Return the design of some of the rows, given in ascending order."""
-        return DesignOfParts(self.parts.each("rows", self.own_rows(rows)))
+        return DesignOfParts(
+            self.parts.of(self.parts.each("rows", self.own_rows(rows)))
+        )
 
     def own_rows(self, rows: Rows) -> OfParts:
         """Return rows, given in ascending order, by their numbers in each part."""

@@ -3,7 +3,7 @@
 ``Risk`` is the one object that knows rows. Where they are in one place, numbers of each
 row, such as scores and dual variables, are arrays. Elsewhere these stay where the rows
 are: others hand them from one method to the next, and marks of the methods say how what
-the parts return makes a whole.
+the parts return makes a whole, for ``RiskOfParts``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from .losses._base import (
 )
 from .losses._loss import AnyLoss, Loss
 from .parts import (
-    DesignOfParts,
-    OfParts,
     Parts,
     maximal,
     root_of_squares,
@@ -79,37 +77,13 @@ class Risk:
         # Shared by the risks of other losses on the same data, once they are known.
         self._sizes: dict[str, Any] = {}
 
-    @classmethod
-    def of_parts(cls, risks: Sequence[Risk]) -> Risk:
-        """Return the sum of risks of a loss that does not compare rows of several.
-
-        Losses that do take all scores together, of a ``DesignOfParts``.
-        """
-        targets: Any = OfParts(risk.targets for risk in risks)
-        weights: Any = OfParts(risk.weights for risk in risks)
-        design = DesignOfParts([risk.design for risk in risks])
-        whole = cls(design, risks[0].loss, targets, weights)
-        whole.parts = Parts(risks)
-        return whole
-
     @property
     def in_one_place(self) -> bool:
         """Whether methods may look at any rows of X, or go through them in order."""
-        return not isinstance(self.design, DesignOfParts)
+        return self.design.in_one_place
 
     def with_loss(self, loss: Loss) -> Risk:
         """Return the risk of another loss on the same data."""
-        if self.parts is not None:
-            return self._of(self.parts.each("with_loss", loss))
-        return self._with(loss)
-
-    def _of(self, parts: OfParts) -> Risk:
-        """Return a risk on the same data from those of its parts."""
-        other = self._with(parts[0].loss)
-        other.parts = Parts(parts)
-        return other
-
-    def _with(self, loss: Loss) -> Risk:
         other = Risk(self.design, loss, self.targets, self.weights)
         other._sizes = self._sizes
         return other
@@ -120,20 +94,10 @@ class Risk:
 
     def gathered(self, rows: Rows) -> Risk:
         """Return the risk of some of the rows, ascending, in one place."""
-        if self.parts is None:
-            return self.of_rows(rows)
-        assert isinstance(self.design, DesignOfParts)
-        own = self.design.own_rows(rows)
-        risks = self.parts.results("of_rows", own)
-        design = risks[0].design.above([risk.design for risk in risks[1:]])
-        targets = np.concatenate([risk.targets for risk in risks])
-        weights = np.concatenate([risk.weights for risk in risks])
-        return Risk(design, self.loss, targets, weights)
+        return self.of_rows(rows)
 
     def of_rows(self, rows: Rows) -> Risk:
         """Return the risk of some of the rows, where they are; weights remain."""
-        if self.parts is not None:
-            return Risk.of_parts(self.parts.each("of_rows", rows))
         return Risk(
             self.design.rows(rows),
             self.loss.of_rows(rows),
@@ -426,21 +390,11 @@ class Risk:
 
     def imbalance(self, dual: Floats, sums: Floats) -> float:
         """Return a share of u, changed by which it makes up for column sums."""
-        dual, targets, weights = (
-            (dual, self.targets, self.weights)
-            if self.parts is None
-            else _joined(self.parts.results("condensed", dual))
-        )
-        return self.oracle.imbalance(dual, sums, targets, weights)
+        return self.oracle.imbalance(dual, sums, self.targets, self.weights)
 
     def balance(self, dual: Floats) -> Floats:
         """Return a dual near by, of the domain, whose columns sum to zero."""
-        if self.parts is None:
-            return self.oracle.balance(dual, self.targets, self.weights)
-        few = self.parts.results("condensed", dual)
-        others = OfParts(_joined(few[:i] + few[i + 1 :]) for i in range(len(few)))
-        balanced: Any = self.parts.each("balance_with", dual, others)
-        return balanced
+        return self.oracle.balance(dual, self.targets, self.weights)
 
     def condensed(self, dual: Floats) -> OfRows:
         """Return a few rows that stand for these in ``imbalance``, ``balance``, or all.
@@ -473,35 +427,40 @@ class Risk:
 
     def balance_with(self, dual: Floats, others: OfRows) -> Floats:
         """Return the dual of these rows, balanced with others."""
-        both = _joined([(dual, self.targets, self.weights), others])
+        both = joined([(dual, self.targets, self.weights), others])
         return self.oracle.balance(*both)[: len(dual)]
 
     def score_scale(self, scores: Floats) -> float:
         """Return a length of scores to which widths of envelopes are relative."""
-        args = map(self._collected, (scores, self.targets, self.weights))
-        return self.oracle.score_scale(*args)
+        return self.oracle.score_scale(scores, self.targets, self.weights)
 
     @cached_property
     def dual_scale(self) -> float:
         """About what the absolute dual variables sum to at most."""
-        args = map(self._collected, (self.targets, self.weights))
-        return self.oracle.dual_scale(*args) or 1.0
+        return self.oracle.dual_scale(self.targets, self.weights) or 1.0
 
-    def _collected(self, x: Any) -> Any:
-        """Return numbers of all rows in one array."""
-        return x if self.parts is None else self.parts.collect("itself", x)
+    def every(self, x: Any, step: int) -> Any:
+        """Return the numbers of every so many rows."""
+        return x[::step]
 
-    def itself(self, x: Any) -> Any:
-        """Return x."""
-        return x
+    def has_equal_targets(self) -> bool:
+        """Whether all targets with a weight are the same."""
+        targets = self.targets_that_differ()
+        return len(targets) < 2 or bool(np.all(targets == targets[0]))
+
+    def targets_that_differ(self) -> Any:
+        """Return a target with a weight, and one that differs from it if any does."""
+        targets = self.targets[self.weights > 0.0]
+        if not len(targets):
+            return targets
+        differ = np.reshape(targets != targets[0], (len(targets), -1)).any(axis=1)
+        return targets[[0, int(differ.argmax())]]
 
     # Related risks, and what they are made of.
 
     def envelope(self, center: Floats, width: float) -> Risk:
         """Return the risk of the Moreau envelope around a center."""
-        if self.parts is not None:
-            return self._of(self.parts.each("envelope", center, width))
-        return self._with(self.loss.envelope(center, width))
+        return self.with_loss(self.loss.envelope(center, width))
 
     @rowwise
     def neutral_center(self) -> Floats:
@@ -510,21 +469,31 @@ class Risk:
 
     def hessian(self, curvature: Curvature) -> RiskHessian:
         """Return the second derivatives of w -> R(Xw)."""
-        if self.parts is not None:
-            return RiskHessian.of_parts(self.parts.each("hessian", curvature))
         return RiskHessian(self.design, curvature)
 
     def makes_matrix(self, curvature: Curvature) -> bool:
         """Whether the matrix of the Hessian can be formed."""
-        if self.parts is not None:
-            return all(self.parts.results("makes_matrix", curvature))
         if not self.design.several_scores or self.design.shares_coef:
             return True
         return type(curvature).add_gram is not Curvature.add_gram
 
     def has_rows_apart(self, curvature: Curvature) -> bool:
         """Whether second derivatives are those of each row by itself."""
-        return self.parts is not None or curvature.by_rows
+        return curvature.by_rows
+
+    # For the risk of all parts.
+
+    def own_design(self) -> Design:
+        """Return ``design``."""
+        return self.design
+
+    def loss_of_no_rows(self) -> Loss:
+        """Return the loss without what it knows of each row."""
+        return self.loss.of_rows(np.empty(0, dtype=np.intp))
+
+    def row_data(self, what: str) -> Any:
+        """Return ``targets`` or ``weights``."""
+        return getattr(self, what)
 
     # Facts.
 
@@ -596,8 +565,6 @@ class RiskHessian:
         are in one place.
     """
 
-    parts: Parts | None = None
-
     def __init__(self, design: Design, curvature: Curvature) -> None:
         rows = curvature.rows()
         self.n_rows = rows.size
@@ -609,14 +576,6 @@ class RiskHessian:
             curvature = curvature.take(rows)
             self._rows = rows
         self._curvature = curvature
-
-    @classmethod
-    def of_parts(cls, hessians: OfParts) -> RiskHessian:
-        """Return the sum of those of parts of the rows."""
-        whole = cls.__new__(cls)
-        whole.parts, whole.has_rows = Parts(hessians), False
-        whole.n_rows = sum(whole.parts.results("number_of_rows"))
-        return whole
 
     def number_of_rows(self) -> int:
         """Return ``n_rows``."""
@@ -689,7 +648,7 @@ class RiskHessian:
             self._whole.count(subset, products)
 
 
-def _joined(rows: Sequence[OfRows]) -> OfRows:
+def joined(rows: Sequence[OfRows]) -> OfRows:
     """Return duals, targets and weights of several in one array each."""
     dual, targets, weights = map(np.concatenate, zip(*rows, strict=True))
     return dual, targets, weights

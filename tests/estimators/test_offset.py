@@ -14,6 +14,7 @@ from sklearn_subqn import BMRMClassifier, BMRMRegressor
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, Box, regression_losses
 from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.risk_of_parts import RiskOfParts
 from sklearn_subqn.losses import FirstOrderLoss
 
 RESIDUALS = [
@@ -396,7 +397,7 @@ def test_parts_of_the_rows_carry_offsets(name):
     cuts = [slice(0, 11), slice(11, 25), slice(25, 40)]
     loss = plain.with_offsets()
     whole = Risk(Design(X), loss, both, s)
-    parts = Risk.of_parts([Risk(Design(X[c]), loss, both[c], s[c]) for c in cuts])
+    parts = RiskOfParts([Risk(Design(X[c]), loss, both[c], s[c]) for c in cuts])
     w = np.array([0.3, -0.2, 0.5, 0.1])
     ours, theirs = whole.forward(w), parts.forward(w)
     assert parts.value(theirs) == pytest.approx(whole.value(ours), rel=1e-14)
