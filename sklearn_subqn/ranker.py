@@ -530,6 +530,7 @@ class BMRMRanker(BaseRanker):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        coef_init: Any = None,
     ) -> Self:
         """Fit the model to relevances ``y``, or to ``pairs`` of rows.
 
@@ -573,6 +574,9 @@ class BMRMRanker(BaseRanker):
         eval_qid, eval_group : list of array-like, or one, default=None
             ``qid`` or ``group`` of each of ``eval_set``, with which one of them is
             needed.
+        coef_init : array-like of shape (n_features,), default=None
+            Coefficients to start from; they count before those of a warm start. The
+            solution does not depend on them, the time may.
 
         Returns
         -------
@@ -596,10 +600,11 @@ class BMRMRanker(BaseRanker):
             are given.
         """
         queries = {"qid": qid, "group": group, "query_weight": query_weight}
-        sets = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
+        rest = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
+        rest["coef_init"] = coef_init
         forget(self, "evals_result_", "best_iteration_")
         if pairs is None and pair_weight is None:
-            return self._fit(X, y, sample_weight, **queries, **sets)
+            return self._fit(X, y, sample_weight, **queries, **rest)
         given = {"y": y, "sample_weight": sample_weight, **queries}
         others = [name for name, value in given.items() if value is not None]
         if pairs is None:
@@ -608,7 +613,7 @@ class BMRMRanker(BaseRanker):
             raise ValueError(
                 f"pairs are in place of {', '.join(others)}: give one or the other."
             )
-        return self._fit(X, None, pairs=pairs, pair_weight=pair_weight, **sets)
+        return self._fit(X, None, pairs=pairs, pair_weight=pair_weight, **rest)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_subqn import (
     BMRMClassifier,
+    BMRMRanker,
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
@@ -148,6 +149,18 @@ def test_streams_begin_there(loss, y):
     regressor = OnlineLBFGSRegressor(alpha=0.0, eta0=1e-300, **settings)
     fitted = quietly(regressor, X, SCORES[:, 0], coef_init=coef[0])
     assert_allclose(fitted.coef_, coef[0], rtol=1e-12)
+
+
+def test_rankers_begin_there():
+    qid = np.repeat(np.arange(12), 10)
+    model = BMRMRanker(1e-3, solver="ls-bmrm", loss="pairwise", tol=1e-5)
+    solution = quietly(model, X, LABELS.sum(axis=1), qid=qid)
+    given = {"qid": qid, "coef_init": solution.coef_}
+    again = quietly(model, X, LABELS.sum(axis=1), **given)
+    first = again.history_[0].objective[0]
+    assert_allclose(first, solution.objective_, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"coef_init must have shape \(5,\), got"):
+        model.fit(X, TWO, qid=qid, coef_init=np.zeros(4))
 
 
 def test_starts_are_routed_as_metadata():
