@@ -65,6 +65,7 @@ from sklearn_subqn._core.losses import (
     regression_losses,
 )
 from sklearn_subqn._core.regularizers import L2, ElasticNet, SquaredNorm, elastic_net
+from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
 
 #: Processor time that a fit may take, in seconds, on machines of any kind.
 MOST_SECONDS = 20.0
@@ -655,13 +656,13 @@ def label_costs(k: int) -> Any:
 RATES = {"margin": 1, "slack": label_costs(3), "rates": 1 + label_costs(3).T}
 
 
-def _multiclass(rescaling: str, p: Problem, solver: str) -> Any:
+def _multiclass(rescaling: str, p: Problem, solver: str, free: bool = True) -> Any:
     return MulticlassHingeClassifier(
         p.alpha,
         label_cost=label_costs(3),
         rescaling=RATES["rates"] if rescaling == "rates" else rescaling,
         solver=solver,
-        fit_intercept=p.fit_intercept,
+        fit_intercept=free and p.fit_intercept,
     )
 
 
@@ -687,7 +688,12 @@ MARGINS = {
 
 
 def _multilabel(
-    reduction: str, threshold: bool, margins: str, p: Problem, solver: str
+    reduction: str,
+    threshold: bool,
+    margins: str,
+    p: Problem,
+    solver: str,
+    free: bool = True,
 ) -> Any:
     return MultilabelHingeClassifier(
         p.alpha,
@@ -695,7 +701,7 @@ def _multilabel(
         label_cost=None if margins == "halves" else MARGINS[margins],
         solver=solver,
         threshold=threshold,
-        fit_intercept=p.fit_intercept,
+        fit_intercept=free and p.fit_intercept,
     )
 
 
@@ -745,6 +751,9 @@ def _joint_cases() -> Iterator[Case]:
             )
     registry = MulticlassHingeClassifier._solvers
     kinked = _names(registry, Loss(Simplex(np.eye(2))))
+    # Bundle methods minimize over several intercepts of smooth losses only.
+    cuts = ["auto", *(name for name in kinked if name in BUNDLE_SOLVERS)]
+    kinked = [name for name in kinked if name not in BUNDLE_SOLVERS]
     smooth = _names(registry, Loss(LabelOrder(np.ones((2, 3)))))
     for rescaling in RATES:
         make, terms = (
@@ -752,6 +761,8 @@ def _joint_cases() -> Iterator[Case]:
             partial(_of_multiclass, rescaling),
         )
         yield Case(f"joint-{rescaling}", "3", kinked, make, terms)
+        make = partial(_multiclass, rescaling, free=False)
+        yield Case(f"joint-{rescaling}-cuts", "3", cuts, make, terms)
     kinds = [
         (reduction, threshold, margins)
         for reduction in ("max", "mean")
@@ -766,6 +777,14 @@ def _joint_cases() -> Iterator[Case]:
             partial(_multilabel, *kind),
             partial(_of_multilabel, *kind),
         )
+        if kind[0] == "max":
+            yield Case(
+                "multilabel-" + "-".join(map(str, kind)) + "-cuts",
+                "labels",
+                cuts,
+                partial(_multilabel, *kind, free=False),
+                partial(_of_multilabel, *kind),
+            )
 
 
 def _ranker(loss: str, penalty: str, p: Problem, solver: str) -> Any:
