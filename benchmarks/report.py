@@ -10,6 +10,7 @@ import argparse
 import bundle
 import common
 import crf
+import defaults
 import l1_logistic
 import leukemia
 import multiclass
@@ -34,6 +35,7 @@ TITLES = {
     svm_wide: "More features than rows",
     svm_memory: "Memory and growth with the input",
     ranking: "Rankings, and F1 of rare classes",
+    defaults: "What defaults are worth",
     quality: "Areas under ROC curves, of classes and of outliers",
     bundle: "Bundle methods",
     regression: "Regression",

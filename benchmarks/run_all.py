@@ -19,6 +19,7 @@ SCRIPTS = [
     ["svm_memory.py", "--fresh"],
     ["ranking.py"],
     ["quality.py"],
+    ["defaults.py", "--regret"],
     ["bundle.py", "--fresh"],
     ["l1_logistic.py", "--fresh"],
     ["random_subgradients.py"],
@@ -37,6 +38,7 @@ WITHOUT_DATA = [
 # These have data sets of their own.
 OWN_DATA = (
     "crf.py",
+    "defaults.py",
     "leukemia.py",
     "multiclass.py",
     "multilabel.py",

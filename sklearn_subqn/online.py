@@ -63,7 +63,9 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         Probabilities are those of "log_loss" and, as ``(1 + clip(score, -1, 1)) / 2``,
         for several classes over their sum, of "modified_huber" (Zhang 2004).
     alpha : float, default=1e-4
-        Strength of the regularization against the *mean* loss, not negative.
+        Strength of the regularization against the *mean* loss, not negative. It weighs
+        coefficients by the units of their features: where standard deviations are far
+        below one, take less.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero; the other solvers take subgradients, and none of theirs does.
@@ -468,7 +470,9 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         - "quantile": ``max(quantile * (y - z), (quantile - 1) * (y - z))``.
         - "poisson": ``exp(z) - y * z`` for y in [0, 1e20]; predictions are ``exp(z)``.
     alpha : float, default=1e-4
-        Strength of the regularization against the *mean* loss, not negative.
+        Strength of the regularization against the *mean* loss, not negative. It weighs
+        coefficients by the units of their features: where standard deviations are far
+        below one, take less.
     l1_ratio : float, default=0.0
         Share of the L1 norm in the penalty, in [0, 1]. With "auto", coefficients become
         exactly zero.
