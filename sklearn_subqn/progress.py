@@ -1,0 +1,86 @@
+"""A line in the terminal or notebook that shows how far a fit is."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from ._solve import Progress
+from ._validation import check_number
+
+__all__ = ["ProgressBar"]
+
+_WIDTH = 20
+
+
+class ProgressBar:
+    """A progress bar for the parameter ``callback`` of estimators.
+
+    One line, written anew after iterations, with the iteration, the objective, the
+    proven relative gap, and about how long it takes until the gap is ``tol``, if the
+    gap goes on to fall at the rate of the whole fit so far. It needs no further
+    package. Bars for searches and pipelines are those of scikit-learn (1.9 and later),
+    ``estimator.set_callbacks(sklearn.callback.ProgressBar())``, which need rich.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        The relative gap at which the bar is full: ``tol`` of the estimator.
+    file : file object, default=None
+        Where to write; the standard error if None.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import SubLBFGSLinearSVC
+    >>> from sklearn_subqn.progress import ProgressBar
+    >>> X, y = make_classification(random_state=0)
+    >>> bar = ProgressBar(tol=1e-3, file=sys.stderr)
+    >>> clf = SubLBFGSLinearSVC(callback=bar).fit(X, y)
+    """
+
+    def __init__(self, tol: float = 1e-3, file: Any = None) -> None:
+        check_number("tol", tol, low=0.0)
+        self.tol = tol
+        self.file = file
+        self._length = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Write the line; begin a new one where a fit begins.
+
+        Parameters
+        ----------
+        progress : named tuple
+            As estimators pass it.
+        """
+        file = sys.stderr if self.file is None else self.file
+        if progress.n_iter == 0 and self._length:
+            file.write("\n")
+            self._length = 0
+        size = abs(progress.objective)
+        gap = progress.dual_gap / size if size else math.inf
+        share = self._share(gap)
+        full = round(share * _WIDTH)
+        line = (
+            f"[{'#' * full}{'-' * (_WIDTH - full)}] iteration {progress.n_iter}"
+            f"  objective {progress.objective:.6g}  proven gap {gap:.1e}"
+            f"  {progress.seconds:.1f} s"
+        )
+        if 0.0 < share < 1.0:
+            line += f", about {progress.seconds * (1.0 / share - 1.0):.1f} s left"
+        file.write("\r" + line.ljust(self._length))
+        self._length = len(line)
+        if share == 1.0:
+            file.write("\n")
+            self._length = 0
+        file.flush()
+
+    def _share(self, gap: float) -> float:
+        """Return how much of the way from a gap of 1 to the tolerance is done."""
+        if gap <= self.tol:
+            return 1.0
+        if gap >= 1.0 or self.tol <= 0.0:
+            return 0.0
+        return min(math.log(gap) / math.log(min(self.tol, 0.99)), 0.99)
