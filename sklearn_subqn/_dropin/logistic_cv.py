@@ -9,8 +9,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from sklearn import get_config
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.validation import _check_method_params
 
 from .._callbacks import FitTask, with_callbacks
 from .._core.regularizers import Regularizer, elastic_net
@@ -140,6 +148,9 @@ class LogisticRegressionCV(BaseLogistic):
         "LogisticRegressionCV",
     )
 
+    # Splitters ask for groups, fits do not.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
+
     def __init__(
         self,
         *,
@@ -181,8 +192,14 @@ class LogisticRegressionCV(BaseLogistic):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        **params: Any,
     ) -> Self:
         """Choose ``C`` by cross-validation and fit the model.
 
@@ -196,6 +213,9 @@ class LogisticRegressionCV(BaseLogistic):
             Non-negative weights of the samples, in fits and in scores.
         groups : array-like of shape (n_samples,), default=None
             Group labels for splitters that ask for them.
+        **params : dict
+            Further metadata for the splitter and the scorer, which get what they ask
+            for where ``sklearn.set_config(enable_metadata_routing=True)``.
 
         Returns
         -------
@@ -213,6 +233,7 @@ class LogisticRegressionCV(BaseLogistic):
             If ``tol`` was not reached by a fit; states the gap that was.
         """
         self._check_parameters()
+        of_split, of_score = self._routed(sample_weight, groups, params)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         _, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -220,13 +241,13 @@ class LogisticRegressionCV(BaseLogistic):
         self.Cs_ = self._grid()
         ratios = [None] if self._has_no_ratios else list(self.l1_ratios)
         self._ratios = [self._l1_ratio_of(ratio) for ratio in ratios]
-        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, groups))
+        folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **of_split))
         data = X, y, weights, classes
         scored = None
         if sample_weight is not None:
             scored = np.broadcast_to(np.asarray(sample_weight, np.float64), y.shape)
         paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-            delayed(self._fold)(*data, scored, *fold, ratio)
+            delayed(self._fold)(*data, scored, of_score, *fold, ratio)
             for fold in folds
             for ratio in self._ratios
         )
@@ -246,6 +267,42 @@ class LogisticRegressionCV(BaseLogistic):
         self._choose(scores, coefs, data, raw)
         self._set_paths(scores, coefs, n_iters, ratios)
         return self
+
+    def _routed(
+        self, sample_weight: Any, groups: Any, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what of the metadata goes to the splitter, and to the scorer."""
+        if get_config()["enable_metadata_routing"]:
+            given = {**params, "sample_weight": sample_weight, "groups": groups}
+            given = {name: value for name, value in given.items() if value is not None}
+            if not given:
+                return {}, {}
+            routed = process_routing(self, "fit", **given)
+            return dict(routed.splitter.split), dict(routed.scorer.score)
+        if params:
+            raise TypeError(
+                f"{type(self).__name__}.fit() got an unexpected keyword argument "
+                f"{next(iter(params))!r}. Metadata for the splitter and the scorer "
+                "need sklearn.set_config(enable_metadata_routing=True)."
+            )
+        weights = {}
+        if sample_weight is not None and not refuses_weights(self._scorer()):
+            weights["sample_weight"] = sample_weight
+        return {"groups": groups}, weights
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what metadata the estimator, its splitter and its scorer ask for.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        of_fit, of_score = MethodMapping(), MethodMapping()
+        of_fit.add(caller="fit", callee="split")
+        of_score.add(caller="score", callee="score").add(caller="fit", callee="score")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(splitter=check_cv(self.cv), method_mapping=of_fit)
+        return router.add(scorer=self._scorer(), method_mapping=of_score)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score by ``scoring``.
@@ -310,6 +367,7 @@ class LogisticRegressionCV(BaseLogistic):
         weights: Floats,
         classes: npt.NDArray[Any],
         scored: Floats | None,
+        of_score: dict[str, Any],
         train: Any,
         test: Any,
         l1_ratio: float,
@@ -317,15 +375,12 @@ class LogisticRegressionCV(BaseLogistic):
         """Fit all C on one training part, and score them on the rest."""
         if not weights[train].any():
             raise ValueError("A training part of cv has no samples of positive weight.")
-        keywords: dict[str, Any] = {}
-        scorer = self._scorer()
         if scored is not None:
             # Samples of weight zero count as missing, and so do their classes.
             test = np.arange(len(y))[test]
             test = test[scored[test] > 0.0]
-            if not refuses_weights(scorer):
-                keywords["sample_weight"] = scored[test]
-        scorer = _knowing(scorer, classes)
+        keywords = _check_method_params(X, of_score, indices=test)
+        scorer = _knowing(self._scorer(), classes)
         model = self._with(l1_ratio)
         free = bool(np.isinf(self.Cs_).all())
         data = X[train], y[train], weights[train], classes

@@ -2,14 +2,21 @@
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn import linear_model as originals
 from sklearn.datasets import make_classification, make_regression
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss, mean_pinball_loss, mean_poisson_deviance
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.exceptions import ConvergenceWarning, UnsetMetadataPassedError
+from sklearn.metrics import (
+    accuracy_score,
+    log_loss,
+    make_scorer,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+)
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
 from sklearn_subqn._dropin import huber
@@ -527,3 +534,31 @@ def test_a_script_with_one_import_changed(script, name):
     ours, theirs = (script(getattr(m, name)) for m in (linear_model, originals))
     for one, other in zip(ours, theirs, strict=True):
         assert_allclose(one, other, atol=2e-3)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_searches_route_metadata_as_the_original(weighted):
+    X, y = make_classification(150, 5, random_state=0)
+    weights = np.random.default_rng(0).random(150)
+    groups = np.arange(150) % 7
+    scorer = make_scorer(accuracy_score)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer.set_score_request(sample_weight=weighted)
+        ours, theirs = pair(
+            "LogisticRegressionCV",
+            Cs=4,
+            cv=GroupKFold(3),
+            l1_ratios=(0.0,),
+            scoring=scorer,
+            use_legacy_attributes=False,
+        )
+        for clf in (ours, theirs):
+            clf.fit(X, y, sample_weight=weights, groups=groups)
+        assert_allclose(ours.scores_, theirs.scores_, atol=1e-12)
+        asked = linear_model.LogisticRegressionCV(scoring="accuracy")
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            asked.fit(X, y, sample_weight=weights)
+        with pytest.raises(TypeError, match="not routed"):
+            asked.fit(X, y, costs=weights)
+    with pytest.raises(TypeError, match="enable_metadata_routing"):
+        asked.fit(X, y, costs=weights)

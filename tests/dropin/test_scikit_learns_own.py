@@ -107,8 +107,7 @@ FAILURES = {
             "score takes sample_weight whether or not a scorer asks for it."
         ),
         "test_passing_params_without_enabling_metadata_routing": (
-            "fit and score name what they take, groups among it, so that Python "
-            "refuses others with a TypeError."
+            "fit names groups, and refuses others with a TypeError, as score does."
         ),
         "test_logistic_regression_callback_support": (
             "Iterations are subtasks of the relative gaps that they reach, for "
