@@ -79,15 +79,17 @@ class _Values(dict[Any, int]):
 
 
 class _Names(dict[Any, _Values]):
-    """The values of each name."""
+    """The values of each name, which may have a prefix in names of attributes."""
 
-    __slots__ = ("_reader",)
+    __slots__ = ("_prefix", "_reader")
 
-    def __init__(self, reader: AttributeReader) -> None:
+    def __init__(self, reader: AttributeReader, prefix: str = "") -> None:
         self._reader = reader
+        self._prefix = prefix
 
     def __missing__(self, name: Any) -> _Values:
-        self[name] = values = _Values(name, self._reader)
+        whole = f"{self._prefix}{self._reader.text(name)}" if self._prefix else name
+        self[name] = values = _Values(whole, self._reader)
         return values
 
 
@@ -115,6 +117,8 @@ class AttributeReader:
         self._columns = columns
         self._learns = learns
         self._names = _Names(self)
+        # Of dicts among the values, by the name of each.
+        self._inner: dict[Any, _Names] = {}
         self._starts = [0]
         self._ends = [0]
         # Columns and weights of entries other than one, which are found as -2, -3, ...
@@ -158,7 +162,7 @@ class AttributeReader:
     def look_up(self, name: Any, value: Any) -> tuple[int, bool]:
         """Return where a name with a value is found, and whether that stays so."""
         if isinstance(value, (str, bytes)):
-            return self._column(f"{self._text(name)}:{self._text(value)}"), True
+            return self._column(f"{self.text(name)}:{self.text(value)}"), True
         if not isinstance(value, (numbers.Real, np.bool_)):
             raise TypeError(
                 f"{self._where()} has the value {value!r} of type "
@@ -171,7 +175,7 @@ class AttributeReader:
                 f"Input X contains NaN or infinity: {self._where()} has the value "
                 f"{value!r} for {name!r}."
             )
-        column = self._column(self._text(name)) if weight else _LEFT_OUT
+        column = self._column(self.text(name)) if weight else _LEFT_OUT
         if weight in (0.0, 1.0) or column == _LEFT_OUT:
             return column, weight in (0.0, 1.0)
         self._others.append((column, weight))
@@ -209,18 +213,17 @@ class AttributeReader:
                 f"{self._where()} must be a dict or a list of attributes, got "
                 f"{token!r}."
             )
-        return [self._column(self._text(name)) for name in _in_order(token)]
+        return [self._column(self.text(name)) for name in _in_order(token)]
 
     def _nested(self, token: dict[Any, Any]) -> list[int]:
         """Return what is found in a token with collections among its values."""
         found: list[int] = []
         for name, value in token.items():
             if isinstance(value, dict):
-                inner = {f"{self._text(name)}:{self._text(n)}": value[n] for n in value}
-                found += self._nested(inner)
+                found += self._of_dict(name, value)
             elif isinstance(value, (list, tuple, set, frozenset)):
                 values = self._names[name]
-                found += [values[self._text(inner)] for inner in _in_order(value)]
+                found += [values[self.text(inner)] for inner in _in_order(value)]
             else:
                 try:
                     found.append(self._names[name][value])
@@ -230,12 +233,25 @@ class AttributeReader:
                     raise
         return found
 
+    def _of_dict(self, name: Any, value: dict[Any, Any]) -> list[int]:
+        """Return what is found in a dict that is the value of a name."""
+        try:
+            if name not in self._inner:
+                self._inner[name] = _Names(self, f"{self.text(name)}:")
+            names = self._inner[name]
+            return [names[inner][v] for inner, v in value.items()]
+        except TypeError:
+            # Collections, or what is not acceptable.
+            whole = {f"{self.text(name)}:{self.text(n)}": value[n] for n in value}
+            return self._nested(whole)
+
     def _column(self, attribute: str) -> int:
         if self._learns:
             return self._columns.setdefault(attribute, len(self._columns))
         return self._columns.get(attribute, _LEFT_OUT)
 
-    def _text(self, name: Any) -> str:
+    def text(self, name: Any) -> str:
+        """Return a name as text; raise TypeError if it is none."""
         if isinstance(name, str):
             return name
         if isinstance(name, bytes):
