@@ -15,7 +15,8 @@ from .losses._base import EPS, Chains, Floats, Rows, chain_scores
 # Dual variables take so many bytes at most; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
 
-# The second epoch of a round goes over the sequences that hold this share of the gap.
+# Epochs after the first of a round, or of those over labelings kept, go over the
+# sequences that hold this share of the gap.
 _SHARE = 0.9
 
 # Epochs over labelings kept that follow one with inference.
@@ -67,6 +68,8 @@ class ChainSweeps(ABC):
     ----------
     w : ndarray of shape (q,)
         The parameters that the dual stands for, before any threshold.
+    gaps : ndarray of shape (n,)
+        About how far sequences were from their best when they were visited last.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class ChainSweeps(ABC):
         self._weights = weights
         self._steps = weights / strength
         self._targets = chains.targets
+        self.gaps = np.zeros(n)
         self._n_entries = np.diff(X.indptr[design.starts])
         last = np.zeros(design.n_features, dtype=np.intc)
         local = np.empty(len(X.indices), dtype=np.intc)
@@ -163,6 +167,13 @@ class ChainSweeps(ABC):
     def _to_truth(self) -> None:
         """Go to the marginals of the true labels."""
 
+    def _worst(self) -> Rows:
+        """Return the sequences that hold most of the gap by their last visits."""
+        gaps = self._weights * self.gaps
+        worst = np.argsort(-gaps)
+        n = np.searchsorted(np.cumsum(gaps[worst]), _SHARE * gaps.sum()) + 1
+        return worst[:n]
+
     def _count(self, order: Rows) -> None:
         """Count the products that a visit of each sequence of ``order`` takes."""
         n_entries = max(len(self._design.X.indices), 1)
@@ -182,8 +193,6 @@ class EntropySweeps(ChainSweeps):
     ----------
     nodes : ndarray of shape (T, width)
         Marginals mu of labels, at first those of the true ones; k padded to a width.
-    gaps : ndarray of shape (n,)
-        About how far sequences were from their best when they were visited last.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -204,7 +213,7 @@ class EntropySweeps(ChainSweeps):
         shapes = (design.n_tokens, width), (n, len(places))
         self._theta, self._theta_pairs = map(np.zeros, shapes)
         self.nodes, self._pairs = map(np.zeros, shapes)
-        self._entropies, self._sizes, self._rates, self.gaps = np.zeros((4, n))
+        self._entropies, self._sizes, self._rates = np.zeros((3, n))
         second = _inner(design.starts)
         of_pairs = np.full(k * k, -1)
         of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
@@ -235,10 +244,7 @@ class EntropySweeps(ChainSweeps):
 
     def round(self, order: Rows, random: np.random.Generator) -> None:
         self.run(random.permutation(order))
-        gaps = self._weights * self.gaps
-        worst = np.argsort(-gaps)
-        n = np.searchsorted(np.cumsum(gaps[worst]), _SHARE * gaps.sum()) + 1
-        self.run(random.permutation(worst[:n]))
+        self.run(random.permutation(self._worst()))
 
     def begin(self, scores: Floats) -> None:
         k = self._design.n_labels
@@ -315,13 +321,14 @@ class LabelingSweeps(ChainSweeps):
 
     def round(self, order: Rows, random: np.random.Generator) -> None:
         self._sweep(random.permutation(order), True)
-        for _ in range(_KEPT_EPOCHS):
-            self._sweep(random.permutation(order), False)
+        for n in range(_KEPT_EPOCHS):
+            self._sweep(random.permutation(self._worst() if n else order), False)
 
     def _sweep(self, order: Rows, infer: bool, given: Rows | None = None) -> None:
         params = self._params, self._scratch
+        rest = order, infer, given, self.gaps
         chain_labelings.sweep(
-            self._labelings, *self._features, *params, *self._rules, order, infer, given
+            self._labelings, *self._features, *params, *self._rules, *rest
         )
         if infer:
             self._count(order)

@@ -226,6 +226,10 @@ def test_steps_between_labelings_kept_ascend(kind, packed, l1_ratio):
         values.append(-o.alpha * o.regularizer.conjugate(v) - o.weights @ costs)
         if n:
             assert values[-1] >= values[-2] - 1e-14
+        if n % 4:
+            # The dual is concave along each block.
+            assert values[-1] - values[-2] <= o.weights @ sweeps.gaps + 1e-14
+            assert np.all(sweeps.gaps >= 0.0)
     # Epochs over labelings kept gain, not only those with inference.
     assert max(values[n] - values[n - 1] for n in range(1, 40) if n % 4) > 1e-6
     for _ in range(20):

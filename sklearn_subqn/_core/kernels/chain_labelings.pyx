@@ -342,10 +342,13 @@ cdef inline void _step_towards(
         y = y.next
 
 
-cdef inline void _steps(Visit* v, Labeling* first) noexcept nogil:
-    """Move shares between the labelings kept of a sequence."""
+cdef inline double _steps(Visit* v, Labeling* first) noexcept nogil:
+    """Move shares between the labelings kept of a sequence; return the gap there was.
+
+    That is among the labelings kept.
+    """
     cdef Py_ssize_t n
-    cdef double high, low, c, share, most
+    cdef double high, low, c, share, most, gap = 0.0, mean = 0.0
     cdef Labeling* y
     cdef Labeling* to
     cdef Labeling* away
@@ -368,9 +371,13 @@ cdef inline void _steps(Visit* v, Labeling* first) noexcept nogil:
                 high, to = y.slope, y
             if y.share > 0.0 and y.slope < low:
                 low, away = y.slope, y
+            if n == 0:
+                mean += y.share * y.slope
             y = y.next
+        if n == 0:
+            gap = max(high - mean, 0.0)
         if not high > low:
-            return
+            break
         c = v.step * _squared_difference(v, to, away)
         most = v.share if away == NULL else away.share
         share = (high - low) / c if high - low < most * c else most
@@ -382,6 +389,7 @@ cdef inline void _steps(Visit* v, Labeling* first) noexcept nogil:
                 v.share = 0.0
             else:
                 away.share = 0.0
+    return gap
 
 
 def sweep(
@@ -408,6 +416,7 @@ def sweep(
     const Py_ssize_t[::1] order,
     bint infer,
     const Py_ssize_t[::1] given,
+    double[::1] gaps,
 ):
     """Visit one sequence after the other, in the given order.
 
@@ -433,6 +442,9 @@ def sweep(
         Whether to look for the most violated labeling before the steps.
     given : ndarray of shape (T,) or None
         Labels that get the whole share in place of all steps.
+    gaps : ndarray of shape (n,)
+        Receives, of visits without inference, how far sequences were from their best
+        among the labelings kept.
     """
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), n_pairs, o, i, j, t
     cdef Py_ssize_t longest = 1, most = 1, entries = 1
@@ -453,6 +465,8 @@ def sweep(
         raise ValueError("labels and what sequences may begin and end with differ.")
     if scratch.shape[0] != w.shape[0] or w.shape[0] > 2**31 - 1 or n_pairs < 0:
         raise ValueError("parameters differ in number, or are too many.")
+    if gaps.shape[0] != steps.shape[0]:
+        raise ValueError("arrays of sequences differ in length.")
     if given is not None and given.shape[0] != targets.shape[0]:
         raise ValueError("arrays of tokens differ in length.")
     for o in range(order.shape[0]):
@@ -525,7 +539,7 @@ def sweep(
                 y = _of(&v, labelings.first[i], v.worst)
                 _step_towards(&v, labelings.first[i], y)
             else:
-                _steps(&v, labelings.first[i])
+                gaps[i] = _steps(&v, labelings.first[i])
         close_violations(&v.violations)
         free(room)
     if failed:
