@@ -28,8 +28,9 @@ _MOST_LEFT = 1e-3
 # of what they were: zero is in the domain.
 _WHOLE, _VANISHED = 1.0 + 1e-9, 1e-9
 
-# Combinations of columns below this share of the largest one are zero by rounding.
-_RANK_TOLERANCE = 1e-12
+# Combinations of columns below this share of the largest one are zero by rounding, if
+# dual points are orthogonal to them up to this multiple of the rounding of their sums.
+_RANK_TOLERANCE, _ROUNDED = 1e-12, 4.0
 
 
 def lower_bound(objective: Objective, duals: list[Floats]) -> float:
@@ -62,8 +63,9 @@ def _bound(objective: Objective, u: Floats) -> float:
     size = np.abs(u)
     for _ in range(_MAX_STEPS):
         leeway = risk.leeway(u)
-        inverse = _inverse((F.T * leeway) @ F)
-        change = F @ (inverse @ (F.T @ u))
+        root = _inverse_root(np.sqrt(leeway)[:, np.newaxis] * F)
+        G = F @ root
+        change = G @ (G.T @ u)
         way = float(np.abs(change[leeway > 0.0]).max(initial=0.0))
         # Whole steps may end at the ends: where a level of a category has one class,
         # its dual variables have to be zero.
@@ -73,16 +75,17 @@ def _bound(objective: Objective, u: Floats) -> float:
             break
     # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
     # leeway, the rounding of these sums included.
-    terms = np.abs(F).T @ np.abs(u)
-    rest = np.abs(F.T @ u) + rounding(len(u)) * terms
-    share = float((np.abs(F) @ (np.abs(inverse) @ rest)).max())
-    left = rest - np.abs(F.T @ (leeway * (F @ (inverse @ (F.T @ u)))))
-    if not share <= _MOST_LEFT or np.any(left > _NOTHING * terms):
+    lost = rounding(len(u)) * (np.abs(F).T @ np.abs(u))
+    rest = G.T @ u
+    share = float((np.abs(G) @ (np.abs(rest) + np.abs(root).T @ lost)).max())
+    left = np.abs(F.T @ u - F.T @ (leeway * (G @ rest)))
+    if not share <= _MOST_LEFT or np.any(left > _ROUNDED * lost):
         return -np.inf
     half = 0.5 * leeway
-    heights = [risk.conjugate_and_size(u + x)[0] for x in (0.0, half, -half)]
-    # R* is convex: a share of the way to the ends of the leeway costs no more.
-    height = heights[0] + 2.0 * share * (max(heights) - min(heights))
+    heights = [risk.conjugate_and_size(u + x) for x in (0.0, half, -half)]
+    # R* is convex: a share of the way to the ends of the leeway costs no more, of each
+    # row whichever way it goes.
+    height = heights[0][0] + 2.0 * share * sum(size for _, size in heights)
     if not np.isfinite(height):
         return -np.inf
     error = share * risk.dual_norm(leeway)
@@ -91,13 +94,16 @@ def _bound(objective: Objective, u: Floats) -> float:
     return objective.dual_value(cut)
 
 
-def _inverse(gram: Floats) -> Floats:
-    """Return the inverse of a Gram matrix, of columns of very different sizes.
+def _inverse_root(columns: Floats) -> Floats:
+    """Return R for which R Rᵀ is the inverse of the Gram matrix of columns.
 
-    Columns may depend on one another, as indicators do beside an intercept.
+    Their sizes may differ by much, and columns may depend on one another, as indicators
+    do beside an intercept. What nearly does so shows in singular values, whose squares,
+    the eigenvalues of the Gram matrix, would be lost to rounding.
     """
-    sizes = np.sqrt(gram.diagonal())
+    triangle = np.linalg.qr(columns, mode="r")
+    sizes = np.linalg.norm(triangle, axis=0)
     sizes[sizes == 0.0] = 1.0
-    scaled = gram / sizes / sizes[:, np.newaxis]
-    inverse = np.linalg.pinv(scaled, _RANK_TOLERANCE, hermitian=True)
-    return np.asarray(inverse / sizes / sizes[:, np.newaxis])
+    _, values, rows = np.linalg.svd(triangle / sizes, full_matrices=False)
+    kept = values > _RANK_TOLERANCE * values[0]
+    return np.asarray(rows[kept].T / values[kept] / sizes[:, np.newaxis])

@@ -213,3 +213,24 @@ def test_warning_where_tol_is_not_proven():
         model.fit(X, y)
     messages = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert any("did not prove tol=1e-12 where features have no" in m for m in messages)
+
+
+@pytest.mark.parametrize("apart", [1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("factors", [np.zeros(3), np.array([0.0, 0.0, 1.0])])
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_bounds_hold_where_free_columns_are_nearly_equal(loss, factors, apart):
+    X, z = data(30)
+    X = X[:, :3]
+    z = z + 3 * X[:, 1]
+    nearly = X.copy()
+    nearly[:, 1] = X[:, 0] + apart * X[:, 1]
+    y, kind = z, BMRMRegressor
+    if loss == "log_loss":
+        y, kind = np.where(z > np.median(z), 1, -1), BMRMClassifier
+    same = {"loss": loss, "penalty_factor": factors}
+    # Free columns of the same span have the same optimum.
+    least = kind(ALPHA, tol=1e-9, **same).fit(X, y).objective_
+    model = kind(ALPHA, tol=1e-3, **same).fit(nearly, y)
+    slack = 1e-9 + 1e-15 / apart
+    assert model.objective_ - model.dual_gap_ <= least * (1 + slack)
