@@ -50,7 +50,7 @@ html_css_files = ["site.css"]
 html_theme_options = {
     "github_url": SOURCE,
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
@@ -104,8 +104,6 @@ def linkcode_resolve(domain, info):
 def link_to_scikit_learn(app, what, name, obj, options, lines):
     """Let references in inherited docstrings lead to scikit-learn's site."""
     for i, line in enumerate(lines):
-        # Names that end with an underscore are no references.
-        line = re.sub(r"(?<![`\w.])(\w+_)(?=[,)])", r"\1\\ ", line)
         line = re.sub(
             r":ref:`([^`<]*) <metadata_routing>`",
             r"`\1 <https://scikit-learn.org/stable/metadata_routing.html>`__",
@@ -114,6 +112,13 @@ def link_to_scikit_learn(app, what, name, obj, options, lines):
         lines[i] = re.sub(r":(?:term|ref):`([^`<]*?)(?: <[^`>]*>)?`", r"\1", line)
 
 
+def escape_names(app, what, name, obj, options, lines):
+    """Names that end with an underscore are no references, as in shapes."""
+    for i, line in enumerate(lines):
+        lines[i] = re.sub(r"(?<=\()(\w+)_(?=[,)])", r"\1\\_", line)
+
+
 def setup(app):
     """Connect what is written above."""
+    app.connect("autodoc-process-docstring", escape_names, priority=600)
     app.connect("autodoc-process-docstring", link_to_scikit_learn, priority=400)

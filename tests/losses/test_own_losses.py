@@ -139,7 +139,7 @@ class Shifted(FirstOrderLoss):
 
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet"])
 @pytest.mark.parametrize("kind", [Kinked, Enveloped, Smooth, Plain])
-def test_methods_of_the_user_guide_are_enough(kind, penalty):
+def test_methods_of_the_guide_are_enough(kind, penalty):
     X, y = regression()
     own = BMRMRegressor(1e-2, loss=kind(), penalty=penalty, tol=1e-6).fit(X, y)
     same = BMRMRegressor(1e-2, loss=kind._loss, penalty=penalty, tol=1e-6).fit(X, y)
