@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._callbacks import FitTask
 from ._core.solvers import Start, minimize_intercept
-from ._estimator import LinearEstimator
+from ._estimator import Estimator, LinearEstimator
 from ._problems import LinearProblems, Problems
 from ._validation import row_weights
 from .bundle_classification import BMRMClassifier
 from .bundle_regression import BMRMRegressor
 from .linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
+from .ranker import BaseRanker
 from .svm import LinearSVC, LinearSVR
 
 # Those of scikit-learn's SGDClassifier and SGDRegressor that have the same names here.
@@ -39,6 +41,7 @@ def dual_gap(
     sample_weight: Any = None,
     *,
     estimator: Any = None,
+    offset: Any = None,
     tol: float | None = 1e-3,
     return_objective: bool = False,
 ) -> Any:
@@ -68,6 +71,9 @@ def dual_gap(
         ``PoissonRegressor``, ``SGDClassifier``, ``SGDRegressor``, ``Lasso``,
         ``ElasticNet`` and ``Ridge`` are known. Their intercepts count as free, which
         that of ``solver="liblinear"`` is not.
+    offset : array-like of shape (n_samples,), default=None
+        Numbers added to the scores of the samples, as in ``fit`` of the estimators that
+        take them.
     tol : float or None, default=1e-3
         The lower bound on the optimum comes from a fit that starts at the model and
         ends when its own relative gap is at most this: the bound exceeds the true
@@ -91,7 +97,8 @@ def dual_gap(
     TypeError
         If there is no ``estimator`` for a model whose objective is not known.
     ValueError
-        If the model does not fit to the data, or to the objective.
+        If the model does not fit to the data, or to the objective, or there is an
+        ``offset`` for an objective without.
 
     Notes
     -----
@@ -115,16 +122,22 @@ def dual_gap(
     given = _given(model)
     if estimator is None:
         estimator = _objective_of(model, y, sample_weight)
-    if not isinstance(estimator, LinearEstimator):
+    if not _has_objective(estimator):
         raise TypeError(
             "estimator must be one of this package with coef_ and intercept_, which "
-            f"says what the objective is; got {estimator!r}."
+            "says what the objective is: no ranker, none that is trained on batches, "
+            f"and none that searches for parameters; got {estimator!r}."
         )
     own: Any = clone(estimator)
     if tol is not None:
         own.tol = tol
     own._check_parameters()
-    problems = own._encode(X, y, sample_weight)
+    others = {} if offset is None else {"offset": offset}
+    if others and "offset" not in signature(own.fit).parameters:
+        raise ValueError(
+            f"The objective of {type(own).__name__} has no offset; leave it out."
+        )
+    problems = own._encode(X, y, sample_weight, **others)
     if type(problems).solve is not Problems.solve:
         raise ValueError(
             f"{type(own).__name__} with these parameters chooses more than "
@@ -193,6 +206,11 @@ def _starts(problems: LinearProblems, own: Any, given: dict[str, Any]) -> list[S
             f"The model has intercepts {intercept}, but the objective none: "
             "fit_intercept is False."
         )
+    if np.size(intercept) not in {1, np.size(expected["intercept_"])}:
+        raise ValueError(
+            f"The model has intercepts of shape {intercept.shape}; X and y ask for "
+            f"{np.shape(expected['intercept_'])}."
+        )
     if coef.shape != np.shape(expected["coef_"]):
         raise ValueError(
             f"The model has coefficients of shape {coef.shape}; X and y ask for "
@@ -218,15 +236,28 @@ def _starts(problems: LinearProblems, own: Any, given: dict[str, Any]) -> list[S
     return list(problems.starts)
 
 
+def _has_objective(estimator: Any) -> bool:
+    """Whether parameters of an estimator say what it minimizes, given X and y."""
+    if not isinstance(estimator, LinearEstimator):
+        return False
+    one_strength = {"alpha", "C"} & estimator.get_params(deep=False).keys()
+    in_batches = type(estimator)._encode is Estimator._encode
+    return (
+        bool(one_strength) and not in_batches and not isinstance(estimator, BaseRanker)
+    )
+
+
 def _objective_of(model: Any, y: Any, sample_weight: Any) -> Any:
     """Return an estimator with the objective that a model was trained for."""
-    if isinstance(model, LinearEstimator):
+    if _has_objective(model):
         return model
-    for kind in type(model).__mro__:
-        if kind.__module__.startswith("sklearn.") and kind.__name__ in _OBJECTIVES:
-            objective = _OBJECTIVES[kind.__name__](model, y, sample_weight)
-            if objective is not None:
-                return objective
+    # A class that scikit-learn derives from another has an objective of its own.
+    kinds = (kind for kind in type(model).__mro__ if kind.__module__[:8] == "sklearn.")
+    name = next(kinds, object).__name__
+    if name in _OBJECTIVES:
+        objective = _OBJECTIVES[name](model, y, sample_weight)
+        if objective is not None:
+            return objective
     known = ", ".join(sorted(_OBJECTIVES))
     raise TypeError(
         f"The objective of {model!r} is not known. Give an estimator of this package "
@@ -305,6 +336,7 @@ _OBJECTIVES: dict[str, Callable[..., Any]] = {
         )
     },
     "ElasticNet": _squared,
+    "Lasso": _squared,
     "Ridge": _squared,
     "SGDClassifier": _sgd,
     "SGDRegressor": _sgd,

@@ -1,5 +1,7 @@
 """Bounds for coefficients that other trainers found."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +10,7 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_subqn
+import sklearn_subqn.linear_model
 from sklearn_subqn import dual_gap
 
 X, Y = make_classification(400, 12, n_informative=6, random_state=0)
@@ -211,3 +214,76 @@ COEF = np.ones(12)
 def test_what_has_no_bound_is_refused(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (linear_model.MultiTaskLasso(0.1), np.column_stack([NUMBERS, -NUMBERS])),
+        (linear_model.MultiTaskElasticNet(0.1), np.column_stack([NUMBERS, -NUMBERS])),
+        (
+            linear_model.LogisticRegressionCV(
+                Cs=[0.01],
+                l1_ratios=(0.0,),
+                scoring="accuracy",
+                use_legacy_attributes=False,
+            ),
+            NUMBERS > 0.0,
+        ),
+    ],
+)
+def test_what_derives_from_a_known_class_may_have_another_objective(model, y):
+    model.fit(ROWS, y)
+    with pytest.raises(TypeError, match="is not known"):
+        dual_gap(model, ROWS, y)
+
+
+def test_classes_of_users_have_the_objective_of_their_base():
+    class Mine(linear_model.Ridge):
+        pass
+
+    model = Mine(2.0).fit(ROWS, NUMBERS)
+    assert dual_gap(model, ROWS, NUMBERS) <= 1e-9
+
+
+def test_offsets_of_samples():
+    offset = np.random.default_rng(0).normal(size=len(ROWS))
+    y = np.round(np.abs(NUMBERS))
+    model = sklearn_subqn.BMRMRegressor(0.1, loss="poisson")
+    model.fit(ROWS, y, offset=offset)
+    gap, value = dual_gap(model, ROWS, y, offset=offset, return_objective=True)
+    assert value == pytest.approx(model.objective_, rel=1e-14)
+    assert gap <= 1.1e-3 * abs(value)
+    _, without = dual_gap(model, ROWS, y, return_objective=True)
+    assert without != pytest.approx(value, rel=0.01)
+    with pytest.raises(ValueError, match="SubLBFGSLinearSVC has no offset"):
+        dual_gap(sklearn_subqn.SubLBFGSLinearSVC().fit(X, Y), X, Y, offset=X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sklearn_subqn.BMRMRegressorCV([0.1]),
+        sklearn_subqn.SubLBFGSLinearSVCCV([0.1]),
+        sklearn_subqn.linear_model.LogisticRegressionCV(Cs=[0.1], l1_ratios=(0.0,)),
+        sklearn_subqn.BMRMRanker(),
+        sklearn_subqn.OnlineLBFGSClassifier(),
+    ],
+)
+def test_estimators_without_one_objective(model):
+    grades = np.digitize(ROWS[:, 0], [0.0])
+    more = {"group": [100, 100]} if isinstance(model, sklearn_subqn.BMRMRanker) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(ROWS, grades, **more)
+    with pytest.raises(TypeError, match="is not known"):
+        dual_gap(model, ROWS, grades)
+    given = model.coef_, getattr(model, "intercept_", 0.0)
+    with pytest.raises(TypeError, match="estimator must be"):
+        dual_gap(given, ROWS, grades, estimator=model)
+
+
+def test_intercepts_that_are_too_few():
+    model = sklearn_subqn.BMRMClassifier(0.1)
+    with pytest.raises(ValueError, match=r"intercepts of shape \(2,\)"):
+        dual_gap((np.zeros((3, 12)), np.zeros(2)), *CLASSES, estimator=model)
