@@ -13,12 +13,17 @@ from sklearn.utils.metaestimators import available_if
 from ._callbacks import with_callbacks
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
-from ._estimator import LinearEstimator, log_probabilities, loss_name
+from ._estimator import LinearEstimator, blockwise, log_probabilities, loss_name, scored
 from ._export import Exports
 from ._problems import LinearProblems, Problems
 from ._solve import Progress
 from ._strength import Rule, rule_of_labels
-from ._validation import check_weights, row_weights, unchanged_on_failure
+from ._validation import (
+    check_weights,
+    row_weights,
+    unchanged_on_failure,
+    weights_of_classes,
+)
 
 
 class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
@@ -37,6 +42,7 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
     coef_: npt.NDArray[Any]
     intercept_: npt.NDArray[Any]
 
+    @blockwise
     def decision_function(self, X: Any) -> Any:
         """Return the signed scores of samples.
 
@@ -52,6 +58,7 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         scores = self._raw_scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
+    @blockwise
     def predict(self, X: Any) -> Any:
         """Return the predicted class of each sample.
 
@@ -67,6 +74,23 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         if scores.ndim == 1:
             return self.classes_[(scores > 0.0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
+
+    @scored
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+            The share of the samples whose class is predicted.
+        """
+        return float(super().score(X, y, sample_weight))
 
 
 def has_probabilities(estimator: Any) -> bool:
@@ -88,6 +112,7 @@ class ProbabilityMixin:
     _raw_scores: Callable[[Any], npt.NDArray[Any]]
 
     @available_if(has_probabilities)
+    @blockwise
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, for losses that provide them.
 
@@ -103,6 +128,7 @@ class ProbabilityMixin:
         return np.exp(self.predict_log_proba(X))
 
     @available_if(has_probabilities)
+    @blockwise
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities, for losses that provide them.
 
@@ -196,9 +222,21 @@ class LinearClassifier(ScoringClassifier):
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
-        X, y = self._check_X(X, y, reset=True)
+        X, y = self._checked(X, y)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         return self._problems(X, y, weights, classes)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return X and y validated."""
+        checked: tuple[Any, Any] = self._check_X(X, y, reset=True)
+        return checked
+
+    def _shares(
+        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+        """Return shares of labels with weights, by class weights, and the classes."""
+        n = len(labels)
+        return weights_of_classes(weights, n, labels, labels, self.class_weight)
 
     def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
         return rule_of_labels(getattr(self, "loss", "log_loss"))

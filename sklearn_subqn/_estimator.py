@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, is_regressor
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -41,6 +42,8 @@ from ._validation import (
     total_of,
     user_level,
 )
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
@@ -187,19 +190,53 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         """Validate everything, solve for ``alpha`` and set the fitted attributes."""
         self._check_parameters()
         previous = vars(self).copy() if self.warm_start else {}
+        if is_collection(X):
+            given = coef_init, intercept_init, previous
+            return self._fit_to_collection(X, y, sample_weight, *given, **others)
         problems = self._encode(X, y, sample_weight, **others)
         problems.start_from(previous)
-        if coef_init is not None or intercept_init is not None:
-            problems.start_at(coef_init, intercept_init)
         task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-        strength = self._strength(problems, y, sample_weight)
-        solutions = problems.solve(strength, task)
-        self._store(problems, solutions)
+        solutions = self._solved(
+            problems, y, sample_weight, coef_init, intercept_init, task
+        )
         # Dual points are only worth their memory to a fit that starts from them.
         duals = [solution.dual for solution in solutions]
         self._duals = duals if self.warm_start else None
         task.end()
         return self
+
+    def _solved(
+        self,
+        problems: Problems,
+        y: Any,
+        sample_weight: Any,
+        coef_init: Any,
+        intercept_init: Any,
+        task: FitTask,
+    ) -> list[Solution]:
+        """Solve for ``alpha`` and set the fitted attributes."""
+        if coef_init is not None or intercept_init is not None:
+            problems.start_at(coef_init, intercept_init)
+        strength = self._strength(problems, y, sample_weight)
+        solutions = problems.solve(strength, task)
+        self._store(problems, solutions)
+        return solutions
+
+    def _fit_to_collection(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        coef_init: Any,
+        intercept_init: Any,
+        previous: dict[str, Any],
+        **others: Any,
+    ) -> Self:
+        """Fit to a Dask collection."""
+        raise TypeError(
+            f"{type(self).__name__} does not take Dask collections; got X of type "
+            f"{type(X).__name__}. If the data fit into memory, give X.compute()."
+        )
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         """Set the fitted attributes, and warn of models that are of no use."""
@@ -234,6 +271,63 @@ class LinearEstimator(Estimator):
 
     # Of estimators without this parameter.
     penalty_factor: Any = None
+
+    #: Whether ``fit`` takes Dask collections, for losses that are sums over samples.
+    _takes_collections: ClassVar[bool] = False
+
+    def _fit_to_collection(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        coef_init: Any,
+        intercept_init: Any,
+        previous: dict[str, Any],
+        **others: Any,
+    ) -> Self:
+        given = coef_init, intercept_init, previous
+        if not self._takes_collections:
+            return super()._fit_to_collection(X, y, sample_weight, *given, **others)
+        self._check_collection()
+        for name, value in others.items():
+            if value is not None:
+                raise ValueError(f"{name} is not supported for Dask collections.")
+        # Needs Dask.
+        from ._dask import opened
+
+        rows = opened(self, X, y, sample_weight)
+        try:
+            problems = rows.problems
+            problems.start_from({**previous, "_duals": None})
+            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+            self._solved(
+                problems, rows.y, rows.weights, coef_init, intercept_init, task
+            )
+            self._duals = None
+            task.end()
+        finally:
+            rows.close()
+        return self
+
+    def _check_collection(self) -> None:
+        """Raise where the parameters need all samples in one place."""
+        free = self.penalty_factor is not None and not np.all(self._factors_given())
+        if self.alpha == 0.0 or free:
+            raise ValueError(
+                "Features without a penalty are not supported for Dask collections: "
+                "alpha and penalty_factor must be positive."
+            )
+        if getattr(self, "positive", False) or (
+            getattr(self, "coef_bounds", None) is not None
+        ):
+            raise ValueError(
+                "positive and coef_bounds are not supported for Dask collections."
+            )
+
+    def _factors_given(self) -> npt.NDArray[Any]:
+        """Return the values of ``penalty_factor``, in any order."""
+        given: Any = self.penalty_factor
+        return np.array(list(given.values()) if isinstance(given, Mapping) else given)
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of so many coefficients."""
@@ -456,6 +550,50 @@ def _warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
         UserWarning,
         stacklevel=user_level(),
     )
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is an array or dataframe of Dask, which need not be installed."""
+    package = type(X).__module__.partition(".")[0]
+    return package in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def blockwise(method: _Method) -> _Method:
+    """Make a method of rows lazy for Dask collections, in their blocks."""
+
+    @functools.wraps(method)
+    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X, *args, **kwargs)
+        if any(value is not None for value in [*args, *kwargs.values()]):
+            raise ValueError("offset is not supported for Dask collections.")
+        # Needs Dask.
+        from ._dask import mapped
+
+        check_is_fitted(self)
+        return mapped(self, method.__name__, X)
+
+    return cast(_Method, of_any)
+
+
+def scored(method: _Method) -> _Method:
+    """Make a method that scores predictions take Dask collections."""
+
+    @functools.wraps(method)
+    def of_any(self: Any, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X, y, *args, **kwargs)
+        given = inspect.signature(method).bind(self, X, y, *args, **kwargs).arguments
+        if given.get("offset") is not None:
+            raise ValueError("offset is not supported for Dask collections.")
+        # Needs Dask.
+        from ._dask import score
+
+        check_is_fitted(self)
+        power = variance_power(self) or 0.0 if is_regressor(self) else None
+        return score(self, X, y, given.get("sample_weight"), power)
+
+    return cast(_Method, of_any)
 
 
 def loss_name(loss: Any) -> str:

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier, ProbabilityMixin, has_probabilities
-from ._estimator import loss_name
+from ._estimator import blockwise, loss_name, scored
 from ._validation import check_offset, unchanged_on_failure
 
 #: Losses that take offsets.
@@ -77,6 +77,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
 
+    @blockwise
     def decision_function(self, X: Any, offset: Any = None) -> Any:
         """Return the signed scores of samples.
 
@@ -94,6 +95,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         scores = self._offset_scores(X, offset)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
+    @blockwise
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return the predicted class of each sample.
 
@@ -116,6 +118,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         return self.classes_[second.astype(np.intp)]
 
     @available_if(has_probabilities)
+    @blockwise
     def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the probabilities of the classes, for losses that provide them.
 
@@ -133,6 +136,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         return np.exp(self.predict_log_proba(X, offset))
 
     @available_if(has_probabilities)
+    @blockwise
     def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """Return the logarithms of the probabilities, for losses that provide them.
 
@@ -151,6 +155,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
             return self._log_probabilities(self._softmax_scores(X))
         return self._log_probabilities(self._offset_scores(X, offset))
 
+    @scored
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
     ) -> float:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import joblib
 import numpy as np
@@ -185,6 +186,61 @@ class Problems(ABC):
         return rounded
 
 
+class Elsewhere(Protocol):
+    """Rows that are not in this process, or not all at once."""
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of all rows in a problem."""
+
+    def solve(
+        self, problems: LinearProblems, solve: Callable[[], list[Solution]]
+    ) -> list[Solution]:
+        """Return what ``solve`` returns, called again where rows were lost."""
+
+
+class Rows:
+    """Rows of features, and how their columns are to be measured.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def shift(self, weights: Floats) -> Shift | None:
+        """Return what is subtracted from columns far from zero."""
+        return Shift.of(self.X, weights)
+
+    def scales(self, X: Any, weights: Floats, *, centered: bool) -> Scales:
+        """Return the scales of the columns of X, which may have been shifted."""
+        return Scales.of(X, weights, centered=centered)
+
+
+class SomeRows(Rows):
+    """Some of the rows, with a shift and scales of all of them.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    shift : Shift or None
+    scales : Scales or None
+        None where they are not needed.
+    """
+
+    def __init__(self, X: Any, shift: Shift | None, scales: Scales | None) -> None:
+        super().__init__(X)
+        self._shift, self._scales = shift, scales
+
+    def shift(self, weights: Floats) -> Shift | None:
+        return self._shift
+
+    def scales(self, X: Any, weights: Floats, *, centered: bool) -> Scales:
+        assert self._scales is not None, "scales are known where they are needed"
+        return self._scales
+
+
 class LinearProblems(Problems):
     """Problems of one loss on the same data, of linear scores.
 
@@ -192,7 +248,7 @@ class LinearProblems(Problems):
     ----------
     estimator : LinearEstimator
         Gives the parameters.
-    X : {ndarray, CSR matrix} of shape (n, d)
+    X : {ndarray, CSR matrix} of shape (n, d) or Rows
     targets : list of ndarray
         One for each problem.
     loss : Loss
@@ -212,7 +268,14 @@ class LinearProblems(Problems):
         Whether large scores are stored as small ones: they mean the first class.
     dtype : dtype, optional
         Type in which coefficients will be stored, by default that of X.
+
+    Attributes
+    ----------
+    elsewhere : Elsewhere or None
+        All the rows, where those given here only stand for them.
     """
+
+    elsewhere: Elsewhere | None = None
 
     def __init__(
         self,
@@ -236,18 +299,20 @@ class LinearProblems(Problems):
         self._loss = loss
         intercept = bool(getattr(estimator, "fit_intercept", False))
         movable = intercept or loss.ranks
-        shift = Shift.of(X, weights) if movable else None
+        rows = self._given = X if isinstance(X, Rows) else Rows(X)
+        X = rows.X
+        shift = rows.shift(weights) if movable else None
         if shift is not None:
             X = shift.subtracted(X)
         # Without intercepts differences of scores count, which are the same.
         self._shift = shift if intercept else None
         self.scales: Scales | None = None
         if getattr(estimator, "alpha", None) == AUTO and estimator._has_scales():
-            self.scales = Scales.of(X, weights, centered=movable)
+            self.scales = rows.scales(X, weights, centered=movable)
         self.free = estimator._free_features()
         self.sizes = self._sizes_of_features(estimator._penalty_sizes())
         if self.free is not None:
-            own = Scales.of(X, weights, centered=movable).sizes
+            own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
             large = _LARGE if estimator._has_squares() else _LARGE_IN_NORM
             large = 1.0 if self.free.all() else large
@@ -304,16 +369,29 @@ class LinearProblems(Problems):
         if not alpha:
             rule = self._estimator._rule(self._targets[index], self.weights)
             alpha = _NO_PENALTY * rule.squares
-        return Objective(
-            Risk(
-                self.design,
-                checked(self._loss_of(index)),
-                read_only(self._targets[index]),
-                read_only(self._weights_of(index)),
-            ),
-            self._regularizer,
-            alpha,
+        return Objective(self.risk(index), self._regularizer, alpha)
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of a problem."""
+        if self.elsewhere is not None:
+            return self.elsewhere.risk(index)
+        return Risk(
+            self.design,
+            checked(self._loss_of(index)),
+            read_only(self._targets[index]),
+            read_only(self._weights_of(index)),
         )
+
+    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
+        elsewhere = self.elsewhere
+        if elsewhere is None:
+            return super().solve(alpha, task)
+
+        def solve_there() -> list[Solution]:
+            self.design = elsewhere.risk(0).design
+            return Problems.solve(self, alpha, task)
+
+        return elsewhere.solve(self, solve_there)
 
     def as_read(
         self, index: int, objective: Objective, w: Floats, value: float, bound: float
@@ -416,11 +494,10 @@ class LinearProblems(Problems):
         if self._shift is not None:
             intercept = self._shift.inward(coef, intercept)
         allowed = True
-        shape = self.design.zero_scores().shape
         for index, w in enumerate(self._encoded(coef, intercept)):
             w = w[: self.design.n_params].astype(np.float64)
             dual = duals[index]
-            if dual is not None and dual.shape != shape:
+            if dual is not None and dual.shape != self.design.zero_scores().shape:
                 dual = None
             if not self._regularizer.contains(w):
                 allowed = False
@@ -440,10 +517,11 @@ class LinearProblems(Problems):
 
     def strengths(self, total: float) -> Floats:
         """Return alpha of each problem by rule, for rows of a total weight."""
-        estimator, design = self._estimator, self.design
+        estimator = self._estimator
         scales = self.scales
         if scales is None:
-            scales = Scales.of(design.X, self.weights, centered=False).plain()
+            scales = self._given.scales(self.design.X, self.weights, centered=False)
+            scales = scales.plain()
         share = estimator._l1_share()
         return np.array(
             [

@@ -68,9 +68,18 @@ class Shift(NamedTuple):
             some = some[:, full].data.reshape(X.shape[0], -1)
         else:
             some = _Columns(X, columns)
-        mean, deviation = _relative_moments(some, about, weights)
+        sums = _relative_sums(some, about, weights)
+        return cls.of_sums(columns, about, sums, X.dtype)
+
+    @classmethod
+    def of_sums(
+        cls, columns: npt.NDArray[np.intp], about: Floats, sums: Floats, dtype: Any
+    ) -> Shift | None:
+        """Return the shift from ``relative_sums`` of all rows, if any column is far."""
+        mean, square = sums
+        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
         far = 1.0 + mean > _FAR * deviation
-        by = (about * (1.0 + mean)).astype(X.dtype)
+        by = (about * (1.0 + mean)).astype(dtype)
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
 
     def subtracted(self, X: Any) -> Any:
@@ -139,19 +148,40 @@ def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
     return columns[far], about[far]
 
 
-def _relative_moments(
-    some: Any, about: Floats, weights: Floats
-) -> tuple[Floats, Floats]:
-    """Return means and standard deviations of columns / about - 1."""
+def suspects_of_sums(
+    mean: Floats, square: Floats, stored: Floats, n: int
+) -> npt.NDArray[np.intp]:
+    """Return columns that may be far from zero, by weighted sums of all n rows."""
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+    far = (np.abs(mean) > _SUSPECT * deviation) & (stored == n)
+    return np.flatnonzero(far)
+
+
+def relative_sums(
+    X: Any, columns: npt.NDArray[np.intp], about: Floats, weights: Floats
+) -> Floats:
+    """Return weighted sums of X / about - 1 and of its squares, of shape (2, c).
+
+    Of columns all of whose entries are stored, where X is sparse.
+    """
+    if sparse.issparse(X):
+        some = X[:, columns]
+        some.sum_duplicates()
+        return _relative_sums(some.data.reshape(X.shape[0], -1), about, weights)
+    return _relative_sums(_Columns(X, columns), about, weights)
+
+
+def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
+    """Return weighted sums of columns / about - 1 and of its squares."""
     n, c = some.shape
-    mean, square = np.zeros(c), np.zeros(c)
+    mean, square = sums = np.zeros((2, c))
     step = max(1, _BLOCK_ENTRIES // max(c, 1))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         block = some[rows] / about - 1.0
         mean += weights[rows] @ block
         square += weights[rows] @ np.square(block, out=block)
-    return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
+    return sums
 
 
 def _halves(numbers: Floats) -> tuple[Floats, Floats]:

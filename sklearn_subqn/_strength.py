@@ -97,20 +97,14 @@ class Scales(NamedTuple):
         centered : bool
             Whether variances are about the means: an intercept makes up for these.
         """
-        share, mean, square = np.zeros((3, X.shape[1]))
-        for block, row_weights in _blocks(X, weights):
-            if sparse.issparse(block):
-                each = np.repeat(row_weights, np.diff(block.indptr))
-                columns, values = block.indices, block.data.astype(np.float64)
-                n = X.shape[1]
-                share += np.bincount(columns, each * (values != 0.0), minlength=n)
-                mean += np.bincount(columns, each * values, minlength=n)
-                square += np.bincount(columns, each * values * values, minlength=n)
-            else:
-                values = block.astype(np.float64)
-                share += row_weights @ (values != 0.0)
-                mean += row_weights @ values
-                square += row_weights @ np.square(values)
+        share, mean, square, _ = column_sums(X, weights)
+        return cls.of_sums(share, mean, square, centered=centered)
+
+    @classmethod
+    def of_sums(
+        cls, share: Floats, mean: Floats, square: Floats, *, centered: bool
+    ) -> Scales:
+        """Return the scales of features from ``column_sums`` of all rows."""
         variance = square - mean**2 if centered else square
         varies = variance > _CONSTANT * square
         variance = np.where(varies, variance, square)
@@ -143,6 +137,36 @@ class Scales(NamedTuple):
         squares = np.float64(rule.squares) * max(self.n_entries, 1.0) / total
         norm = rule.norm * np.sqrt(np.log(max(self.n_features, 2)) / total)
         return float(1.0 / (l1_share / norm + (1.0 - l1_share) / squares))
+
+
+def column_sums(X: Any, weights: Floats) -> Floats:
+    """Return sums over the rows, of shape (4, d), of what scales are made of.
+
+    Those of the weights of entries that are not zero, weighted entries, their weighted
+    squares, and the number of stored entries.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    weights : ndarray of shape (n,)
+    """
+    share, mean, square, stored = sums = np.zeros((4, X.shape[1]))
+    for block, row_weights in _blocks(X, weights):
+        if sparse.issparse(block):
+            each = np.repeat(row_weights, np.diff(block.indptr))
+            columns, values = block.indices, block.data.astype(np.float64)
+            n = X.shape[1]
+            share += np.bincount(columns, each * (values != 0.0), minlength=n)
+            mean += np.bincount(columns, each * values, minlength=n)
+            square += np.bincount(columns, each * values * values, minlength=n)
+            stored += np.bincount(columns, minlength=n)
+        else:
+            values = block.astype(np.float64)
+            share += row_weights @ (values != 0.0)
+            mean += row_weights @ values
+            square += row_weights @ np.square(values)
+            stored += len(values)
+    return sums
 
 
 def divided(X: Any, sizes: Floats) -> Any:

@@ -679,11 +679,30 @@ def check_weights(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
     """Return normalized row weights and the classes that have any; checks labels too.
 
+    Parameters and errors are those of ``weights_of_classes``, with a matrix X of
+    n_samples rows.
+    """
+    classes = distinct_classes(y)
+    return weights_of_classes(sample_weight, X.shape[0], y, classes, class_weight)
+
+
+def weights_of_classes(
+    sample_weight: Any,
+    n: int,
+    y: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    class_weight: Any,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Return normalized row weights and the classes that have any.
+
     Parameters
     ----------
     sample_weight : None, number or array-like of shape (n_samples,)
-    X : array or sparse matrix of shape (n_samples, n_features)
+    n : int
+        n_samples.
     y : ndarray of shape (n_samples,)
+    classes : ndarray
+        The sorted distinct labels.
     class_weight : None, "balanced" or dict
         As in scikit-learn; multiplies ``sample_weight``. A row of weight 2 counts as
         two rows when classes are balanced.
@@ -701,8 +720,7 @@ def check_weights(
         If labels are no classes, or weights are negative, not finite, all zero, of the
         wrong shape, or leave fewer than two classes.
     """
-    classes = _classes(y)
-    weights = check_sample_weight(sample_weight, X.shape[0])
+    weights = check_sample_weight(sample_weight, n)
     used = weights > 0.0
     if not used.all():
         classes = _distinct(y[used])
@@ -728,7 +746,7 @@ def check_weights(
     return weights, classes
 
 
-def _classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the sorted classes of labels; raise ValueError if these are continuous."""
     if y.dtype.kind not in _NUMERIC:
         check_classification_targets(y)
@@ -760,11 +778,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """
     if sample_weight is None:
         return np.full(n, 1.0 / n)
-    weights = as_sample_weights(sample_weight, n)
-    if not np.all(np.isfinite(weights)):
-        raise ValueError("sample_weight must be finite.")
-    if np.any(weights < 0.0):
-        raise ValueError("Negative values in data passed to `sample_weight`.")
+    weights = non_negative_weights(sample_weight, n)
     if not np.any(weights > 0.0):
         raise ValueError(
             "Sample weights must contain at least one non-zero number; all are zero."
@@ -772,6 +786,22 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     # Dividing by the largest one first keeps the sum from overflow or underflow.
     weights = weights / weights.max()
     weights /= weights.sum()
+    return weights
+
+
+def non_negative_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return ``sample_weight`` as a new array of shape (n,); any sum will do.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite, or of the wrong shape.
+    """
+    weights = as_sample_weights(sample_weight, n)
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight must be finite.")
+    if np.any(weights < 0.0):
+        raise ValueError("Negative values in data passed to `sample_weight`.")
     return weights
 
 

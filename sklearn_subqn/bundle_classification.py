@@ -355,7 +355,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         "ordinal_immediate_threshold",
     )
 
-    _may_have_no_penalty = True
+    _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
         self,
@@ -411,6 +411,15 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
+
+    def _check_collection(self) -> None:
+        super()._check_collection()
+        if not isinstance(self.loss, str) or self.loss not in BINARY_LOSSES:
+            known = ", ".join(map(repr, BINARY_LOSSES))
+            raise ValueError(
+                f"loss={loss_name(self.loss)} is not supported for Dask collections, "
+                f"which take losses that are sums over samples: {known}."
+            )
 
     def _instead(self) -> str:
         known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None

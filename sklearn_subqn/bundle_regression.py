@@ -20,7 +20,7 @@ from ._core.losses import (
     regression_losses,
 )
 from ._core.names import Axis, column_names
-from ._estimator import ScoringRegressor, loss_name, variance_power
+from ._estimator import ScoringRegressor, blockwise, loss_name, scored, variance_power
 from ._problems import LinearProblems
 from ._quantiles import (
     CROSSING,
@@ -260,7 +260,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     _checks_itself = ("quantile", "epsilon", "power")
 
-    _may_have_no_penalty = True
+    _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
         self,
@@ -372,6 +372,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
 
+    @blockwise
     def predict(self, X: Any, offset: Any = None) -> Any:
         """Return predictions.
 
@@ -399,6 +400,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return in_order(scores, self.quantile)
         return scores if variance_power(self) is None else np.exp(scores, out=scores)
 
+    @scored
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
     ) -> float:
@@ -489,6 +491,14 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return rule_of_means(power, y, weights)
         given = 1.35 if self.epsilon is None else float(self.epsilon)
         return rule_of_numbers(self.loss, target, weights, given)
+
+    def _check_collection(self) -> None:
+        super()._check_collection()
+        if not isinstance(self.loss, str) or self._fits_several_quantiles():
+            raise ValueError(
+                "Dask collections need a loss by name, and a single quantile; got "
+                f"loss={loss_name(self.loss)}, quantile={self.quantile!r}."
+            )
 
     def _instead(self) -> str:
         has_tube = "epsilon_insensitive" in str(self.loss)

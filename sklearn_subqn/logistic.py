@@ -226,7 +226,7 @@ class L1LogisticOWLQN(BaseL1Logistic):
     3
     """
 
-    _may_have_no_penalty = True
+    _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
         self,

@@ -176,7 +176,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     0.98
     """
 
-    _may_have_no_penalty = True
+    _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
         self,

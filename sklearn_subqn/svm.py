@@ -199,7 +199,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
     0.96
     """
 
-    _may_have_no_penalty = True
+    _may_have_no_penalty, _takes_collections = True, True
 
     def __init__(
         self,

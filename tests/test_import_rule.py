@@ -59,6 +59,8 @@ LEVELS = [
         "_transitions",
     ],
     ["_problems"],
+    ["_blocks"],
+    ["_dask"],
     ["_f_beta", "_nu", "_quantiles", "_queries"],
     ["_estimator"],
     ["_bundle", "_classifier", "_export", "_online"],
@@ -118,8 +120,11 @@ ALLOWED = [
 
 # Of these only files that match a pattern may import.
 RESERVED = {
+    "dask": ["_dask"],
+    "distributed": ["_dask"],
     "sklearn": [
         "_bundle",
+        "_dask",
         "_estimator",
         "_export",
         "_classifier",

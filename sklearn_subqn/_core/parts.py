@@ -173,7 +173,7 @@ class DesignOfParts(Design):
     def nbytes(self) -> int:
         return self._nbytes
 
-    def split(self, x: Any) -> OfParts:
+    def split_rows(self, x: Any) -> OfParts:
         """Return numbers of all rows as those of each part."""
         return OfParts(np.split(x, np.cumsum(self._numbers)[:-1]))
 
@@ -182,7 +182,7 @@ class DesignOfParts(Design):
         return scores
 
     def adjoint(self, dual: Floats) -> Floats:
-        product: Floats = self.parts.total("adjoint", self.split(dual))
+        product: Floats = self.parts.total("adjoint", self.split_rows(dual))
         return product
 
     def rows(self, rows: Rows, *, copy: bool = True) -> DesignOfParts:
@@ -205,24 +205,24 @@ class DesignOfParts(Design):
             super().count(subset, products)
 
     def gram(self, weights: Floats) -> Floats:
-        matrix: Floats = self.parts.total("gram", self.split(weights))
+        matrix: Floats = self.parts.total("gram", self.split_rows(weights))
         return matrix
 
     def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
-        args = self.split(codes), n, self.split(weights)
+        args = self.split_rows(codes), n, self.split_rows(weights)
         sums: Floats = self.parts.total("sums_of_rows", *args)
         return sums
 
     def squared_adjoint(self, weights: Floats) -> Floats:
-        diagonal: Floats = self.parts.total("squared_adjoint", self.split(weights))
+        diagonal: Floats = self.parts.total("squared_adjoint", self.split_rows(weights))
         return diagonal
 
     def mean_squares(self, weights: Floats) -> Floats:
-        squares: Floats = self.parts.total("mean_squares", self.split(weights))
+        squares: Floats = self.parts.total("mean_squares", self.split_rows(weights))
         return squares
 
     def squared_size(self, weights: Floats) -> float:
-        return float(self.parts.total("squared_size", self.split(weights)))
+        return float(self.parts.total("squared_size", self.split_rows(weights)))
 
     def sum_of_squares(self) -> float:
         return float(self.parts.total("sum_of_squares"))

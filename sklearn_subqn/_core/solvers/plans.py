@@ -54,6 +54,9 @@ _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _TOL_OF_SAMPLE = 3e-2
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 
+# Rows in several places come to one in samples of about so many bytes at most.
+_MOVED_BYTES, _BYTES_AN_ENTRY = 2**22, 12
+
 # With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
 # per row, and at least so many rows, altogether and for each feature.
 _SHARE_L1, _SHARE_L1_SEVERAL = 1.0 / 8.0, 1.0 / 4.0
@@ -360,7 +363,7 @@ def _n_sampled(f: Facts) -> int:
         share = _SHARE_SEVERAL
         if not f.separable:
             needed = _ROWS_PER_PARAMETER_SEVERAL
-    n_sampled = int(share * f.n_rows)
+    n_sampled = min(int(share * f.n_rows), _most_moved(f))
     # Systems of all parameters cost what more rows than these would.
     least = max(needed * f.n_params, f.objective.n_params)
     return n_sampled if n_sampled >= least else 0
@@ -368,9 +371,16 @@ def _n_sampled(f: Facts) -> int:
 
 def _n_sampled_of_l1(f: Facts) -> int:
     share = _SHARE_L1_SEVERAL if f.several else _SHARE_L1
-    n_sampled = int(share * f.n_rows)
+    n_sampled = min(int(share * f.n_rows), _most_moved(f))
     least = max(_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 * f.n_features)
     return n_sampled if n_sampled >= least else 0
+
+
+def _most_moved(f: Facts) -> int:
+    """Return how many rows a sample has at most, where its rows come to one place."""
+    if f.in_one_place:
+        return f.n_rows
+    return int(_MOVED_BYTES / (_BYTES_AN_ENTRY * max(f.row_size, 1.0)))
 
 
 def _limits(f: Facts) -> tuple[float, float]:

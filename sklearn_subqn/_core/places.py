@@ -1,0 +1,262 @@
+"""Parts that are elsewhere: places that hold them, and calls that travel there.
+
+A place holds objects of its parts by numbers. What ``each`` returns stays there: here
+it is a ``Handle``, and the call is only noted. Noted calls travel with the next one
+whose result is wanted here, so that many calls of row-wise methods cost one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .losses._base import Floats
+from .parts import OfParts, Parts
+
+
+class Reference(NamedTuple):
+    """The number of objects that a place holds."""
+
+    number: int
+
+
+class Call(NamedTuple):
+    """A call of a method of the parts.
+
+    Attributes
+    ----------
+    how : str
+        The method of ``Parts`` that says what becomes of the results.
+    objects : int
+        Number of the objects.
+    name : str
+        Of their method.
+    args : tuple
+    errors : dict
+        How NumPy treats errors, as of ``numpy.geterr``.
+    result : int
+        Number of the objects that the results become, of "each".
+    """
+
+    how: str
+    objects: int
+    name: str
+    args: tuple[Any, ...]
+    errors: dict[str, Any]
+    result: int = -1
+
+
+class Message(NamedTuple):
+    """Calls that travel together.
+
+    Attributes
+    ----------
+    calls : list of Call
+        In their order; the answer is the result of the last one.
+    dropped : list of int
+        Numbers of objects that are not needed afterwards.
+    counted : int
+        Number of designs whose products so far are told with the answer, or -1.
+    """
+
+    calls: list[Call]
+    dropped: list[int]
+    counted: int
+
+
+class Place:
+    """Objects of some of the parts, and the end of the way of calls to them.
+
+    Parameters
+    ----------
+    objects : sequence
+        Of each part; their number is zero.
+    """
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self._held = {0: OfParts(objects)}
+
+    def n_parts(self) -> int:
+        """Return the number of parts."""
+        return len(self._held[0])
+
+    def answer(self, message: Message) -> tuple[Any, list[float]]:
+        """Return the result of the last call, and products so far."""
+        result = None
+        for call in message.calls:
+            args = [
+                self._held[arg.number] if isinstance(arg, Reference) else arg
+                for arg in call.args
+            ]
+            parts = Parts(self._held[call.objects])
+            with np.errstate(**call.errors):
+                result = getattr(parts, call.how)(call.name, *args)
+            if call.how == "each":
+                self._held[call.result], result = result, None
+        for number in message.dropped:
+            self._held.pop(number, None)
+        counted = self._held.get(message.counted, ())
+        return result, [design.products_so_far() for design in counted]
+
+
+class Connection(Protocol):
+    """The way to a place."""
+
+    def send(self, message: Message) -> Callable[[], tuple[Any, list[float]]]:
+        """Send a message; return what waits for the answer and returns it."""
+
+
+class Here:
+    """The way to a place in this process.
+
+    Parameters
+    ----------
+    place : Place
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def send(self, message: Message) -> Callable[[], tuple[Any, list[float]]]:
+        """Let the place answer at once."""
+        answer = self._place.answer(message)
+        return lambda: answer
+
+
+class Handle:
+    """What stays in all places under a number, until it is not needed any more."""
+
+    __slots__ = ("_session", "number")
+
+    def __init__(self, session: Session, number: int) -> None:
+        self._session, self.number = session, number
+
+    def __del__(self) -> None:
+        self._session.drop(self.number)
+
+
+class Session:
+    """Places that are asked together.
+
+    Parameters
+    ----------
+    connections : sequence of Connection
+    n_parts : sequence of int
+        Number of parts of each place.
+
+    Attributes
+    ----------
+    parts : Parts
+        Of the first objects of the places.
+    n_messages : int
+        How often the places have been asked so far.
+    """
+
+    def __init__(
+        self, connections: Sequence[Connection], n_parts: Sequence[int]
+    ) -> None:
+        self._connections = connections
+        self._ends = np.cumsum([0, *n_parts]).tolist()
+        self._noted: list[Call] = []
+        self._dropped: list[int] = []
+        self._next = 1
+        self._counted: Handle | None = None
+        self._products: list[float] = []
+        self.n_messages = 0
+        self.parts = PartsElsewhere(self, Handle(self, 0))
+
+    def drop(self, number: int) -> None:
+        """Let the places forget objects, with the next message."""
+        self._dropped.append(number)
+
+    def note(self, objects: Handle, name: str, args: Sequence[Any]) -> Handle:
+        """Let a call of a method travel with the next message."""
+        result = Handle(self, self._next)
+        self._next += 1
+        # Arrays may change before they travel.
+        args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+        call = self._call("each", objects, name, args)
+        self._noted.append(call._replace(result=result.number))
+        return result
+
+    def ask(
+        self, how: str, objects: Handle, name: str, args: Sequence[Any]
+    ) -> list[Any]:
+        """Return the result of each place for a method of its parts."""
+        calls = [*self._noted, self._call(how, objects, name, args)]
+        self._noted = []
+        dropped, self._dropped = self._dropped, []
+        counted = -1 if self._counted is None else self._counted.number
+        self.n_messages += 1
+        waiting = [
+            connection.send(
+                Message([self._own(call, i) for call in calls], dropped, counted)
+            )
+            for i, connection in enumerate(self._connections)
+        ]
+        answers = [wait() for wait in waiting]
+        self._products = [n for _, products in answers for n in products]
+        return [result for result, _ in answers]
+
+    def count(self, designs: Handle) -> None:
+        """Let answers say how many products these designs have made."""
+        self._counted, self._products = designs, []
+
+    def products(self, designs: Handle) -> list[float] | None:
+        """Return these products as of the last answer, if they were told."""
+        counts = self._counted is not None and self._counted.number == designs.number
+        return self._products if counts and self._products else None
+
+    def _call(self, how: str, objects: Handle, name: str, args: Sequence[Any]) -> Call:
+        sent = [Reference(a.number) if isinstance(a, Handle) else a for a in args]
+        return Call(how, objects.number, name, tuple(sent), {**np.geterr()})
+
+    def _own(self, call: Call, i: int) -> Call:
+        """Return a call for the parts of one place."""
+        parts = slice(*self._ends[i : i + 2])
+        own = [OfParts(a[parts]) if isinstance(a, OfParts) else a for a in call.args]
+        return call._replace(args=tuple(own))
+
+
+class PartsElsewhere(Parts):
+    """Objects of the same methods in the places of a session.
+
+    Parameters
+    ----------
+    session : Session
+    objects : Handle
+    """
+
+    def __init__(self, session: Session, objects: Handle) -> None:
+        self._session, self.objects = session, objects
+
+    def of(self, objects: Handle) -> PartsElsewhere:
+        return PartsElsewhere(self._session, objects)
+
+    def each(self, name: str, *args: Any) -> Handle:
+        return self._session.note(self.objects, name, args)
+
+    def results(self, name: str, *args: Any) -> list[Any]:
+        results = self._session.ask("results", self.objects, name, args)
+        return [each for of_place in results for each in of_place]
+
+    def total(self, name: str, *args: Any) -> Any:
+        totals = self._session.ask("total", self.objects, name, args)
+        return sum(totals[1:], start=totals[0])
+
+    def norm(self, name: str, *args: Any) -> float:
+        norms = self._session.ask("norm", self.objects, name, args)
+        return float(np.linalg.norm(norms))
+
+    def largest(self, name: str, *args: Any) -> float:
+        return max(self._session.ask("largest", self.objects, name, args))
+
+    def collect(self, name: str, *args: Any) -> Any:
+        collected = self._session.ask("collect", self.objects, name, args)
+        return np.concatenate(collected)
+
+    def products(self) -> Floats:
+        told = self._session.products(self.objects)
+        return super().products() if told is None else np.array(told)

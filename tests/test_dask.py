@@ -1,0 +1,418 @@
+"""Dask collections in ``fit``, predictions and scores, here and on two workers."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRanker,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    SubLBFGSLinearSVC,
+)
+from sklearn_subqn._core import places
+from sklearn_subqn._core.design import Design
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+N, D = 260, 5
+TOL = 1e-9
+
+CLASSIFIERS = {
+    "hinge": SubLBFGSLinearSVC(0.01, tol=TOL),
+    "squared hinge": SubLBFGSLinearSVC(loss="squared_hinge", tol=TOL),
+    "balanced": SubLBFGSLinearSVC(tol=TOL, class_weight="balanced"),
+    "dict": SubLBFGSLinearSVC(tol=TOL, class_weight={"a": 1.0, "b": 2.0, "c": 0.0}),
+    "no intercept": SubLBFGSLinearSVC(tol=TOL, fit_intercept=False),
+    "factors": SubLBFGSLinearSVC(0.1, tol=TOL, penalty_factor=np.arange(1.0, 6.0)),
+    "L1 logistic": L1LogisticOWLQN(tol=TOL),
+    "OWL-QN": L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5),
+    "multiclass": MulticlassHingeClassifier(tol=TOL),
+    "log loss": BMRMClassifier(tol=TOL),
+    "modified Huber": BMRMClassifier(loss="modified_huber", penalty="l1", tol=TOL),
+    "L1 hinge": BMRMClassifier(0.02, loss="hinge", penalty="l1", tol=1e-4),
+}
+REGRESSORS = {
+    "squares": BMRMRegressor(tol=TOL),
+    "absolute": BMRMRegressor(loss="absolute_error", tol=TOL),
+    "quantile": BMRMRegressor(loss="quantile", quantile=0.8, tol=TOL),
+    "huber": BMRMRegressor(loss="huber", tol=TOL),
+    "tube": BMRMRegressor(0.01, loss="epsilon_insensitive", epsilon=0.3, tol=TOL),
+    "poisson": BMRMRegressor(loss="poisson", tol=TOL),
+    "two columns": BMRMRegressor(loss="absolute_error", tol=TOL),
+}
+
+
+def data(n_classes=2, n=N):
+    """Return samples, string labels and weights; a column is far from zero."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, D)) * [1.0, 1.0, 1.0, 3.0, 0.1]
+    scores = X[:, :n_classes] + 0.7 * rng.normal(size=(n, n_classes))
+    X[:, 2] += 1000.0
+    y = np.array(list("abc"))[scores.argmax(axis=1)]
+    return X, y, rng.random(n) * (rng.random(n) < 0.9)
+
+
+def numbers(name, n=N):
+    X, _, weights = data(n=n)
+    rng = np.random.default_rng(8)
+    y = X[:, 0] - X[:, 1] + rng.standard_t(3, size=n)
+    if name == "poisson":
+        y = np.floor(np.exp(np.clip(y, -2.0, 2.0)))
+    if name == "two columns":
+        y = np.column_stack([y, X[:, 3] + rng.normal(size=n)])
+    return X, y, weights
+
+
+def cuts(n_blocks, n=N):
+    """Return sizes of uneven blocks, among them an empty one if they are several."""
+    if n_blocks == 1:
+        return (n,)
+    ends = np.sort(np.random.default_rng(n_blocks).integers(0, n, n_blocks - 1))
+    ends[1] = ends[0]
+    return tuple(np.diff([0, *ends, n]).tolist())
+
+
+def blocks(n_blocks, *arrays):
+    """Return Dask arrays in blocks of such sizes."""
+    sizes = cuts(n_blocks, len(arrays[0]))
+    return [
+        da.from_array(x, chunks=(sizes, *((size,) for size in x.shape[1:])))
+        for x in arrays
+    ]
+
+
+@contextmanager
+def sessions(monkeypatch):
+    """Yield a list of the sessions that are opened."""
+    seen = []
+    init = places.Session.__init__
+
+    def remembered(self, *args):
+        init(self, *args)
+        seen.append(self)
+
+    monkeypatch.setattr(places.Session, "__init__", remembered)
+    yield seen
+
+
+def attributes(model):
+    names = ("coef_", "intercept_", "alpha_", "penalty_factor_", "objective_")
+    return {name: np.array(getattr(model, name)) for name in names}
+
+
+def assert_same_optimum(model, X, y, weights, dask_data, tol=None):
+    """Fit to data in memory and in blocks, which must have the same optimum."""
+    one = attributes(model.fit(X, y, weights))
+    gap = np.array(model.dual_gap_)
+    model.fit(*dask_data)
+    other = attributes(model)
+    tol = max(10.0 * model.tol, 1e-8)
+    assert_allclose(other["alpha_"], one["alpha_"], rtol=1e-12)
+    assert_allclose(other["penalty_factor_"], one["penalty_factor_"], rtol=1e-9)
+    assert_allclose(other["objective_"], one["objective_"], rtol=tol)
+    # Each lower bound holds for the other value.
+    rounding = 1e-13 * np.abs(one["objective_"])
+    assert np.all(other["objective_"] - model.dual_gap_ <= one["objective_"] + rounding)
+    assert np.all(one["objective_"] - gap <= other["objective_"] + rounding)
+    assert np.all(model.dual_gap_ <= model.tol * np.abs(other["objective_"]))
+    assert other["coef_"].shape == one["coef_"].shape
+
+
+@pytest.mark.parametrize("n_blocks", [1, 7, 64])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_agree_with_fits_in_memory(name, n_blocks):
+    X, y, weights = data(3 if name in ("dict", "multiclass") else 2)
+    if n_blocks == 7:
+        # Blocks of one class, and others without it.
+        order = np.argsort(y, kind="stable")
+        X, y, weights = X[order], y[order], weights[order]
+    given = blocks(n_blocks, X, y, weights)
+    assert_same_optimum(CLASSIFIERS[name], X, y, weights, given)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 7])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_regressors_agree_with_fits_in_memory(name, n_blocks):
+    X, y, weights = numbers(name)
+    given = blocks(n_blocks, X, y, weights)
+    assert_same_optimum(REGRESSORS[name], X, y, weights, given)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_blocks(dtype):
+    X, y, _ = data(n=400)
+    X[:, 2] -= 1000.0
+    X = (X * (np.abs(X) > 0.5)).astype(dtype)
+    dX, dy = blocks(7, X, y)
+    model = SubLBFGSLinearSVC(tol=1e-6).fit(sparse.csr_array(X), y)
+    expected, gap = model.objective_, model.dual_gap_
+    model.fit(dX.map_blocks(sparse.csr_matrix), dy)
+    assert model.coef_.dtype == dtype
+    assert abs(model.objective_ - expected) <= gap + model.dual_gap_ + 1e-6 * expected
+    scores = model.decision_function(dX.map_blocks(sparse.csr_matrix)).compute()
+    assert_allclose(scores, model.decision_function(sparse.csr_array(X)), rtol=1e-5)
+
+
+def test_dataframes():
+    X, y, weights = data()
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    frame["label"], frame["weight"] = y, weights
+    collection = dd.from_pandas(frame, npartitions=3)
+    dX = collection[list("vwxyz")]
+    model = L1LogisticOWLQN(tol=TOL)
+    dask_data = dX, collection["label"], collection["weight"]
+    assert_same_optimum(model, frame[list("vwxyz")], y, weights, dask_data)
+    assert_array_equal(model.feature_names_in_, list("vwxyz"))
+    model.fit(dX, collection[["label"]].label)
+    expected = model.predict_proba(frame[list("vwxyz")])
+    assert_array_equal(model.predict_proba(dX).compute(), expected)
+    assert_array_equal(model.predict(dX).compute(), model.predict(frame[dX.columns]))
+    score = model.score(frame[list("vwxyz")], y)
+    assert model.score(dX, collection["label"]) == pytest.approx(score)
+
+
+def test_samples_of_tall_data_come_in_limited_size():
+    X, y, _ = data(n=20_000)
+    model = SubLBFGSLinearSVC(1e-3)
+    expected = model.fit(X, y).objective_
+    model.fit(*blocks(7, X, y))
+    assert "sample" in model.plan_
+    assert abs(model.objective_ - expected) <= 1e-3 * expected
+    # Not with the rows that it is of.
+    design = Design(np.zeros((10_000, 20)))
+    assert len(pickle.dumps(design.rows(np.arange(3)))) < 4000
+
+
+def test_predictions_are_lazy_and_keep_blocks():
+    X, y, weights = data()
+    model = BMRMClassifier(0.01).fit(X, y)
+    (dX,) = blocks(7, X)
+    for method in ("predict", "decision_function", "predict_proba"):
+        result = getattr(model, method)(dX)
+        assert isinstance(result, da.Array)
+        assert result.chunks[0] == dX.chunks[0]
+        expected = getattr(model, method)(X)
+        assert result.dtype == expected.dtype
+        assert result.shape == expected.shape
+        assert_array_equal(result.compute(), expected)
+        assert_array_equal(getattr(model, method)(dX.rechunk({1: 2})), expected)
+    given = blocks(7, X, y, weights)
+    assert model.score(*given) == pytest.approx(model.score(X, y, weights))
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_scores_of_regressors(name):
+    X, y, weights = numbers(name)
+    model = REGRESSORS[name].fit(X, y)
+    dX, dy, dweights = blocks(7, X, y, weights)
+    assert_array_equal(model.predict(dX).compute(), model.predict(X))
+    assert model.score(dX, dy) == pytest.approx(model.score(X, y))
+    expected = model.score(X, y, weights)
+    assert model.score(dX, dy, dweights) == pytest.approx(expected)
+
+
+def test_starts_callbacks_and_reports(capsys):
+    X, y, _ = data()
+    given = blocks(7, X, y)
+    seen = []
+    model = SubLBFGSLinearSVC(
+        0.01, solver="sublbfgs", warm_start=True, verbose=1, callback=seen.append
+    )
+    model.fit(*given)
+    assert "SubLBFGSLinearSVC: iteration    0" in capsys.readouterr().out
+    n_first, objective = len(seen), model.objective_
+    assert n_first > 2
+    model.fit(*given)
+    assert seen[n_first].objective == pytest.approx(objective, rel=1e-12)
+    # A dual point of data in memory is of no use for blocks.
+    model.fit(X, y).fit(*given)
+    start = model.coef_, model.intercept_
+    cold = SubLBFGSLinearSVC(0.01, solver="sublbfgs", callback=seen.append)
+    del seen[:]
+    cold.fit(*given, coef_init=start[0], intercept_init=start[1])
+    assert seen[0].objective == pytest.approx(model.objective_, rel=1e-12)
+    stopped = SubLBFGSLinearSVC(0.01, solver="sublbfgs", callback=lambda progress: True)
+    assert stopped.fit(*given).n_iter_ == 1
+
+
+def test_weights_may_be_a_number_or_in_memory():
+    X, y, weights = data()
+    dX, dy = blocks(7, X, y)
+    model = SubLBFGSLinearSVC().fit(X, y, 3.0)
+    alpha = model.alpha_
+    assert model.fit(dX, dy, 3.0).alpha_ == pytest.approx(alpha, rel=1e-12)
+    alpha = model.fit(X, y, weights).alpha_
+    assert model.fit(dX, y, weights).alpha_ == pytest.approx(alpha, rel=1e-12)
+
+
+def never(*args):
+    raise AssertionError("data have been computed")
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "match"),
+    [
+        (BMRMClassifier(loss="roc_area"), ValueError, "sums over samples: 'hinge'"),
+        (BMRMClassifier(loss="f_beta"), ValueError, "sums over samples"),
+        (BMRMClassifier(loss="ordinal"), ValueError, "sums over samples"),
+        (BMRMRegressor(loss="quantile", quantile=[0.1, 0.9]), ValueError, "a single"),
+        (BMRMRanker(), TypeError, "does not take Dask collections"),
+        (SubLBFGSLinearSVC(0.0), ValueError, "must be positive"),
+        (
+            SubLBFGSLinearSVC(penalty_factor=[0.0, 1.0, 1.0, 1.0, 1.0]),
+            ValueError,
+            "must be positive",
+        ),
+    ],
+)
+def test_what_needs_all_samples_is_refused_before_data_move(model, error, match):
+    X = da.map_blocks(never, chunks=((5, 5), (D,)), dtype=float, meta=np.zeros((0, 0)))
+    y = da.map_blocks(never, chunks=((5, 5),), dtype=float, meta=np.zeros(0))
+    with pytest.raises(error, match=match):
+        model.fit(X, y)
+
+
+def test_errors_of_shapes_and_values():
+    X, y, weights = data()
+    dX, dy, dweights = blocks(7, X, y, weights)
+    model = SubLBFGSLinearSVC(0.01)
+    with pytest.raises(ValueError, match="X has 260, and y 259"):
+        model.fit(dX, dy[1:])
+    with pytest.raises(ValueError, match="only one class with positive weight"):
+        model.fit(dX, da.where(dy == "b", "a", dy))
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(da.where(dX > 1.5, np.nan, dX), dy)
+    with pytest.raises(ValueError, match="Negative values"):
+        model.fit(dX, dy, dweights - 0.5)
+    with pytest.raises(TypeError, match="must be a Dask collection"):
+        model.fit(dd.from_dask_array(dX), y)
+    with pytest.raises(ValueError, match="all are zero"):
+        BMRMRegressor(0.1).fit(dX, dX[:, 0], 0.0 * dweights)
+    with pytest.raises(ValueError, match="X has no rows"):
+        model.fit(dX[:0], dy[:0])
+    with pytest.raises(ValueError, match="offset is not supported"):
+        BMRMClassifier(0.1).fit(dX, dy, offset=weights)
+    assert not hasattr(model, "coef_")
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch):
+    X, y, _ = data()
+    given = blocks(1, X, y)
+    monkeypatch.delitem(sys.modules, "sklearn_subqn._dask", raising=False)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"sklearn-subqn\[dask\]"):
+        SubLBFGSLinearSVC().fit(*given)
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {"dashboard_address": None, "threads_per_worker": 1}
+    with (
+        distributed.LocalCluster(n_workers=2, **settings) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def elsewhere(x, pid):
+    """Return a block, but not in the process of the test."""
+    assert os.getpid() != pid
+    return x
+
+
+def on_workers(*collections):
+    pid = os.getpid()
+    return [x.map_blocks(elsewhere, pid, dtype=x.dtype) for x in collections]
+
+
+def assert_nothing_is_left(client):
+    def keys(dask_scheduler):
+        return [str(key) for key in dask_scheduler.tasks]
+
+    for _ in range(100):
+        left = client.run_on_scheduler(keys)
+        if not left:
+            return
+        time.sleep(0.05)
+    raise AssertionError(left)
+
+
+@pytest.mark.parametrize("name", ["squared hinge", "L1 logistic"])
+def test_workers_agree_with_fits_in_memory(client, name):
+    X, y, weights = data()
+    given = on_workers(*blocks(7, X, y, weights))
+    model = CLASSIFIERS[name]
+    with client.as_current():
+        assert_same_optimum(model, X, y, weights, given)
+        result = model.predict(given[0])
+        assert_array_equal(result.compute(), model.predict(X))
+        assert model.score(*given) == pytest.approx(model.score(X, y, weights))
+    del result, given
+    assert_nothing_is_left(client)
+
+
+def test_hinge_on_workers(client):
+    X, y, _ = data()
+    model = SubLBFGSLinearSVC(0.01, solver="alm").fit(X, y)
+    expected = model.objective_
+    with client.as_current():
+        model.fit(*on_workers(*blocks(7, X, y)))
+    assert abs(model.objective_ - expected) <= 1e-3 * expected
+    assert_nothing_is_left(client)
+
+
+def fails(x):
+    if len(x) == N - 200:
+        raise ZeroDivisionError("of a block")
+    return x
+
+
+def test_errors_of_blocks_are_their_own(client):
+    X, y, _ = data()
+    dX, dy = (da.from_array(x, chunks=200) for x in (X, y))
+    with client.as_current(), pytest.raises(ZeroDivisionError, match="of a block"):
+        SubLBFGSLinearSVC().fit(dX.map_blocks(fails, dtype=float), dy)
+    with client.as_current(), pytest.raises(KeyboardInterrupt):
+        SubLBFGSLinearSVC(0.01, callback=interrupt).fit(dX, dy)
+    assert_nothing_is_left(client)
+
+
+def interrupt(progress):
+    raise KeyboardInterrupt
+
+
+def test_a_killed_worker_is_replaced(client):
+    X, y, _ = data()
+    killed = []
+
+    def kill(progress):
+        if progress.n_iter == 2 and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
+    expected = model.objective_
+    model.callback = kill
+    with client.as_current():
+        model.fit(*on_workers(*blocks(7, X, y)))
+    assert killed
+    assert abs(model.objective_ - expected) <= 1e-6 * expected
+    client.wait_for_workers(2)
+    assert_nothing_is_left(client)
