@@ -217,7 +217,7 @@ def checked_options(estimator: Any) -> dict[str, Any]:
         or a parameter says something else.
     """
     given = getattr(estimator, "solver_options", None)
-    if given is None:
+    if given is None or "solver_options" in getattr(estimator, "_without_effect", ()):
         return {}
     if not isinstance(given, Mapping):
         raise TypeError(

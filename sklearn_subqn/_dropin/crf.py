@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -119,6 +120,8 @@ class CRF(Estimator):
         Names of the attributes.
     num_attributes_ : int
         Their number.
+    size_ : int
+        Number of bytes of the pickled model.
     state_features_ : mapping
         Weights that are not zero, by pairs (attribute, label).
     transition_features_ : dict
@@ -383,6 +386,22 @@ class CRF(Estimator):
         """Number of the attributes."""
         return len(self.attributes_)
 
+    @property
+    def tagger_(self) -> Any:
+        """Not there: raises an error on what to take instead."""
+        raise AttributeError(
+            "CRF has no tagger_, since it does not run CRFsuite: predict, "
+            "predict_marginals, state_features_ and transition_features_ have what "
+            "it has, and model_ has n-best labelings."
+        )
+
+    @property
+    def size_(self) -> int:
+        """Number of bytes of the pickled model."""
+        if not hasattr(self, "model_"):
+            raise AttributeError("This CRF is not fitted yet, and has no size_.")
+        return len(pickle.dumps(self.model_))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
@@ -451,7 +470,7 @@ def _log(history: History) -> TrainingLog:
     """Return the record of a fit as sklearn-crfsuite has it."""
     return TrainingLog(
         [
-            {"num": float(k), "loss": value, "time": seconds}
+            {"num": k, "loss": value, "time": seconds}
             for k, (value, seconds) in enumerate(
                 zip(history.objective, history.seconds, strict=True)
             )

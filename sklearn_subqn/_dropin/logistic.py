@@ -23,7 +23,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     """What logistic regression with and without cross-validation share."""
 
     _without_effect: ClassVar[dict[str, str]] = {
-        "solver": "all solvers have the same solution, and one is chosen by the data.",
+        "solver": "one is chosen by the data, and the intercept is not penalized.",
         "dual": "primal and dual have the same solution.",
         "intercept_scaling": "the intercept is not penalized.",
     }

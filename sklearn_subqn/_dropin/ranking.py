@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from .._callbacks import with_callbacks
 from .._estimator import forget
-from .._evaluation import Evaluation, Patience
+from .._evaluation import Evaluation
 from .._problems import LinearProblems, Problems
 from .._queries import Queries
 from .._solve import Floats, Solution
@@ -20,30 +21,22 @@ from .._validation import (
     unchanged_on_failure,
 )
 from ..ranker import BaseRanker
+from ._of_lightgbm import (
+    OF_TREES,
+    ReportedEvaluation,
+    checked_eval_set,
+    first_of,
+    is_of_results,
+    names_of,
+    patience_of,
+    without_effect,
+)
 from ._shared import warn
 
 # The strength against the mean loss of a query where none is given.
 _ALPHA = 1e-3
 
 _OBJECTIVES = ("lambdarank", "rank_xendcg")
-
-# Parameters of trees, with their defaults.
-_OF_TREES: dict[str, Any] = {
-    "boosting_type": "gbdt",
-    "num_leaves": 31,
-    "max_depth": -1,
-    "learning_rate": 0.1,
-    "n_estimators": 100,
-    "subsample_for_bin": 200000,
-    "class_weight": None,
-    "min_split_gain": 0.0,
-    "min_child_weight": 1e-3,
-    "min_child_samples": 20,
-    "subsample": 1.0,
-    "subsample_freq": 0,
-    "colsample_bytree": 1.0,
-    "importance_type": "split",
-}
 
 
 class Ranker(BaseRanker):
@@ -79,6 +72,11 @@ class Ranker(BaseRanker):
         Without effect.
     verbose : int, default=-1
         Print progress at some iterations if 1, at each if larger.
+    **kwargs
+        Other parameters of LightGBM: ``lambda_l1``, ``lambda_l2`` and ``eval_at`` count
+        before ``reg_alpha``, ``reg_lambda`` and the ``eval_at`` of ``fit``;
+        ``metric="ndcg"`` and seeds change nothing, and of what else has no effect a
+        warning says so.
 
     Attributes
     ----------
@@ -109,8 +107,10 @@ class Ranker(BaseRanker):
         See :class:`ConvergenceDisplay`.
     plan_ : str
         How the problem was solved.
-    n_features_in_ : int
+    n_features_in_, n_features_ : int
         Number of features.
+    feature_name_ : list of str
+        Names of the features, "Column_0" and so on where X has none.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X has names that are all strings.
 
@@ -180,6 +180,7 @@ class Ranker(BaseRanker):
         n_jobs: int | None = None,
         importance_type: str = "split",
         verbose: int = -1,
+        **kwargs: Any,
     ) -> None:
         self.boosting_type = boosting_type
         self.num_leaves = num_leaves
@@ -201,6 +202,42 @@ class Ranker(BaseRanker):
         self.n_jobs = n_jobs
         self.importance_type = importance_type
         self.verbose = verbose
+        if kwargs:
+            self._others = kwargs
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those of ``**kwargs`` among them.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Without effect: no parameter is an estimator.
+
+        Returns
+        -------
+        params : dict
+        """
+        return super().get_params(deep) | self._more
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also such as the constructor takes by ``**kwargs``.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+
+        Returns
+        -------
+        self : Ranker
+        """
+        own = names_of(type(self))
+        others = {name: params[name] for name in params if name not in own}
+        if others:
+            self._others = self._more | others
+        return super().set_params(
+            **{name: params[name] for name in params if name in own}
+        )
 
     @unchanged_on_failure
     @with_callbacks
@@ -222,6 +259,9 @@ class Ranker(BaseRanker):
         categorical_feature: Any = "auto",
         callbacks: Any = None,
         init_model: Any = None,
+        *,
+        eval_X: Any = None,
+        eval_y: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -253,9 +293,13 @@ class Ranker(BaseRanker):
         callbacks : list of callable, default=None
             ``lightgbm.early_stopping`` ends the fit by NDCG of ``eval_set``, with the
             coefficients of the best iteration, unless the optimum is proven before.
-            Other callbacks have no effect.
+            Others, such as ``lightgbm.log_evaluation`` and
+            ``lightgbm.record_evaluation``, are called with the results of each
+            iteration; those that change parameters have no effect.
         feature_name, categorical_feature, init_model
             Without effect.
+        eval_X, eval_y : data, or tuples of them, default=None
+            ``eval_set`` in another form.
 
         Returns
         -------
@@ -276,7 +320,9 @@ class Ranker(BaseRanker):
             If something was given that has no effect, or if the optimum makes no use of
             the features.
         """
-        patience, others = _patience(callbacks)
+        eval_set = checked_eval_set(eval_set, eval_X, eval_y)
+        patience, others = patience_of(callbacks)
+        reporting = [] if eval_set is None else [c for c in others if is_of_results(c)]
         if patience.n_iter is not None and eval_set is None:
             raise ValueError("early_stopping needs an eval_set, got None.")
         given = {
@@ -284,7 +330,7 @@ class Ranker(BaseRanker):
             "eval_sample_weight": eval_sample_weight,
             "eval_init_score": eval_init_score,
             "eval_metric": None if eval_metric in ("ndcg", ["ndcg"]) else eval_metric,
-            "callbacks": others or None,
+            "callbacks": others if len(others) > len(reporting) else None,
             "init_model": init_model,
             "feature_name": _unless_auto(feature_name),
             "categorical_feature": _unless_auto(categorical_feature),
@@ -295,8 +341,64 @@ class Ranker(BaseRanker):
         forget(self, "best_score_", "evals_result_", "best_iteration_")
         queries = {"qid": None, "group": group, "query_weight": None}
         sets = {"names": eval_names, "eval_group": eval_group}
-        evaluation = eval_set, sets, [int(k) for k in eval_at], patience
+        ranks = np.atleast_1d(first_of("eval_at", self._more, eval_at))
+        evaluation = eval_set, sets, [int(k) for k in ranks], patience, reporting
         return self._fit(X, y, sample_weight, evaluation=evaluation, **queries)
+
+    def predict(
+        self,
+        X: Any,
+        raw_score: bool = False,
+        start_iteration: int = 0,
+        num_iteration: int | None = None,
+        pred_leaf: bool = False,
+        pred_contrib: bool = False,
+        validate_features: bool = False,
+        **kwargs: Any,
+    ) -> npt.NDArray[Any]:
+        """Return the scores by which the rows of a query are to be ranked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        raw_score, start_iteration, num_iteration, validate_features
+            Without effect: scores are those of the coefficients that ``fit`` kept.
+        pred_leaf, pred_contrib : bool, default=False
+            Refused: there are no trees.
+        **kwargs
+            Without effect.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        if pred_leaf or pred_contrib:
+            raise ValueError(
+                "pred_leaf and pred_contrib are of trees, which there are not. The "
+                "model is linear: column j of X adds X[:, j] * coef_[j] to the scores."
+            )
+        return super().predict(X)
+
+    @property
+    def feature_name_(self) -> list[str]:
+        """Names of the features: those of X, or "Column_0" and so on."""
+        check_is_fitted(self)
+        plain = [f"Column_{i}" for i in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", plain)]
+
+    @property
+    def n_features_(self) -> int:
+        """Number of features."""
+        check_is_fitted(self)
+        return int(self.n_features_in_)
+
+    @property
+    def booster_(self) -> Any:
+        """Not there: raises an error on what to take instead."""
+        raise AttributeError(
+            "Ranker has no booster_, since there are no trees: coef_ is the model. "
+            "Store it by pickle or joblib."
+        )
 
     @property
     def feature_importances_(self) -> npt.NDArray[Any]:
@@ -308,26 +410,44 @@ class Ranker(BaseRanker):
     @property
     def penalty(self) -> str:  # type: ignore[override]
         """Name of the penalty."""
-        if not self.reg_alpha:
+        l1, l2 = self._strengths
+        if not l1:
             return "l2"
-        return "elasticnet" if self.reg_lambda else "l1"
+        return "elasticnet" if l2 else "l1"
 
     @property
     def l1_ratio(self) -> float:  # type: ignore[override]
         """Share of L1 in the penalty."""
-        total = self.reg_alpha + self.reg_lambda
-        return self.reg_alpha / total if total else 0.0
+        l1, l2 = self._strengths
+        return l1 / (l1 + l2) if l1 + l2 else 0.0
+
+    @property
+    def _more(self) -> dict[str, Any]:
+        """Parameters that are given by ``**kwargs``."""
+        found: dict[str, Any] = getattr(self, "_others", {})
+        return dict(found)
+
+    @property
+    def _strengths(self) -> tuple[Any, Any]:
+        """Strengths of the L1 and L2 penalties, under any of their names."""
+        more = self._more
+        return (
+            first_of("reg_alpha", more, self.reg_alpha),
+            first_of("reg_lambda", more, self.reg_lambda),
+        )
 
     def _check_parameters(self) -> None:
         if self.objective is not None:
             check_option("objective", self.objective, _OBJECTIVES)
-        for name in ("reg_alpha", "reg_lambda"):
-            check_number(name, getattr(self, name), low=0.0)
+        for name, value in zip(
+            ("reg_alpha", "reg_lambda"), self._strengths, strict=True
+        ):
+            check_number(name, value, low=0.0)
         check_number("verbose", self.verbose, low=-1, integer=True)
         check_n_jobs(self.n_jobs)
         set_ = [
             f"{name}={getattr(self, name)!r}"
-            for name, default in _OF_TREES.items()
+            for name, default in OF_TREES.items()
             if getattr(self, name) != default
         ]
         if set_:
@@ -335,9 +455,14 @@ class Ranker(BaseRanker):
                 f"{', '.join(set_)} without effect: the model is linear, and has no "
                 "trees."
             )
+        message = without_effect(
+            self._more, names_of(type(self)), names_of(type(self).fit)
+        )
+        if message:
+            warn(message)
 
     def _strength(self, *data: Any) -> float:
-        total = float(self.reg_alpha + self.reg_lambda)
+        total = float(sum(self._strengths))
         return total / self.n_queries_ if total else _ALPHA
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
@@ -349,10 +474,12 @@ class Ranker(BaseRanker):
         self, X: Any, y: Any, sample_weight: Any, evaluation: Any = None, **others: Any
     ) -> Problems:
         problems = super()._encode(X, y, sample_weight, **others)
-        eval_set, sets, ranks, patience = evaluation
+        eval_set, sets, ranks, patience, reporting = evaluation
         if eval_set is not None:
             checked = self._held_out(eval_set, **sets)
-            problems.watch = Evaluation(self, checked, ranks, patience)
+            problems.watch = ReportedEvaluation(
+                self, checked, ranks, patience, callbacks=reporting
+            )
         return problems
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -365,27 +492,6 @@ class Ranker(BaseRanker):
             name: {measure: values[index] for measure, values in found.items()}
             for name, found in self.evals_result_.items()
         }
-
-
-def _patience(callbacks: Any) -> tuple[Patience, list[Any]]:
-    """Return when LightGBM's callbacks end a fit, and those that are about others.
-
-    Raises
-    ------
-    ValueError
-        If what callbacks ask for is not one number for all measures.
-    """
-    others, patience = [], Patience()
-    for callback in callbacks or ():
-        if not hasattr(callback, "stopping_rounds"):
-            others.append(callback)
-            continue
-        check_number("stopping_rounds", callback.stopping_rounds, low=1, integer=True)
-        least = getattr(callback, "min_delta", 0.0)
-        check_number("min_delta", least, low=0.0)
-        first_only = bool(getattr(callback, "first_metric_only", False))
-        patience = Patience(int(callback.stopping_rounds), float(least), first_only)
-    return patience, others
 
 
 def _unless_auto(value: Any) -> Any:

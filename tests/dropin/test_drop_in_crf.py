@@ -151,6 +151,18 @@ def test_values_are_checked(params, message):
         CRF(**params).fit(X, y)
 
 
+def test_attributes_of_the_files_of_crfsuite():
+    X, y = sentences()
+    crf = CRF()
+    with pytest.raises(AttributeError, match="not fitted yet"):
+        _ = crf.size_
+    crf.fit(X, y)
+    assert crf.size_ == len(pickle.dumps(crf.model_))
+    with pytest.raises(AttributeError, match="transition_features_"):
+        crf.tagger_.info()
+    assert crf.training_log_.last_iteration["num"] == crf.n_iter_
+
+
 def test_parameters_are_those_of_sklearn_crfsuite():
     ours, theirs = (inspect.signature(kind).parameters for kind in (CRF, crfsuite()))
     assert list(ours) == list(theirs)

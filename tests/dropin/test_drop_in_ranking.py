@@ -152,6 +152,74 @@ def test_what_has_no_effect_is_named():
         Ranker().fit(X, y, group=group, init_score=y, callbacks=[print])
 
 
+def test_parameters_beyond_those_of_the_constructor():
+    X, y, group = queries()
+    usual = {"metric": "ndcg", "label_gain": [0, 1, 3], "seed": 0, "verbosity": -1}
+    ranker = Ranker(**usual)  # Warnings are errors.
+    plain = Ranker().fit(X, y, group=group).coef_
+    assert_allclose(clone(ranker).fit(X, y, group=group).coef_, plain)
+    assert clone(ranker).get_params() == Ranker().get_params() | usual
+    assert repr(Ranker(metric="ndcg")) == "Ranker(metric='ndcg')"
+    weaker = Ranker(lambda_l1=0.1, lambda_l2=0.3).fit(X, y, group=group)
+    same = Ranker(reg_alpha=0.1, reg_lambda=0.3).fit(X, y, group=group)
+    assert_allclose(weaker.coef_, same.coef_)
+    assert weaker.objective_ == pytest.approx(same.objective_)
+    ranker = Ranker().set_params(eval_at=[2], reg_lambda=0.1)
+    ranker.fit(X, y, group=group, eval_set=[(X, y)], eval_group=[group])
+    assert list(ranker.best_score_["valid_0"]) == ["ndcg@2"]
+    for params, message in (
+        ({"metric": ["ndcg", "map"]}, r"metric=\['ndcg', 'map'\] without effect"),
+        ({"label_gain": [0, 1, 2]}, "label_gain"),
+        ({"reg_lamda": 0.1}, "reg_lamda=0.1 without .* Did you mean 'reg_lambda'"),
+        ({"C": 2.0}, "C=2.0 without"),
+    ):
+        with pytest.warns(UserWarning, match=message):
+            Ranker(**params).fit(X, y, group=group)
+    with pytest.raises(ValueError, match="reg_alpha must be"):
+        Ranker(lambda_l1=-1.0).fit(X, y, group=group)
+
+
+def test_callbacks_of_lightgbm_get_the_results(capsys):
+    lightgbm = pytest.importorskip("lightgbm")
+    (X, y, group), (Z, t, sizes) = queries(), queries(seed=1)
+    found, seen = {}, []
+    callbacks = [
+        lightgbm.record_evaluation(found),
+        lightgbm.log_evaluation(period=1),
+        seen.append,
+    ]
+    ranker = Ranker().fit(
+        X, y, group=group, eval_X=(X, Z), eval_y=(y, t), eval_group=[group, sizes],
+        eval_names=["train", "valid"], eval_at=[3], callbacks=callbacks,
+    )  # fmt: skip
+    assert found == ranker.evals_result_
+    assert len(found["valid"]["ndcg@3"]) == ranker.n_iter_
+    assert "[1]\ttrain's ndcg@3: " in capsys.readouterr().out
+    assert [env.iteration for env in seen] == list(range(ranker.n_iter_))
+    reset = lightgbm.reset_parameter(learning_rate=lambda i: 0.1)
+    with pytest.warns(UserWarning, match="callbacks given to fit: without effect"):
+        ranker.fit(
+            X, y, group=group, eval_X=Z, eval_y=t, eval_group=[sizes], callbacks=[reset]
+        )
+    assert list(ranker.best_score_) == ["valid_0"]
+    for given in ({"eval_X": Z}, {"eval_X": (Z, Z), "eval_y": t}):
+        with pytest.raises(ValueError, match="eval_X"):
+            ranker.fit(X, y, group=group, eval_group=[sizes], **given)
+
+
+def test_predictions_and_names_as_scripts_ask_for_them():
+    X, y, group = queries()
+    ranker = Ranker().fit(X, y, group=group, eval_set=[(X, y)], eval_group=[group])
+    scores = ranker.predict(X, num_iteration=ranker.best_iteration_, raw_score=True)
+    assert_allclose(scores, X @ ranker.coef_)
+    assert ranker.feature_name_ == [f"Column_{i}" for i in range(4)]
+    assert ranker.n_features_ == 4
+    with pytest.raises(AttributeError, match="coef_ is the model"):
+        ranker.booster_.save_model("model.txt")
+    with pytest.raises(ValueError, match="there are not"):
+        ranker.predict(X, pred_contrib=True)
+
+
 def test_values_are_checked():
     X, y, group = queries()
     for params, message in (
@@ -179,12 +247,13 @@ def lightgbm_ranker():
 def test_parameters_are_those_of_lightgbm():
     ours = inspect.signature(Ranker).parameters
     theirs = inspect.signature(lightgbm_ranker()).parameters
-    assert {name for name in theirs if name != "kwargs"} == {*ours} - {"verbose"}
+    assert {*theirs} == {*ours} - {"verbose"}
     assert all(ours[n].default == theirs[n].default for n in theirs if n != "kwargs")
-    names = list(inspect.signature(Ranker.fit).parameters)
-    assert (
-        names == list(inspect.signature(lightgbm_ranker().fit).parameters)[: len(names)]
-    )
+    for method in ("fit", "predict"):
+        names = list(inspect.signature(getattr(Ranker, method)).parameters)
+        whole = list(inspect.signature(getattr(lightgbm_ranker(), method)).parameters)
+        # Older versions of LightGBM have no eval_X and eval_y.
+        assert [name for name in names if name in whole] == whole
     assert clone(Ranker(reg_alpha=0.1)).get_params()["reg_alpha"] == 0.1
 
 
@@ -199,6 +268,8 @@ def script(LGBMRanker):
         random_state=0,
         n_jobs=1,
         verbose=-1,
+        metric="ndcg",
+        force_row_wise=True,
     )
     ranker.fit(
         X,
