@@ -118,7 +118,18 @@ def escape_names(app, what, name, obj, options, lines):
         lines[i] = re.sub(r"(?<=\()(\w+)_(?=[,)])", r"\1\\_", line)
 
 
+def own_parameters(app, what, name, obj, options, signature, returned):
+    """Show the parameters of ``__init__`` where ``__new__`` takes any."""
+    if what == "class" and "__init__" in vars(obj) and hasattr(obj, "get_params"):
+        of_init = inspect.signature(obj.__init__)
+        _, *parameters = of_init.parameters.values()
+        plain = [each.replace(annotation=each.empty) for each in parameters]
+        return str(inspect.Signature(plain)), returned
+    return None
+
+
 def setup(app):
     """Connect what is written above."""
+    app.connect("autodoc-process-signature", own_parameters)
     app.connect("autodoc-process-docstring", escape_names, priority=600)
     app.connect("autodoc-process-docstring", link_to_scikit_learn, priority=400)
