@@ -58,7 +58,7 @@ class Message(NamedTuple):
     dropped : list of int
         Numbers of objects that are not needed afterwards.
     counted : int
-        Number of designs whose products so far are told with the answer, or -1.
+        Number of designs whose products so far come with the answer, or -1.
     """
 
     calls: list[Call]
@@ -205,7 +205,7 @@ class Session:
         self._counted, self._products = designs, []
 
     def products(self, designs: Handle) -> list[float] | None:
-        """Return these products as of the last answer, if they were told."""
+        """Return these products as of the last answer, if it had them."""
         counts = self._counted is not None and self._counted.number == designs.number
         return self._products if counts and self._products else None
 
