@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._callbacks import FitTask
 from ._core.solvers import Start, minimize_intercept
 from ._estimator import Estimator, LinearEstimator
-from ._problems import LinearProblems, Problems
+from ._problems import LinearProblems
 from ._validation import row_weights
 from .bundle_classification import BMRMClassifier
 from .bundle_regression import BMRMRegressor
@@ -138,7 +138,7 @@ def dual_gap(
             f"The objective of {type(own).__name__} has no offset; leave it out."
         )
     problems = own._encode(X, y, sample_weight, **others)
-    if type(problems).solve is not Problems.solve:
+    if type(problems).solve is not LinearProblems.solve:
         raise ValueError(
             f"{type(own).__name__} with these parameters chooses more than "
             "coefficients by its objective; dual_gap has no bound for that."
