@@ -407,16 +407,20 @@ class OnlineEstimator(LinearEstimator):
             y = targets if labels is None else labels
             held_out = X[out], y[out], weights[out]
             X, targets, weights = X[rows], targets[rows], weights[rows]
-        columns = None
-        if isinstance(self._method(), ColumnwiseLBFGS):
-            columns, X, w0 = _with_entries(X, w0, n_outputs or 1)
         # The loss is a mean over rows whatever the unit of the weights is.
         weights = weights * (len(weights) / weights.sum())
         # At a solution the first gradient is but noise: no unit to compare others with.
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
+        if any(given is not None for given in init):
+            if w0 is None:
+                w0 = self._start_parameters(X, targets, weights, n_outputs)
+            w0 = self._started(w0, n_outputs, *init)
+        columns = None
+        if isinstance(self._method(), ColumnwiseLBFGS):
+            columns, X, w0 = _with_entries(X, w0, n_outputs or 1)
         if w0 is None:
             w0 = self._start_parameters(X, targets, weights, n_outputs)
-        self._begin(X, n_outputs, self._started(w0, n_outputs, *init))
+        self._begin(X, n_outputs, w0)
         stream = self._stream
         if isinstance(stream.method, ColumnwiseLBFGS):
             # The test of convergence looks at all columns in any case.

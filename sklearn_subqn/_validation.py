@@ -845,11 +845,7 @@ def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
     TypeError, ValueError
         If they are not numbers, not finite, or of another shape.
     """
-    check_unmasked("offset", offset)
-    try:
-        offsets = np.array(offset, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"offset is not acceptable: {error}") from error
+    offsets = _real_numbers("offset", offset)
     if offsets.shape != (n,):
         raise ValueError(
             f"offset must have one number for each of the {n} samples, shape {(n,)}; "
@@ -1026,6 +1022,24 @@ def check_matrix(
     return np.array(matrix, order="C")
 
 
+def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """Return an array-like as a new array in float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no real numbers: texts that look like numbers are none.
+    """
+    check_unmasked(name, values)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "buifO":
+            raise ValueError(f"got an array of type {given.dtype}")
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be an array of numbers: {error}") from error
+
+
 def check_start(
     name: str, values: Any, shape: tuple[int, ...]
 ) -> npt.NDArray[np.float64]:
@@ -1040,11 +1054,7 @@ def check_start(
     """
     if sparse.issparse(values):
         values = values.toarray()
-    check_unmasked(name, values)
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name} must be an array of numbers: {error}") from error
+    array = _real_numbers(name, values)
     accepted = [shape]
     if shape[:1] == (1,):
         accepted.append(shape[1:])

@@ -108,6 +108,11 @@ BAD = [
     ({"coef_init": np.zeros((2, 5))}, r"got \(2, 5\)"),
     ({"coef_init": np.full(5, np.nan)}, "coef_init must be finite"),
     ({"coef_init": ["a"] * 5}, "coef_init must be an array of numbers"),
+    (
+        {"coef_init": ["1"] * 5},
+        "coef_init must be an array of numbers: got .* type <U1",
+    ),
+    ({"coef_init": np.ones(5) + 1j}, "must be an array of numbers: got .* complex128"),
     ({"intercept_init": np.zeros(2)}, r"intercept_init must have shape \(1,\) or \(\)"),
 ]
 BOTH = [SubLBFGSLinearSVC(1e-3), OnlineLBFGSClassifier()]

@@ -72,3 +72,29 @@ def test_warm_starts_keep_coefficients_of_columns_that_are_empty_now():
     assert first[OWN[0]] != 0.0
     # Without a penalty nothing moves what no row knows of.
     assert clf.coef_.ravel()[OWN[0]] == first[OWN[0]]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("kind", "y"), CASES)
+def test_fits_begin_where_users_say(kind, y):
+    solution = kind().fit(SMALL, y)
+    free = np.atleast_1d(solution.intercept_)
+    start = np.zeros((len(free), D))
+    start[:, OWN] = solution.coef_
+    given = {"alpha": 1e-4, "max_iter": 1}
+    alone = kind(**given).fit(
+        SMALL, y, coef_init=solution.coef_, intercept_init=solution.intercept_
+    )
+    among = kind(**given).fit(
+        wide(), y, coef_init=np.squeeze(start), intercept_init=solution.intercept_
+    )
+    np.testing.assert_allclose(among.coef_[..., OWN], alone.coef_, rtol=1e-8)
+    np.testing.assert_allclose(among.intercept_, alone.intercept_, rtol=1e-8)
+    # Coefficients of columns without entries count, too: the penalty shrinks them.
+    other = np.setdiff1d(np.arange(D), OWN)[0]
+    start[:, other] = 1.0
+    among = kind(**given).fit(wide(), y, coef_init=np.squeeze(start))
+    assert np.all(np.abs(among.coef_[..., other]) <= 1.0)
+    assert np.all(among.coef_[..., other] != 0.0)
+    with pytest.raises(ValueError, match="coef_init must have shape"):
+        kind(**given).fit(wide(), y, coef_init=solution.coef_)
