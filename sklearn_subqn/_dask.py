@@ -24,7 +24,7 @@ except ImportError as error:
     ) from error
 
 from ._blocks import Block, Collection, PlaceLost, copy_for_blocks
-from ._core.places import Here, Message, Place, Session
+from ._core.places import Answer, Here, Message, Place, Session
 
 # Of futures whose workers or scheduler are gone.
 _CANCELLED = (
@@ -84,7 +84,7 @@ class _Worker:
             self._client.cancel([self._future])
         self._place = None
 
-    def send(self, message: Message) -> Callable[[], tuple[Any, list[float]]]:
+    def send(self, message: Message) -> Callable[[], Answer]:
         """Send a message; return what waits for the answer."""
         call = self._call("answer", message)
         return lambda: self._awaited(call)

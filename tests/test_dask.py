@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -135,8 +136,13 @@ def assert_same_optimum(model, X, y, weights, dask_data, tol=None):
     assert other["coef_"].shape == one["coef_"].shape
 
 
-@pytest.mark.parametrize("n_blocks", [1, 7, 64])
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("name", "n_blocks"),
+    [
+        *((name, 7) for name in CLASSIFIERS),
+        *((name, n) for name in ("hinge", "L1 logistic") for n in (1, 64)),
+    ],
+)
 def test_classifiers_agree_with_fits_in_memory(name, n_blocks):
     X, y, weights = data(3 if name in ("dict", "multiclass") else 2)
     if n_blocks == 7:
@@ -147,11 +153,10 @@ def test_classifiers_agree_with_fits_in_memory(name, n_blocks):
     assert_same_optimum(CLASSIFIERS[name], X, y, weights, given)
 
 
-@pytest.mark.parametrize("n_blocks", [1, 7])
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_regressors_agree_with_fits_in_memory(name, n_blocks):
+def test_regressors_agree_with_fits_in_memory(name):
     X, y, weights = numbers(name)
-    given = blocks(n_blocks, X, y, weights)
+    given = blocks(7, X, y, weights)
     assert_same_optimum(REGRESSORS[name], X, y, weights, given)
 
 
@@ -250,6 +255,83 @@ def test_starts_callbacks_and_reports(capsys):
     assert seen[0].objective == pytest.approx(model.objective_, rel=1e-12)
     stopped = SubLBFGSLinearSVC(0.01, solver="sublbfgs", callback=lambda progress: True)
     assert stopped.fit(*given).n_iter_ == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        (SubLBFGSLinearSVC(0.01, solver="alm"), 18),
+        (BMRMClassifier(0.01, solver="lbfgs"), 22),
+        (L1LogisticOWLQN(0.01, solver="owlqn"), 18),
+    ],
+)
+def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
+    """Messages of an iteration are few, and no more bytes where rows are more."""
+    n_bytes = [0]
+    send = places.Here.send
+
+    def counted(self, message):
+        wait = send(self, message)
+        n_bytes[0] += len(pickle.dumps(message)) + len(pickle.dumps(wait()))
+        return wait
+
+    monkeypatch.setattr(places.Here, "send", counted)
+    sizes = []
+    for n in (N, 4 * N):
+        X, y, _ = data(n=n)
+        counts = []
+        with sessions(monkeypatch) as seen:
+            copied = clone(model).set_params(
+                callback=lambda progress, counts=counts, seen=seen: counts.append(
+                    (seen[-1].n_messages, *n_bytes)
+                )
+            )
+            copied.fit(*blocks(7, X, y))
+        n_messages, sent = np.diff(counts, axis=0).T
+        assert len(n_messages) >= 3
+        assert np.median(n_messages) <= most
+        sizes.append(np.median(sent))
+    assert sizes[1] <= 1.2 * sizes[0]
+
+
+def test_calls_that_are_likely_travel_before_they_are_made():
+    handles = [_Numbers([i, -2.0 * i]) for i in range(1, 5)]
+    session = places.Session([places.Here(places.Place(handles))], [4])
+    counts = []
+    for _ in range(4):
+        before = session.n_messages
+        doubled = session.parts.each("doubled")
+        assert session.parts.total("sum_of", doubled) == -20.0
+        assert session.parts.largest("largest_of", doubled) == 8.0
+        counts.append(session.n_messages - before)
+        del doubled
+    assert counts == [2, 1, 1, 1]
+    # An error of such a call is raised where the call is made.
+    handles[0].fails = True
+    doubled = session.parts.each("doubled")
+    assert session.parts.total("sum_of", doubled) == -20.0
+    with pytest.raises(ZeroDivisionError):
+        session.parts.largest("largest_of", doubled)
+
+
+class _Numbers:
+    """A part with two numbers."""
+
+    fails = False
+
+    def __init__(self, numbers):
+        self.numbers = np.array(numbers)
+
+    def doubled(self):
+        return 2.0 * self.numbers
+
+    def sum_of(self, numbers):
+        return float(numbers.sum())
+
+    def largest_of(self, numbers):
+        if self.fails:
+            raise ZeroDivisionError
+        return float(numbers.max())
 
 
 def test_weights_may_be_a_number_or_in_memory():
@@ -354,7 +436,7 @@ def assert_nothing_is_left(client):
     raise AssertionError(left)
 
 
-@pytest.mark.parametrize("name", ["squared hinge", "L1 logistic"])
+@pytest.mark.parametrize("name", ["log loss", "L1 logistic"])
 def test_workers_agree_with_fits_in_memory(client, name):
     X, y, weights = data()
     given = on_workers(*blocks(7, X, y, weights))

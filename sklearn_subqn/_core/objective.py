@@ -904,17 +904,21 @@ class Hessian:
     ----------
     risk : RiskHessian
         R''.
-    n_rows, n_free : int
-        Numbers of rows with curvature, and of intercepts.
+    n_free : int
+        Number of intercepts.
     """
 
     def __init__(self, point: Point) -> None:
         o = point.objective
         self.risk = o.risk.hessian(point.curvature)
-        self.n_rows = self.risk.n_rows
         self.n_free = o.n_free
         self._design = o.design
         self._penalty = o.alpha * o.regularizer.curvature(point.w)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with curvature."""
+        return self.risk.n_rows
 
     def apply(self, v: Floats) -> Floats:
         """Return the product with v of shape (q,)."""

@@ -68,10 +68,13 @@ class Parts:
     def function(self, name: str, *args: Any) -> Callable[[float], tuple[float, ...]]:
         """Return the sum of functions of a number, each with several values."""
         functions = self.of(self.each(name, *args))
+        known: dict[float, tuple[float, ...]] = {}
 
         def total(step: float) -> tuple[float, ...]:
-            values = functions.results("__call__", step)
-            return tuple(map(sum, zip(*values, strict=True)))
+            if step not in known:
+                values = functions.results("__call__", step)
+                known[step] = tuple(map(sum, zip(*values, strict=True)))
+            return known[step]
 
         return total
 

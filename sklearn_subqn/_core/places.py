@@ -3,17 +3,26 @@
 A place holds objects of its parts by numbers. What ``each`` returns stays there: here
 it is a ``Handle``, and the call is only noted. Noted calls travel with the next one
 whose result is wanted here, so that many calls of row-wise methods cost one message.
+With it travel calls that are likely to follow, as of the norm and the conjugate of a
+dual point after its gradient: solvers ask for the same of one point after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .losses._base import Floats
 from .parts import OfParts, Parts
+
+# Methods that cost a product with X, or whose results are large.
+_COSTLY = {"adjoint", "apply", "diagonal", "matrix", "mean_squares", "restrict"}
+
+# Calls are as likely as the last few cases say.
+_MOST_CERTAIN = 2
 
 
 class Reference(NamedTuple):
@@ -55,6 +64,8 @@ class Message(NamedTuple):
     ----------
     calls : list of Call
         In their order; the answer is the result of the last one.
+    likely : list of Call
+        Those that may be wanted later.
     dropped : list of int
         Numbers of objects that are not needed afterwards.
     counted : int
@@ -62,8 +73,26 @@ class Message(NamedTuple):
     """
 
     calls: list[Call]
+    likely: list[Call]
     dropped: list[int]
     counted: int
+
+
+class Answer(NamedTuple):
+    """What comes back.
+
+    Attributes
+    ----------
+    result : object
+    likely : list
+        Results of the calls that may be wanted later; fewer where one failed.
+    products : list of float
+        Those that designs have made so far.
+    """
+
+    result: Any
+    likely: list[Any]
+    products: list[float]
 
 
 class Place:
@@ -82,29 +111,38 @@ class Place:
         """Return the number of parts."""
         return len(self._held[0])
 
-    def answer(self, message: Message) -> tuple[Any, list[float]]:
-        """Return the result of the last call, and products so far."""
+    def answer(self, message: Message) -> Answer:
+        """Make the calls of a message."""
         result = None
         for call in message.calls:
-            args = [
-                self._held[arg.number] if isinstance(arg, Reference) else arg
-                for arg in call.args
-            ]
-            parts = Parts(self._held[call.objects])
-            with np.errstate(**call.errors):
-                result = getattr(parts, call.how)(call.name, *args)
+            result = self._result(call)
             if call.how == "each":
-                self._held[call.result], result = result, None
+                self._held[call.result] = result
+        likely = []
+        # Their errors count once they are wanted.
+        with suppress(Exception):
+            for call in message.likely:
+                likely.append(self._result(call))
         for number in message.dropped:
             self._held.pop(number, None)
         counted = self._held.get(message.counted, ())
-        return result, [design.products_so_far() for design in counted]
+        products = [design.products_so_far() for design in counted]
+        return Answer(result, likely, products)
+
+    def _result(self, call: Call) -> Any:
+        args = [
+            self._held[arg.number] if isinstance(arg, Reference) else arg
+            for arg in call.args
+        ]
+        parts = Parts(self._held[call.objects])
+        with np.errstate(**call.errors):
+            return getattr(parts, call.how)(call.name, *args)
 
 
 class Connection(Protocol):
     """The way to a place."""
 
-    def send(self, message: Message) -> Callable[[], tuple[Any, list[float]]]:
+    def send(self, message: Message) -> Callable[[], Answer]:
         """Send a message; return what waits for the answer and returns it."""
 
 
@@ -119,7 +157,7 @@ class Here:
     def __init__(self, place: Place) -> None:
         self._place = place
 
-    def send(self, message: Message) -> Callable[[], tuple[Any, list[float]]]:
+    def send(self, message: Message) -> Callable[[], Answer]:
         """Let the place answer at once."""
         answer = self._place.answer(message)
         return lambda: answer
@@ -135,6 +173,79 @@ class Handle:
 
     def __del__(self) -> None:
         self._session.drop(self.number)
+
+
+#: The number of objects, a method of ``Parts`` and that of the objects.
+Kind = tuple[int, str, str]
+
+#: Numbers of the handles that are arguments of a call, or of its objects.
+Subject = tuple[int, ...]
+
+
+class _Course:
+    """Which calls of a subject there were, and results of calls to come."""
+
+    def __init__(self) -> None:
+        self.asked: list[Kind] = []
+        self.early: dict[Kind, list[Any]] = {}
+
+
+class Foresight:
+    """Which calls are likely to follow others of the same subject, as they did before.
+
+    A subject is what calls are of, such as a dual point.
+    """
+
+    def __init__(self) -> None:
+        self._courses: dict[Subject, _Course] = {}
+        self._subjects: dict[int, list[Subject]] = {}
+        # How often one has followed another, less how often it was made in vain.
+        self._scores: dict[tuple[Kind, Kind], int] = {}
+
+    def note(self, subject: Subject, kind: Kind) -> list[Any] | None:
+        """Note that a call is made; return its results where these are known."""
+        course = self._courses.get(subject)
+        if course is None:
+            course = self._courses[subject] = _Course()
+            self._subjects.setdefault(subject[-1], []).append(subject)
+        for earlier in course.asked:
+            self._add(earlier, kind, 1)
+        course.asked.append(kind)
+        return course.early.pop(kind, None)
+
+    def likely(self, subject: Subject, kind: Kind) -> list[Kind]:
+        """Return cheap calls of the subject that are likely to follow one."""
+        course = self._courses[subject]
+        known = {*course.asked, *course.early}
+        return [
+            then
+            for (first, then), score in self._scores.items()
+            if first == kind and score > 0 and then not in known
+        ]
+
+    def keep(self, subject: Subject, kinds: list[Kind], results: list[Any]) -> None:
+        """Keep results, a list for each place, of calls that may follow."""
+        for i, kind in enumerate(kinds):
+            if all(len(of_place) > i for of_place in results):
+                early = [of_place[i] for of_place in results]
+                self._courses[subject].early[kind] = early
+
+    def drop(self, number: int) -> None:
+        """Forget what is known of objects that nobody asks any more."""
+        for pair in [
+            pair for pair in self._scores if number in (pair[0][0], pair[1][0])
+        ]:
+            del self._scores[pair]
+        for subject in self._subjects.pop(number, ()):
+            course = self._courses.pop(subject)
+            for kind in course.early:
+                for first in course.asked:
+                    self._add(first, kind, -1)
+
+    def _add(self, first: Kind, then: Kind, change: int) -> None:
+        if then[2] not in _COSTLY and first != then:
+            score = self._scores.get((first, then), 0) + change
+            self._scores[first, then] = min(max(score, -_MOST_CERTAIN), _MOST_CERTAIN)
 
 
 class Session:
@@ -162,6 +273,7 @@ class Session:
         self._noted: list[Call] = []
         self._dropped: list[int] = []
         self._next = 1
+        self._foresight = Foresight()
         self._counted: Handle | None = None
         self._products: list[float] = []
         self.n_messages = 0
@@ -177,7 +289,7 @@ class Session:
         self._next += 1
         # Arrays may change before they travel.
         args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
-        call = self._call("each", objects, name, args)
+        call = self._call("each", objects.number, name, args)
         self._noted.append(call._replace(result=result.number))
         return result
 
@@ -185,20 +297,36 @@ class Session:
         self, how: str, objects: Handle, name: str, args: Sequence[Any]
     ) -> list[Any]:
         """Return the result of each place for a method of its parts."""
-        calls = [*self._noted, self._call(how, objects, name, args)]
-        self._noted = []
         dropped, self._dropped = self._dropped, []
+        for number in dropped:
+            self._foresight.drop(number)
+        subject: Subject | None = None
+        likely: list[Kind] = []
+        if all(isinstance(arg, Handle) for arg in args):
+            subject = tuple(each.number for each in args or [objects])
+            kind = objects.number, how, name
+            known = self._foresight.note(subject, kind)
+            if known is not None:
+                self._dropped = dropped + self._dropped
+                return known
+            likely = self._foresight.likely(subject, kind)
+        calls = [*self._noted, self._call(how, objects.number, name, args)]
+        self._noted = []
+        later = [self._call(how, number, name, args) for number, how, name in likely]
         counted = -1 if self._counted is None else self._counted.number
         self.n_messages += 1
         waiting = [
             connection.send(
-                Message([self._own(call, i) for call in calls], dropped, counted)
+                Message([self._own(call, i) for call in calls], later, dropped, counted)
             )
             for i, connection in enumerate(self._connections)
         ]
         answers = [wait() for wait in waiting]
-        self._products = [n for _, products in answers for n in products]
-        return [result for result, _ in answers]
+        self._products = [n for answer in answers for n in answer.products]
+        if subject is not None:
+            early = [answer.likely for answer in answers]
+            self._foresight.keep(subject, likely, early)
+        return [answer.result for answer in answers]
 
     def count(self, designs: Handle) -> None:
         """Let answers say how many products these designs have made."""
@@ -209,9 +337,9 @@ class Session:
         counts = self._counted is not None and self._counted.number == designs.number
         return self._products if counts and self._products else None
 
-    def _call(self, how: str, objects: Handle, name: str, args: Sequence[Any]) -> Call:
+    def _call(self, how: str, objects: int, name: str, args: Sequence[Any]) -> Call:
         sent = [Reference(a.number) if isinstance(a, Handle) else a for a in args]
-        return Call(how, objects.number, name, tuple(sent), {**np.geterr()})
+        return Call(how, objects, name, tuple(sent), {**np.geterr()})
 
     def _own(self, call: Call, i: int) -> Call:
         """Return a call for the parts of one place."""

@@ -31,6 +31,7 @@ class RiskOfParts(Risk):
 
     parts: Parts
     design: DesignOfParts
+    _makes_matrix: bool | None = None
 
     def __init__(self, parts: Parts | Iterable[Risk]) -> None:
         self.parts = parts = parts if isinstance(parts, Parts) else Parts(parts)
@@ -103,7 +104,10 @@ class RiskOfParts(Risk):
         return HessianOfParts(self.parts.of(self.parts.each("hessian", curvature)))
 
     def makes_matrix(self, curvature: Curvature) -> bool:
-        return all(self.parts.results("makes_matrix", curvature))
+        # Of one loss at any scores the same.
+        if self._makes_matrix is None:
+            self._makes_matrix = all(self.parts.results("makes_matrix", curvature))
+        return self._makes_matrix
 
     def has_rows_apart(self, curvature: Curvature) -> bool:
         return True
@@ -121,4 +125,8 @@ class HessianOfParts(RiskHessian):
 
     def __init__(self, parts: Parts) -> None:
         self.parts, self.has_rows = parts, False
-        self.n_rows = sum(parts.results("number_of_rows"))
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows with second derivatives."""
+        return sum(self.parts.results("number_of_rows"))
