@@ -30,6 +30,7 @@ from ._problems import Problems
 from ._solve import Solution, spec_of, warn_of_constants
 from ._state import PlainState
 from ._strength import Rule
+from ._text import naming_text
 from ._validation import (
     check_labels,
     check_option,
@@ -460,18 +461,19 @@ class LinearEstimator(Estimator):
         check_sparse_structure(X)
         check_unmasked("X", X)
         check_labels(y)
-        validated = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=DTYPES,
-            # Done by ``check_range``, with one reading for both.
-            ensure_all_finite=False,
-            reset=reset,
-            **({"multi_output": True} if several else {}),
-            **({"y_numeric": True} if numeric else {}),
-        )
+        with naming_text(X):
+            validated = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=DTYPES,
+                # Done by ``check_range``, with one reading for both.
+                ensure_all_finite=False,
+                reset=reset,
+                **({"multi_output": True} if several else {}),
+                **({"y_numeric": True} if numeric else {}),
+            )
         if not isinstance(validated, tuple):
             X = plain_csr(validated)
             check_range(X, type(self).__name__)

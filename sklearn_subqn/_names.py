@@ -70,6 +70,19 @@ _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     ],
     "learning_rate": [("eta0", "Its first step size is eta0.")],
     "q": [("quantile", "It is called quantile.")],
+    "loss": [
+        (None, "Its loss is fixed. BMRMClassifier and BMRMRegressor have a choice.")
+    ],
+    "kernel": [
+        (
+            None,
+            "The model is linear. Kernels are approximated by a transformer in a "
+            "pipeline before it, such as sklearn.kernel_approximation.Nystroem.",
+        )
+    ],
+    "multi_class": [
+        (None, "Leave it out: the class of the estimator says how classes are treated.")
+    ],
     "normalize": [
         (None, "Scale features before, for example by a StandardScaler in a pipeline.")
     ],
@@ -124,6 +137,25 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "ranknet": ("pairwise-log",),
     "rank:pairwise": ("pairwise-log",),
     "ranksvm": ("pairwise",),
+    "ridge": ("l2",),
+    "lasso": ("l1",),
+    "elastic_net": ("elasticnet",),
+    "elastic-net": ("elasticnet",),
+}
+
+# Losses by which models of classes and of numbers are known.
+_LOSSES = {
+    "BMRMClassifier": ("log_loss", "hinge", "squared_hinge", "modified_huber"),
+    "BMRMRegressor": (
+        "squared_error",
+        "absolute_error",
+        "quantile",
+        "epsilon_insensitive",
+        "huber",
+        "poisson",
+        "gamma",
+        "tweedie",
+    ),
 }
 
 
@@ -144,9 +176,17 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
     return did_you_mean(name, known)
 
 
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """Return a sentence that proposes the known name nearest to an unknown one."""
+def did_you_mean(name: Any, known: Iterable[str], *, of_losses: bool = False) -> str:
+    """Return a sentence that proposes the known name nearest to an unknown one.
+
+    With ``of_losses`` also the estimator that has such a loss.
+    """
     options, given = {option.lower(): option for option in known}, str(name).lower()
     near = [option for option in _OPTIONS.get(given, ()) if option in options]
+    if of_losses and not near:
+        for loss in (given, *_OPTIONS.get(given, ())):
+            for estimator, losses in _LOSSES.items():
+                if loss in losses:
+                    return f" {estimator} has loss={loss!r}."
     near = near or difflib.get_close_matches(given, options, n=1)
     return f" Did you mean {options[near[0]]!r}?" if near else ""

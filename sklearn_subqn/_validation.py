@@ -86,6 +86,12 @@ def check_strength(name: str, value: Any, *, may_be_zero: bool = False) -> None:
                 f"{name} must be a number or 'auto', got {value!r} of type str."
             )
         return
+    if isinstance(value, (list, tuple, np.ndarray)):
+        raise TypeError(
+            f"{name} must be a number or 'auto', got {value!r} of type "
+            f"{type(value).__name__}. GridSearchCV and the estimators whose names end "
+            "in CV choose among several values."
+        )
     check_number(name, value, low=0.0, low_included=may_be_zero)
 
 
@@ -288,7 +294,7 @@ def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
         options = ", ".join(repr(option) for option in accepted)
         raise ValueError(
             f"{name} must be one of {options}; got {value!r}."
-            + did_you_mean(value, accepted)
+            + did_you_mean(value, accepted, of_losses=name == "loss")
         )
 
 
@@ -589,10 +595,13 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
     TypeError
         If they are times: their numbers depend on the unit that they are stored in.
     ValueError
-        If they are not finite.
+        If they are no numbers, or not finite.
     """
     check_no_times(y)
-    targets = np.array(y, dtype=np.float64, order="F")
+    try:
+        targets = np.array(y, dtype=np.float64, order="F")
+    except ValueError as error:
+        raise ValueError(f"y must be numbers: {error}.") from error
     assert_all_finite(targets, input_name="y")
     return targets
 

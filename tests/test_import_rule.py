@@ -43,7 +43,7 @@ LEVELS = [
     ["_core.solvers.related", *related_files()],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
-    ["_doc_link", "_names", "_state", "exceptions"],
+    ["_doc_link", "_names", "_state", "_text", "exceptions"],
     ["_callbacks", "_plotting", "_process", "_validation"],
     ["_tolerance"],
     [

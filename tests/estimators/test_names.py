@@ -41,6 +41,9 @@ from sklearn_subqn.svm import LinearSVC
         (LinearChainCRF, "algorithm", "Its method is solver"),
         (LinearChainCRF, "max_iterations", "max_iter"),
         (OnlineLBFGSClassifier, "learning_rate", "eta0"),
+        (SubLBFGSLinearSVC, "kernel", "The model is linear"),
+        (L1LogisticOWLQN, "loss", "Its loss is fixed"),
+        (L1LogisticOWLQN, "multi_class", "Leave it out"),
         (LinearSVC, "alpha", r"C = 1 / \(alpha \* n_samples\)"),
         (LogisticRegression, "Cs", "It takes one C"),
         (LogisticRegressionCV, "alphas", "Its grid is Cs"),
@@ -72,6 +75,43 @@ def test_losses_of_other_packages(model, loss, proposed):
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     with pytest.raises(ValueError, match=rf"Did you mean '{proposed}'\?$"):
         model(loss=loss).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "params", "message"),
+    [
+        (SubLBFGSLinearSVC, {"loss": "logistic"}, "BMRMClassifier has loss='log_loss'"),
+        (BMRMClassifier, {"loss": "mae"}, "BMRMRegressor has loss='absolute_error'"),
+        (BMRMRegressor, {"loss": "hinge"}, "BMRMClassifier has loss='hinge'"),
+        (BMRMRegressor, {"penalty": "lasso"}, "Did you mean 'l1'"),
+        (BMRMClassifier, {"penalty": "ridge"}, "Did you mean 'l2'"),
+        (BMRMClassifier, {"alpha": [0.1, 1.0]}, r"'auto', got \[.* names end in CV"),
+    ],
+    ids=str,
+)
+def test_values_that_are_another_estimators(model, params, message):
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    with pytest.raises((TypeError, ValueError), match=message):
+        model(**params).fit(X, y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+@pytest.mark.parametrize(
+    "Model", [BMRMClassifier, BMRMRegressor, OnlineLBFGSClassifier]
+)
+def test_text_in_features_is_found(Model, library):
+    columns = {"size": [1.0, 2.0, 3.0, 4.0], "color": ["red", "blue", "red", "red"]}
+    if library == "numpy":
+        X = np.array(list(columns.values()), dtype=object).T
+    else:
+        X = pytest.importorskip(library).DataFrame(columns)
+    found = "" if library == "numpy" else "There is text in 'color'. "
+    message = f"X must be numbers: .*'red'. {found}Encode .* OneHotEncoder"
+    with pytest.raises(ValueError, match=message):
+        Model().fit(X, [0, 1, 0, 1])
+    if Model is BMRMRegressor:
+        with pytest.raises(ValueError, match=r"y must be numbers: .*'a'"):
+            Model().fit(np.eye(4), list("abab"))
 
 
 def test_clones_and_parameters_are_as_ever():

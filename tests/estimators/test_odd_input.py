@@ -946,10 +946,6 @@ def test_refused_numbers(name, value):
     refused(f"{name} must be finite and >=? 0, got ", *data(), **{name: value})
 
 
-def test_alpha_must_be_positive():
-    refused("alpha must be finite and > 0, got 0", *data(), alpha=0.0)
-
-
 @pytest.mark.parametrize(
     "name",
     ["alpha", "tol", "max_iter", "memory", "direction_tol", "direction_max_iter"],
