@@ -943,7 +943,7 @@ class LinearChainCRF(LinearEstimator):
             if len(classes) < 2:
                 raise ValueError(
                     "This classifier needs tokens of at least 2 classes in the data, "
-                    f"but the data contains only one class: {classes[0]!r}."
+                    f"but the data contains only one class: {classes.tolist()[0]!r}."
                 )
         self.classes_ = classes
         targets = label_codes(labels, classes)

@@ -70,6 +70,7 @@ _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     ],
     "learning_rate": [("eta0", "Its first step size is eta0.")],
     "q": [("quantile", "It is called quantile.")],
+    "objective": [("loss", "Its loss is called loss.")],
     "loss": [
         (None, "Its loss is fixed. BMRMClassifier and BMRMRegressor have a choice.")
     ],

@@ -189,9 +189,15 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
             raise ValueError(f"group must hold numbers of rows: {error}") from error
         whole = sizes.ndim == 1 and bool(np.all(sizes == np.floor(sizes)))
         if not whole or sizes.min() < 1.0 or sizes.sum() != n:
+            of_rows = (
+                " It has an entry for each row: if that is the query of the row, and "
+                "rows of a query follow one another, give the sizes, for example by "
+                "[len(list(rows)) for _, rows in itertools.groupby(group)]."
+            )
             raise ValueError(
                 "group must hold the positive numbers of rows of the queries, whose "
                 f"sum is the number {n} of rows; got {group!r}."
+                + (of_rows if sizes.shape == (n,) else "")
             )
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
     if qid is None:

@@ -179,7 +179,8 @@ def _given(model: Any) -> dict[str, Any]:
     if not {"coef_", "intercept_"} <= set(given):
         raise TypeError(
             "model must be linear, with coef_ and intercept_; "
-            f"{type(model).__name__} is not."
+            f"{type(model).__name__} is not. Of a pipeline give the last step, "
+            "model[-1], and the features that it gets, model[:-1].transform(X)."
         )
     return given
 

@@ -95,6 +95,16 @@ class BaseRanker(BundleEstimator):
         **BUNDLE_SOLVERS,
     }
     _penalties = ("l2", "l1", "elasticnet")
+
+    #: What to give where there are no queries.
+    _how_to_give_queries: ClassVar[str] = (
+        "Give qid, with numpy.zeros(n) if that is what they are. groups of a search go "
+        "to the splitter alone: let scikit-learn pass queries on by "
+        "sklearn.set_config(enable_metadata_routing=True), "
+        "ranker.set_fit_request(qid=True).set_score_request(qid=True), and "
+        "search.fit(X, y, qid=qid, groups=qid)."
+    )
+
     coef_: npt.NDArray[Any]
     intercept_: float
 
@@ -217,11 +227,7 @@ class BaseRanker(BundleEstimator):
                 )
             warnings.warn(
                 f"{name}.fit was given no queries and makes one query of all {n} rows. "
-                "Give qid, with numpy.zeros(n) if that is what they are. groups of a "
-                "search go to the splitter alone: let scikit-learn pass queries on by "
-                "sklearn.set_config(enable_metadata_routing=True), "
-                "ranker.set_fit_request(qid=True).set_score_request(qid=True), and "
-                "search.fit(X, y, qid=qid, groups=qid).",
+                + self._how_to_give_queries,
                 UserWarning,
                 stacklevel=user_level(),
             )
@@ -240,7 +246,7 @@ class BaseRanker(BundleEstimator):
         if not self._has_pairs:
             warnings.warn(
                 "No query has rows of different relevance y: there is nothing to rank, "
-                "and all coefficients are zero. qid says which rows are compared.",
+                "and all coefficients are zero. Queries say which rows are compared.",
                 UserWarning,
                 stacklevel=user_level(),
             )

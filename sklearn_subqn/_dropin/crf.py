@@ -267,7 +267,8 @@ class CRF(Estimator):
             raise ValueError("X_dev and y_dev belong together: give both or neither.")
         X = X if hasattr(X, "__len__") else list(X)
         n = len(X)
-        model = self._model(n).fit(X, y)
+        # Without sequences, of which the model complains.
+        model = self._model(max(n, 1)).fit(X, y)
         self.model_ = model
         self.classes_ = model.classes_.tolist()
         self.objective_ = n * model.objective_

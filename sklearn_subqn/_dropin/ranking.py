@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +152,10 @@ class Ranker(BaseRanker):
     warm_start = False
     callback = None
     _weaker = "decrease reg_alpha and reg_lambda"
+    _how_to_give_queries: ClassVar[str] = (
+        "Give group, the numbers of rows of the queries, which follow one another; "
+        "[len(X)] if all rows are one query."
+    )
 
     best_score_: dict[str, dict[str, float]]
     evals_result_: dict[str, dict[str, list[float]]]

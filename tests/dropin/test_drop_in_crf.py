@@ -151,6 +151,13 @@ def test_values_are_checked(params, message):
         CRF(**params).fit(X, y)
 
 
+def test_no_sequences_and_one_label():
+    with pytest.raises(ValueError, match="X has no sequences"):
+        CRF().fit([], [])
+    with pytest.raises(ValueError, match="only one class: 'O'"):
+        CRF().fit([[{"w": "a"}, {"w": "b"}]], [["O", "O"]])
+
+
 def test_attributes_of_the_files_of_crfsuite():
     X, y = sentences()
     crf = CRF()

@@ -230,6 +230,10 @@ def test_values_are_checked():
             Ranker(**params).fit(X, y, group=group)
     with pytest.raises(ValueError, match="group"):
         Ranker().fit(X, y, group=group[1:])
+    with pytest.raises(ValueError, match=r"entry for each row.* give the sizes"):
+        Ranker().fit(X, y, group=np.repeat(np.arange(len(group)), group))
+    with pytest.warns(UserWarning, match=r"Give group, the numbers of rows .* \[len"):
+        Ranker().fit(X, y)
 
 
 def test_verbose_as_in_lightgbm_is_silent(capsys):

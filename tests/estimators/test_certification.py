@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn import linear_model, svm
 from sklearn.datasets import make_classification, make_regression
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_subqn
@@ -153,6 +154,11 @@ COEF = np.ones(12)
             lambda: dual_gap(DecisionTreeClassifier().fit(X, Y), X, Y),
             TypeError,
             "must be linear",
+        ),
+        (
+            lambda: dual_gap(make_pipeline(svm.LinearSVC()).fit(X, Y), X, Y),
+            TypeError,
+            r"give the last step, model\[-1\]",
         ),
         (
             lambda: dual_gap((COEF, 0.0), X, Y, estimator=svm.LinearSVC()),

@@ -36,6 +36,7 @@ from sklearn_subqn.svm import LinearSVC
         (BMRMRegressor, "q", "It is called quantile"),
         (BMRMRanker, "group", r"It is given to fit: fit\(X, y, group=group\)"),
         (BMRMRanker, "qid", "It is given to fit"),
+        (BMRMRanker, "objective", "called loss"),
         (LinearChainCRF, "c1", r"alpha = \(c1 \+ 2 \* c2\) / n_sequences"),
         (LinearChainCRF, "c2", "LinearChainCRF.from_crfsuite"),
         (LinearChainCRF, "algorithm", "Its method is solver"),
