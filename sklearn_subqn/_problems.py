@@ -28,7 +28,7 @@ from ._core.losses import (
     checked,
     read_only,
 )
-from ._core.objective import Objective
+from ._core.objective import Objective, Point
 from ._core.regularizers import L2, Bounded, PartlyFree
 from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
@@ -47,6 +47,10 @@ _LARGE, _LARGE_IN_NORM, _NO_PENALTY = 1e5, 1e6, 1e-10
 # Where the bound without it is no good, problems are solved more accurately by these
 # factors; objectives below this share of that of zero need no proof.
 _ACCURACIES, _VANISHED = (1.0, 1e-2, 1e-4), 1e-6
+
+# How accurately these are fitted alone, with at most so many alphas, each ten times the
+# one before.
+_NULL_TOLERANCE, _MOST_NULL_FITS = 1e-8, 4
 
 # More threads than this are surely a mistake, and could exhaust the system.
 _MAX_THREADS = 256
@@ -428,6 +432,34 @@ class LinearProblems(Problems):
         assert self.free is not None, "some features are free"
         free = np.repeat(self.free, self.design.n_outputs or 1)
         return objective.with_regularizer(PartlyFree(objective.regularizer, free))
+
+    def null_point(self, index: int) -> Point:
+        """Return the best point with coefficients of free features and intercepts only.
+
+        Its slopes along the other coefficients say from which ``alpha`` on an L1 norm
+        has them all zero; so large a one is what the free features are fitted with.
+        """
+        objective = self.objective(index, 1.0)
+        point = minimize_intercept(objective.origin())
+        if self.free is None:
+            return point
+        penalized = np.zeros(self.design.n_params, dtype=bool)
+        penalized[: self.design.n_coef] = ~np.repeat(
+            self.free, self.design.n_outputs or 1
+        )
+        settings, start = copy.copy(self._estimator), self.starts[index]
+        settings.tol = _NULL_TOLERANCE
+        alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
+        w = point.w
+        for _ in range(_MOST_NULL_FITS):
+            at_alpha = self.objective(index, alpha)
+            w = super()._solve(index, at_alpha, settings, FitTask.silent()).w.copy()
+            self.starts[index] = start
+            if not w[penalized].any():
+                break
+            alpha *= 10.0
+        w[penalized] = 0.0
+        return minimize_intercept(objective.at(w))
 
     def _loss_of(self, index: int) -> Loss:
         """Return the loss of a problem."""

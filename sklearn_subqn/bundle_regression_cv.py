@@ -306,18 +306,25 @@ def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> flo
 def _scale(problems: LinearProblems, index: int, l1_share: float) -> float:
     """Return the scale of ``alpha`` of a problem, which follows all units.
 
-    With an L1 norm that is the largest slope where all coefficients are zero. Else it
+    With an L1 norm that is the largest slope where all coefficients are zero, but for
+    those of features without a penalty, which have no part in either scale. Else it
     is the inverse of the best step along the steepest slope from there, which is the
     curvature of a quadratic loss: half the way is left with a penalty as curved.
     """
-    objective = problems.objective(index, _NO_PENALTY)
-    objective = objective.with_regularizer(L2(objective.design.n_coef))
-    origin = minimize_intercept(objective.origin())
+    if l1_share:
+        origin = problems.null_point(index)
+    else:
+        objective = problems.objective(index, _NO_PENALTY)
+        objective = objective.with_regularizer(L2(problems.design.n_coef))
+        origin = minimize_intercept(objective.origin())
     gradient = origin.risk_gradient.copy()
-    gradient[objective.design.n_coef :] = 0.0
+    gradient[problems.design.n_coef :] = 0.0
+    if problems.free is not None:
+        n_outputs = problems.design.n_outputs or 1
+        gradient[: problems.design.n_coef][np.repeat(problems.free, n_outputs)] = 0.0
     if l1_share:
         return float(np.abs(gradient).max(initial=0.0))
-    if not gradient.any() or not objective.loss.has_lines:
+    if not gradient.any() or not origin.objective.loss.has_lines:
         return 0.0
     step = exact(origin.along(-gradient))
     return 1.0 / step if step > 0.0 else 0.0

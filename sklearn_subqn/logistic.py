@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
-from ._core.solvers import L1_SOLVERS, minimize_intercept
-from ._problems import LinearProblems, Problems, class_problems, joint_classes
+from ._core.solvers import L1_SOLVERS
+from ._problems import LinearProblems, class_problems, joint_classes
 from ._solve import Progress
 from ._sparse_coefficients import SparseCoefficients
 from ._validation import unchanged_on_failure
@@ -66,15 +66,17 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
             )
         return joint_classes(self, X, y, MULTINOMIAL_LOSS, weights, classes)
 
-    def _alpha_max(self, problems: Problems) -> float:
+    def _alpha_max(self, problems: LinearProblems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Without an L1 norm that is infinity, unless they are zero for any.
+        Those of features without a penalty are not. Without an L1 norm that is
+        infinity, unless they are zero for any.
         """
-        objective = problems.objective(0, 1.0)
-        design = objective.design
-        origin = minimize_intercept(objective.origin())
+        design = problems.design
+        origin = problems.null_point(0)
         gradient = np.abs(origin.risk_gradient[: design.n_coef])
+        if problems.free is not None:
+            gradient[np.repeat(problems.free, design.n_outputs or 1)] = 0.0
         # Sums that cancel but for rounding are zero.
         dual = np.abs(origin.dual)
         squares = design.squared_adjoint(dual)[: design.n_coef]
@@ -265,8 +267,9 @@ class L1LogisticOWLQN(BaseL1Logistic):
     def alpha_max(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.
 
-        Nothing is fitted; ``alpha`` of the estimator itself has no influence. With
-        ``l1_ratio=0`` there is none, and infinity is returned.
+        Features without a penalty do not count, and nothing but these is fitted.
+        ``alpha`` of the estimator itself has no influence. With ``l1_ratio=0`` there is
+        none, and infinity is returned.
 
         Parameters
         ----------
@@ -285,4 +288,5 @@ class L1LogisticOWLQN(BaseL1Logistic):
         """
         self._check_parameters()
         model = self.__class__(**{**self.get_params(deep=False), "alpha": 1.0})
-        return self._alpha_max(model._encode(X, y, sample_weight))
+        problems: Any = model._encode(X, y, sample_weight)
+        return self._alpha_max(problems)

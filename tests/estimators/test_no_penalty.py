@@ -234,3 +234,28 @@ def test_bounds_hold_where_free_columns_are_nearly_equal(loss, factors, apart):
     model = kind(ALPHA, tol=1e-3, **same).fit(nearly, y)
     slack = 1e-9 + 1e-15 / apart
     assert model.objective_ - model.dual_gap_ <= least * (1 + slack)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_largest_alpha_is_that_of_the_other_features(n_classes):
+    X, z = data()
+    y = np.digitize(z, np.quantile(z, np.arange(1, n_classes) / n_classes))
+    model = L1LogisticOWLQN(penalty_factor=FACTORS, tol=1e-5)
+    largest = model.alpha_max(X, y)
+    free = FACTORS == 0.0
+    for share, some in ((1.001, False), (0.98, True)):
+        coef = model.set_params(alpha=share * largest).fit(X, y).coef_
+        assert coef[:, ~free].any() == some
+        assert coef[:, free].any()
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet", "l2"])
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_grids_are_those_of_features_with_a_penalty(loss, penalty):
+    X, y = data()
+    search = BMRMRegressorCV(3, loss=loss, penalty=penalty, cv=3)
+    usual = search.fit(X, y).alphas_
+    free = search.set_params(penalty_factor=[1.0, 1.0, 1.0, 0.0, 1.0]).fit(X, y)
+    # The slopes of the others are about the same with or without this one.
+    assert np.all(np.abs(np.log(free.alphas_ / usual)) < 1.0)
+    assert free.score(X, y) > 0.6
