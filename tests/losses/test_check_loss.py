@@ -14,6 +14,7 @@ from sklearn_subqn._core.losses import (
 from sklearn_subqn._core.losses import Loss as Composed
 from sklearn_subqn.losses import (
     FBeta,
+    LogisticRocArea,
     Loss,
     PrecisionAtK,
     RocArea,
@@ -38,10 +39,26 @@ def test_losses_of_two_classes(name):
 
 
 @pytest.mark.parametrize(
-    "loss", [RocArea(), SquaredRocArea(), FBeta(), PrecisionAtK(2)]
+    "loss",
+    [RocArea(), SquaredRocArea(), LogisticRocArea(), FBeta(), PrecisionAtK(2)],
 )
 def test_losses_that_compare_rows(loss):
-    check_loss(loss, SIGNS, n_trials=30)
+    for seed in range(4):
+        check_loss(loss, SIGNS, n_trials=30, random_state=seed)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_second_derivatives_of_logistic_pairs_are_as_near_as_they_say(scale):
+    loss, rng = LogisticRocArea(), np.random.default_rng(0)
+    for _ in range(50):
+        z, p = scale * rng.normal(size=5), rng.normal(size=5)
+        s = rng.dirichlet(np.ones(5))
+        i, j = np.nonzero((SIGNS[:, None] < 0.0) & (SIGNS > 0.0))
+        difference, pairs = z[i] - z[j], s[i] * s[j] / np.sum(s[i] * s[j])
+        exact = pairs * special.expit(difference) * special.expit(-difference)
+        exact = float(exact @ (p[i] - p[j]) ** 2)
+        found = float(p @ loss.curvature(z, SIGNS, s).apply(p))
+        assert abs(found - exact) <= loss.curvature_error * exact + 1e-15
 
 
 @pytest.mark.parametrize("loss", [Composed(Simplex(1.0 - np.eye(3))), MULTINOMIAL_LOSS])

@@ -264,7 +264,8 @@ class LossChecks:
         size = max(abs(low), abs(high))
         if abs(high - low) > _NO_KINK * size + _NEAR * _STEP:
             return
-        if abs(told - 0.5 * (low + high)) > _NO_KINK * size + _NEAR:
+        share = max(_NO_KINK, self._loss.curvature_error)
+        if abs(told - 0.5 * (low + high)) > share * size + _NEAR:
             self._fail(
                 f"{what} is wrong",
                 z,

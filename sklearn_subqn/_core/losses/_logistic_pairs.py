@@ -200,7 +200,8 @@ class BinSums:
 class BinCurvature(Curvature):
     """Second derivatives as if scores were at the centers of their bins.
 
-    They are those of pairs up to a small share, and a Laplacian as they are.
+    They are those of pairs up to the share exp(1/4) - 1, as the logarithm of a pair's
+    has a slope of at most one, and a Laplacian as they are.
     """
 
     by_rows = False
@@ -251,6 +252,7 @@ class LogisticPairs(OrderedPairs):
     """
 
     analytic = True
+    curvature_error = float(np.expm1(_WIDTH))
     _memos = (*OrderedPairs._memos, "_last_bins")
     _last_bins: BinSums | None = None
 

@@ -55,6 +55,8 @@ class Oracle(ABC):
     analytic : bool
         Whether R has all derivatives, so that Newton's method finds minimizers over
         free parameters; piecewise quadratic functions ask for exact steps.
+    curvature_error : float
+        By what share of themselves second derivatives may be off.
     invariant : bool
         Whether adding a constant to all scores of a row changes nothing.
     ranks : bool
@@ -74,6 +76,7 @@ class Oracle(ABC):
     infimum: float = 0.0
     slope_size: float = 0.0
     analytic: bool = False
+    curvature_error: float = 0.0
     invariant: bool = False
     ranks: bool = False
     counts_rows: bool = False
