@@ -173,7 +173,9 @@ class _Blocks:
                 return self._opened()
             except PlaceLost:
                 self._release()
-                if time.monotonic() > end:
+                # Blocks of a worker that Dask still counts on are not computed anew.
+                kept = self._lost & _seen(self._client).keys()
+                if kept or time.monotonic() > end:
                     raise
                 time.sleep(_INTERVAL)
 

@@ -428,7 +428,7 @@ def assert_nothing_is_left(client):
     def keys(dask_scheduler):
         return [str(key) for key in dask_scheduler.tasks]
 
-    for _ in range(100):
+    for _ in range(400):
         left = client.run_on_scheduler(keys)
         if not left:
             return
@@ -497,4 +497,29 @@ def test_a_killed_worker_is_replaced(client):
     assert killed
     assert abs(model.objective_ - expected) <= 1e-6 * expected
     client.wait_for_workers(2)
+    assert_nothing_is_left(client)
+
+
+def test_a_frozen_worker_is_named(client, monkeypatch):
+    X, y, _ = data()
+    frozen = {}
+
+    def freeze(progress):
+        if progress.n_iter == 2:
+            frozen.update([next(iter(client.run(os.getpid).items()))])
+            os.kill(*frozen.values(), signal.SIGSTOP)
+
+    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6)
+    with client.as_current():
+        # Workers import the package at first, which takes its time.
+        model.fit(*on_workers(*blocks(7, X, y)))
+    monkeypatch.setattr("sklearn_subqn._dask._PATIENCE", 0.5)
+    monkeypatch.setattr("sklearn_subqn._dask._SILENCE", 3.0)
+    model.callback = freeze
+    try:
+        with client.as_current(), pytest.raises(RuntimeError, match="lost or") as info:
+            model.fit(*on_workers(*blocks(7, X, y)))
+    finally:
+        os.kill(*frozen.values(), signal.SIGCONT)
+    assert next(iter(frozen)) in str(info.value)
     assert_nothing_is_left(client)
