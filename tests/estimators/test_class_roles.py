@@ -35,7 +35,11 @@ ORDINAL = [
     OrdinalLogistic(),
     LogisticPairs("constant"),
 ]
-each_ordinal = pytest.mark.parametrize("loss", ORDINAL, ids=str)
+each_ordinal = pytest.mark.parametrize(
+    "loss",
+    ORDINAL,
+    ids=lambda loss: loss if isinstance(loss, str) else type(loss).__name__,
+)
 NAMES = ["low", "medium", "high", "top"]
 
 

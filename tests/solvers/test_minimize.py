@@ -336,7 +336,6 @@ def test_what_functions_return_is_checked(returned, error, message):
         ({"w0": [1.0, np.inf]}, ValueError, "w0 must be finite"),
         ({"w0": [1j]}, TypeError, "w0 must be real numbers"),
     ],
-    ids=str,
 )
 def test_arguments_are_checked(options, error, message):
     with pytest.raises(error, match=message):
