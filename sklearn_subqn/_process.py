@@ -33,7 +33,7 @@ class OneBlasThread:
 
     def __init__(self, libraries: list[LibController] | None = None) -> None:
         self._libraries = libraries
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # The thread of each run.
         self._runs: dict[object, int] = {}
         # Numbers of threads before the limit, by library and by whose they are.
@@ -70,13 +70,24 @@ class OneBlasThread:
                     _set_threads(blas, before)
                     del self._before[blas, scope]
 
-    def after_fork(self) -> None:
+    def before_fork(self) -> None:
+        """Wait until no thread looks for libraries, which the dynamic linker locks.
+
+        A child would have the lock of a thread that it does not have.
+        """
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Let threads go on."""
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
         """Forget, in the child of a fork, the runs of threads that it does not have.
 
         If these were all, its next run to end lifts the limit: BLAS may not be called
         here, since other threads may have been in it.
         """
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         own = threading.get_ident()
         self._runs = {run: of for run, of in self._runs.items() if of == own}
 
@@ -105,7 +116,11 @@ def _set_threads(blas: LibController, n_threads: int) -> None:
 
 _ONE_BLAS_THREAD = OneBlasThread()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ONE_BLAS_THREAD.after_fork)
+    os.register_at_fork(
+        before=_ONE_BLAS_THREAD.before_fork,
+        after_in_parent=_ONE_BLAS_THREAD.after_fork_in_parent,
+        after_in_child=_ONE_BLAS_THREAD.after_fork_in_child,
+    )
 
 
 def isolated(function: _Function) -> _Function:

@@ -59,6 +59,42 @@ print("all children fitted")
 """
 )
 
+_SCAN = """
+import os, threading, time
+from sklearn_subqn import _process
+
+linker = threading.Lock()
+
+class Scan:
+    lib_controllers = []
+    def __init__(self):
+        with linker:
+            time.sleep(0.5)
+    def select(self, user_api):
+        return self
+
+_process.ThreadpoolController = Scan
+one_thread = _process._ONE_BLAS_THREAD
+one_thread._libraries = None
+thread = threading.Thread(target=one_thread.begin, args=(object(),))
+thread.start()
+while not linker.locked():
+    time.sleep(0.001)
+child = os.fork()
+if not child:
+    one_thread.begin(object())
+    os._exit(0)
+limit = time.monotonic() + 60
+while os.waitpid(child, os.WNOHANG) == (0, 0):
+    if time.monotonic() > limit:
+        os.kill(child, 9)
+        print("deadlock", flush=True)
+        os._exit(1)
+    time.sleep(0.01)
+thread.join()
+print("found")
+"""
+
 
 def run(code):
     """Return what a program prints that runs in a process of its own."""
@@ -67,6 +103,11 @@ def run(code):
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert not result.returncode, result.stderr + result.stdout
     return result.stdout.strip()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no forks")
+def test_a_fork_waits_for_the_search_for_libraries():
+    assert run(_SCAN) == "found"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no forks")
