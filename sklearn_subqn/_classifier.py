@@ -189,7 +189,8 @@ class LinearClassifier(ScoringClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
-            without a copy.
+            without a copy. Dask arrays and dataframes, which not all classifiers take,
+            stay where they are, with ``y`` and ``sample_weight`` in the same blocks.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
