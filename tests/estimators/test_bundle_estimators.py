@@ -445,7 +445,7 @@ def test_outliers():
         ({"loss": "huber", "metric": [[1.0]]}, "metric is for loss='squared_error'"),
         ({"metric": np.eye(2)}, "metric must have shape"),
         ({"bundle_size": 1}, "bundle_size must be finite and >= 2"),
-        ({"alpha": 0.0}, "alpha must be finite and > 0"),
+        ({"alpha": -1.0}, "alpha must be finite and >= 0"),
     ],
 )
 def test_what_is_not_supported_says_what_is(options, message):

@@ -543,7 +543,7 @@ def test_threads_make_no_difference_on_text(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "value", "match"),
     [
-        ("alpha", 0.0, "alpha must be finite and > 0"),
+        ("alpha", -1.0, "alpha must be finite and >= 0"),
         ("l1_ratio", -0.1, "l1_ratio must be >= 0 and <= 1"),
         ("l1_ratio", 1.5, "l1_ratio must be >= 0 and <= 1"),
         (
