@@ -32,6 +32,9 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
+# One cluster serves them all.
+pytestmark = pytest.mark.xdist_group("dask")
+
 N, D = 260, 5
 TOL = 1e-9
 
