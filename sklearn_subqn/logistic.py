@@ -201,6 +201,11 @@ class L1LogisticOWLQN(BaseL1Logistic):
     The solvers that the class is named after are there to be compared; "auto" is much
     faster to a proven gap.
 
+    Fitting takes memory beyond X for about 20 vectors of n_samples numbers, for each
+    class where there are more than two, and 2 * (memory + 5) vectors as large as the
+    coefficients. "cd" also takes a sparse X by columns, as large as X, and for several
+    classes a sample of the rows; the user guide has an example.
+
     With ``alpha="auto"`` the scale of a feature is the root of its variance divided by
     the share of its entries that are not zero, and ``alpha_`` is ``k d / n`` for
     squares and ``k sqrt(ln(n_features) / n)`` for the L1 norm: n is the sum of the

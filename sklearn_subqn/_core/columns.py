@@ -129,18 +129,28 @@ class Columns:
         """Return the product of the transpose with u of shape (n,), as float64."""
         if self.sparse:
             return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
+        if (
+            "block" not in vars(self)
+            and 2 * len(self._columns) >= self._design.n_features
+        ):
+            # A copy of most of X takes longer than the product with all of it.
+            X = self._design.X
+            return np.asarray(X.T @ dual.astype(X.dtype), np.float64)[self._columns]
         return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
 
     @property
     def _matrix(self) -> Any:
         return self._design.by_columns if self.sparse else self._design.X
 
-    def dense_blocks(self) -> Iterable[tuple[slice, Floats]]:
-        """Yield slices of the rows, and the columns there as an array of float64."""
-        X, m = self._design.X, len(self._columns)
-        n_rows = max(1, int(DENSE_BYTES / 8 / max(m, 1)))
-        for start in range(0, self._design.n_rows, n_rows):
-            rows = slice(start, min(start + n_rows, self._design.n_rows))
+    def dense_blocks(self, part: slice, width: int) -> Iterable[tuple[slice, Floats]]:
+        """Yield slices of some rows, and the columns there as an array of float64.
+
+        They are so many that ``width`` numbers for each make no larger an array than
+        other dense copies, or than a square matrix of that width.
+        """
+        X, n_rows = self._design.X, max(1, DENSE_BYTES // 8 // max(width, 1), width)
+        for start in range(part.start, part.stop, n_rows):
+            rows = slice(start, min(start + n_rows, part.stop))
             yield rows, dense_rows(_some_columns(X[rows], self._columns))
 
     def gram(self, weights: Floats, center: Floats) -> Floats:

@@ -495,8 +495,10 @@ class Design:
         """Return weighted sums of the squares of the columns; counts as a pass."""
         self.passes += 1.0
         d = max(self.n_features, 1)
-        # Squares of dense rows stay in the cache.
-        n_rows = max(1, self.n_rows if self.is_sparse else BLOCK_BYTES // 8 // d)
+        # Squares of dense rows stay in the cache; sparse ones are few at a time.
+        n_rows = max(1, BLOCK_BYTES // 8 // d)
+        if self.is_sparse:
+            n_rows = self._summed_rows
 
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             sums = np.zeros((self.n_features, *weights.shape[1:]))
@@ -575,7 +577,7 @@ class Design:
         if not sparse.issparse(X):
             return np.einsum("ij,ij->i", X, X, dtype=np.float64)
         ones, squares = np.ones(self.n_features), np.empty(self.n_rows)
-        step = max(1, int(DENSE_BYTES / 8 / max(self.row_size, 1.0)))
+        step = max(1, int(BLOCK_BYTES / 8 / max(self.row_size, 1.0)))
         for first in range(0, self.n_rows, step):
             rows = slice(first, min(first + step, self.n_rows))
             block = row_view(X, rows)

@@ -321,18 +321,23 @@ class QuadraticModel:
         places = [slice(*pair) for pair in pairwise(ends)]
         is_cheap = self._design.n_rows * ends[-1] ** 2 <= _MAX_DOUBLE
         dtype = np.float64 if self.accurate or is_cheap else np.float32
-        total = np.zeros((ends[-1], ends[-1]))
-        for rows, block in self._columns.dense_blocks():
-            A = np.ones((len(inside), len(block)), dtype=dtype)
-            A[: len(self._features)] = (block - self._center).T
-            Z = np.empty((ends[-1], len(block)), dtype=dtype)
-            for k, (place, which) in enumerate(zip(places, columns, strict=True)):
-                own = A[which]
-                np.multiply(own, p[rows, k].astype(dtype), out=Z[place])
-                own *= np.sqrt(a[rows, k]).astype(dtype)
-                total[place, place] += own @ own.T
-            total -= Z @ Z.T
-        return total
+        size = int(ends[-1])
+
+        def multiply(part: slice) -> Floats:
+            total = np.zeros((size, size))
+            for rows, block in self._columns.dense_blocks(part, size):
+                A = np.ones((len(inside), len(block)), dtype=dtype)
+                A[: len(self._features)] = (block - self._center).T
+                Z = np.empty((size, len(block)), dtype=dtype)
+                for k, (place, which) in enumerate(zip(places, columns, strict=True)):
+                    own = A[which]
+                    np.multiply(own, p[rows, k].astype(dtype), out=Z[place])
+                    own *= np.sqrt(a[rows, k]).astype(dtype)
+                    total[place, place] += own @ own.T
+                total -= Z @ Z.T
+            return total
+
+        return sum(self._design.each(multiply, self._design.row_slices))
 
     def _gram(self) -> Floats:
         """Return H of the features, and of the intercept if there is one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -198,6 +199,20 @@ def test_predicted_dual_points_prove_no_more_than_is_true(n_classes):
             assert_allclose(dual.sum(axis=1), 0.0, atol=1e-14)
         bound = objective.dual_bound(Dual(dual))
         assert -np.inf < bound <= optimum.value + ROUNDING
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_matrix_of_several_classes_takes_blocks_of_fixed_size(container):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40_000, 20)), np.arange(40_000) % 7
+    point = minimize_intercept(problem(container(X), y).origin())
+    all_of_them = np.arange(140)
+    tracemalloc.start()
+    quadratic.QuadraticModel(point, all_of_them, all_of_them, 10, 6.0, 0.01)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Numbers of all rows and classes take 2.2 MB, and of all coordinates 45 MB.
+    assert peak <= 70e6
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

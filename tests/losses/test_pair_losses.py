@@ -1,5 +1,6 @@
 """Smooth losses of pairs against enumeration, finite differences and each other."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn_subqn._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
+from sklearn_subqn._core.losses._pairs import Pairs, PairSums, Window
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
@@ -278,3 +280,19 @@ def test_logistic_sums_refuse_what_they_cannot_hold():
         LogisticPairs().value(np.zeros(n), np.arange(n) * 1.0, weights)
     with pytest.raises(FloatingPointError, match="too large"):
         LogisticPairs().value(np.array([0.0, 1e13]), np.arange(2.0), np.ones(2) / 2.0)
+
+
+def test_matrix_of_dense_pairs_takes_no_copy_of_the_rows():
+    rng = np.random.default_rng(0)
+    X, n = rng.normal(size=(40_000, 60)), 40_000
+    levels = (np.arange(n) % 2).astype(np.intp)
+    groups = Groups(np.zeros(n, dtype=np.intp))
+    pairs = Pairs(groups, levels, np.zeros(0), np.zeros((0, 0)), 2, np.ones(n))
+    curvature = PairSums(pairs, 0.1 * X[:, 0], Window()).curvature()
+    design = Design(X, fit_intercept=False)
+    tracemalloc.start()
+    curvature.crossed(design)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # Sums of the partners of half of the rows, and as many vectors as they need.
+    assert peak <= 0.5 * X.nbytes + 6e6

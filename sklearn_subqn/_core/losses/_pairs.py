@@ -14,6 +14,9 @@ from ._groups import Groups
 # Sums of some of the columns have so many entries, about.
 _BLOCK_SIZE = 1 << 21
 
+# Rows of X are copied so many entries at a time for products with these.
+_BLOCK_OF_ROWS = 1 << 17
+
 
 class Window(NamedTuple):
     """A function of m = 1 + z_i - z_j: coef * (max(0, m)² - max(0, m - width)²)."""
@@ -351,7 +354,10 @@ class PairCurvature(Curvature):
             self._rows.crossed(X, factors, self._window, higher, matrix)
             return matrix
         rows = np.flatnonzero(used[higher])
-        width = max(1, _BLOCK_SIZE // max(len(rows), 1))
+        # Partners are copied too, but where all columns are in one block.
+        size = d * max(len(rows), len(self._sums[0]) // 2)
+        width = max(1, -(-d // max(1, round(size / _BLOCK_SIZE))))
+        height = max(1, _BLOCK_OF_ROWS // max(d, 1))
         for a in range(0, d, width):
             columns = slice(a, min(a + width, d))
             part = X[:, columns]
@@ -359,5 +365,7 @@ class PairCurvature(Curvature):
             sums = self._partners(
                 np.ascontiguousarray(part, dtype=np.float64), higher, rows
             )
-            matrix[:, columns] = X[rows].T @ sums
+            for start in range(0, len(rows), height):
+                some = slice(start, start + height)
+                matrix[:, columns] += X[rows[some]].T @ sums[some]
         return matrix
