@@ -39,6 +39,11 @@ _PROMOTED_BYTES = 1 << 18
 # over more where features are so many that adding the sums would take some share of it.
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 
+# Products of sparse columns with so many scores per row take .7 of the time of SciPy's,
+# and .3 to .6 where most of the scores are zero (text, 20 to 105 classes); with three
+# scores they take up to twice that.
+_MANY_SCORES = 8
+
 # A product with fewer entries than this takes a thread about as long as starting it.
 _PART_SIZE = 100_000
 
@@ -232,6 +237,9 @@ class Design:
                 if self._is_narrow and coef.ndim == 1:
                     arrays = block.indptr, block.indices, block.data
                     products.multiply(*arrays, coef, scores[start:stop])
+                elif coef.ndim == 2 and sparse.issparse(block):
+                    arrays = block.indptr, block.indices, block.data
+                    products.multiply_several(*arrays, coef, scores[start:stop])
                 else:
                     scores[start:stop] = self._float64(block) @ coef
 
@@ -509,7 +517,10 @@ class Design:
                     sums += _squared(self._float64(some)).T @ weights[a:b]
             return sums
 
-        return np.asarray(sum(self.each(multiply, self._parts)))
+        product, *others = self.each(multiply, self._parts)
+        for other in others:
+            product += other
+        return np.asarray(product)
 
     def row_weights(self, weights: Floats) -> Floats:
         """Return the weight of each row of scores."""
@@ -677,6 +688,11 @@ class Design:
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
+                if sparse.issparse(block) and dual[:1].size >= _MANY_SCORES:
+                    u = np.ascontiguousarray(dual[start:stop])
+                    arrays = block.indptr, block.indices, block.data
+                    products.add_rows_several(*arrays, u, product)
+                    continue
                 size = max(stop - start, 1)
                 if dual.ndim == 1 or not sparse.issparse(block):
                     size = min(self._summed_rows, size)
@@ -693,7 +709,10 @@ class Design:
                         product += self._float64(row_view(block, rows)).T @ u
             return product
 
-        return np.asarray(sum(self.each(multiply, self._parts)))
+        product, *others = self.each(multiply, self._parts)
+        for other in others:
+            product += other
+        return np.asarray(product)
 
     @cached_property
     def _summed_rows(self) -> int:

@@ -108,7 +108,7 @@ def test_products_are_those_of_the_dense_matrix(
 @given(
     n=st.integers(1, 12),
     d=st.integers(1, 5),
-    n_outputs=st.sampled_from([None, 1, 2, 3]),
+    n_outputs=st.sampled_from([None, 1, 2, 3, 9]),
     fit_intercept=st.booleans(),
     n_threads=st.integers(1, 3),
     container=st.sampled_from(sorted(CONTAINERS)),

@@ -3,8 +3,16 @@
 Those of SciPy copy a float32 matrix to float64 each time.
 """
 
-from .rows cimport index, prefetch, real, row_index, sparse_product
-from .standard cimport sqrt
+from .rows cimport (
+    add_sparse_row,
+    allocate,
+    index,
+    prefetch,
+    real,
+    row_index,
+    sparse_product,
+)
+from .standard cimport free, memset, sqrt
 
 # Of what is written, whatever is read.
 ctypedef fused out_real:
@@ -36,6 +44,85 @@ def multiply(
             for j in range(indptr[i], indptr[i + 1]):
                 product += values[j] * coef[indices[j]]
             out[i] = product
+
+
+def multiply_several(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    const double[:, ::1] coef,
+    double[:, ::1] out,
+):
+    """Write the product of a matrix (CSR) with ``coef`` of several columns to ``out``.
+
+    That takes about half the time of SciPy's product.
+    """
+    cdef Py_ssize_t n = out.shape[0], k = out.shape[1], i, start
+    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError("arrays of a matrix and its product differ in length.")
+    if coef.shape[1] != k:
+        raise ValueError("coefficients and the product differ in columns.")
+    if n == 0 or k == 0:
+        return
+    memset(&out[0, 0], 0, n * k * sizeof(double))
+    if values.shape[0] == 0:
+        return
+    with nogil:
+        for i in range(n):
+            start = indptr[i]
+            add_sparse_row(
+                &values[0] + start, &indices[0] + start, indptr[i + 1] - start,
+                &coef[0, 0], k, &out[i, 0],
+            )
+
+
+def add_rows_several(
+    const index[::1] indptr,
+    const index[::1] indices,
+    const real[::1] values,
+    const double[:, ::1] dual,
+    double[:, ::1] out,
+):
+    """Add the product of the transpose of a matrix (CSR) with ``dual`` to ``out``.
+
+    Zeros of ``dual`` take no part: of joint losses that is most of it.
+    """
+    cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j, c, end, size
+    cdef double x
+    cdef double* row
+    cdef const double* ahead
+    cdef const double* u
+    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError("arrays of a matrix and the dual differ in length.")
+    if out.shape[1] != k:
+        raise ValueError("the dual and the product differ in columns.")
+    if values.shape[0] == 0 or k == 0:
+        return
+    cdef Py_ssize_t* labels = <Py_ssize_t*> allocate(k * sizeof(Py_ssize_t))
+    with nogil:
+        for i in range(n):
+            u = &dual[i, 0]
+            size = 0
+            for c in range(k):
+                labels[size] = c
+                size += u[c] != 0.0
+            if size == 0:
+                continue
+            end = indptr[i + 1]
+            for j in range(indptr[i], end):
+                x = values[j]
+                row = &out[0, 0] + k * indices[j]
+                ahead = &out[0, 0] + k * indices[min(j + 8, end - 1)]
+                if 2 * size > k:
+                    for c in range(0, k, 8):
+                        prefetch(ahead + c)
+                    for c in range(k):
+                        row[c] += x * u[c]
+                else:
+                    for c in range(size):
+                        prefetch(ahead + labels[c])
+                        row[labels[c]] += x * u[labels[c]]
+        free(labels)
 
 
 def multiply_rows(
