@@ -300,3 +300,33 @@ def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
         updates.append(0 if anew or not updates else updates[-1] + 1)
         products.clear()
     assert max(updates) == 3
+
+
+@with_intercept
+@pytest.mark.parametrize("error", [0.0, 1e-13, 1e-6, 0.3])
+@pytest.mark.parametrize("block", [1, 3, 100])
+def test_squared_norms_bound_a_cut_with_errors_by_columns(
+    block, error, fit_intercept, monkeypatch
+):
+    monkeypatch.setattr(objective_module, "_BLOCK", block)
+    rng = np.random.default_rng(3)
+    X, y = gaussian_data(rng, 30, 7)
+    X *= np.logspace(-4, 2, 7)
+    objective = binary_objective(X, y, alpha=0.1, fit_intercept=fit_intercept)
+    normal = rng.normal(size=objective.n_params) * np.append(
+        np.logspace(2, -4, 7), np.zeros(int(fit_intercept))
+    )
+    bound = objective.dual_value(Cut(normal, 0.5, error, 1.0))
+    # The worst normal within the error of each column.
+    worst = np.abs(normal[:7]) + error * np.sqrt(np.mean(X**2, axis=0))
+    exact = 0.5 - worst @ worst / (2.0 * 0.1)
+    assert bound <= exact
+    assert_allclose(bound, exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("size", "error"), [(1e200, 0.0), (1.0, np.inf)])
+def test_squared_norms_of_what_overflows_bound_nothing(size, error):
+    objective, _ = gaussian_objective(fit_intercept=False)
+    cut = Cut(np.full(objective.n_params, size), 0.5, error, 1.0)
+    with np.errstate(over="ignore"):
+        assert objective.dual_value(cut) == -np.inf

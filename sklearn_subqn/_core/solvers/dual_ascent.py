@@ -110,7 +110,10 @@ def dual_ascent(
         bound = max(bound, lower)
         w = point.w
         if proximity:
-            sweeps.recenter(w + momentum.next() * (w - last))
+            last = w - last
+            last *= momentum.next()
+            last += w
+            sweeps.recenter(last)
             last = w
         else:
             sweeps.recenter(w)
