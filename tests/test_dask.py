@@ -408,7 +408,7 @@ def test_without_dask_the_error_says_what_to_install(monkeypatch):
 
 @pytest.fixture(scope="module")
 def client():
-    settings = {"dashboard_address": None, "threads_per_worker": 1}
+    settings = {"dashboard_address": ":0", "threads_per_worker": 1}
     with (
         distributed.LocalCluster(n_workers=2, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

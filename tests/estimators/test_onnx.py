@@ -48,7 +48,7 @@ def test_what_to_install_is_said_where_it_is_missing():
         "except ImportError as error: print(error)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert 'pip install "sklearn-subqn[onnx]"' in done.stdout
 

@@ -335,9 +335,11 @@ ESTIMATORS = {
     for name in module.__all__
     if hasattr(getattr(module, name), "fit")
 }
+# Ranker takes any parameters, as LightGBM's does, and says in fit which have no effect.
+STRICT = ESTIMATORS - {ranking.Ranker}
 
 
-@pytest.mark.parametrize("Estimator", sorted(ESTIMATORS, key=lambda e: e.__name__))
+@pytest.mark.parametrize("Estimator", sorted(STRICT, key=lambda e: e.__name__))
 def test_names_of_parameters_that_there_are_not(Estimator):
     name = Estimator._get_param_names()[0]
     with pytest.raises(TypeError, match=f"argument '{name}z'. Did you mean '{name}'"):
