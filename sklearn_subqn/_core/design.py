@@ -40,8 +40,8 @@ _PROMOTED_BYTES = 1 << 18
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 
 # Products of sparse columns with so many scores per row take .7 to .85 of the time of
-# SciPy's (text, 20 to 105 classes), and less the more of the scores are zero; with three
-# scores they take up to twice that.
+# SciPy's (text, 20 to 105 classes), and less the more of the scores are zero; with only
+# three scores they take up to twice that.
 _MANY_SCORES = 8
 
 # A product with fewer entries than this takes a thread about as long as starting it.
