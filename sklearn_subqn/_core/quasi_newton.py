@@ -111,7 +111,8 @@ class DenseInverseHessian:
 class LimitedMemoryInverseHessian:
     """B from the last ``memory`` pairs, by the two-loop recursion (Yu 2009, Alg. 2.3).
 
-    The pairs are rows of two arrays of shape (memory, q), used as rings.
+    The pairs are rows of two arrays of shape (memory, q), used as rings. With
+    ``memory=0`` B stays the identity.
     """
 
     def __init__(self, n_params: int, memory: int) -> None:
@@ -135,6 +136,8 @@ class LimitedMemoryInverseHessian:
         return two_loop(v, pairs, self._scale)
 
     def update(self, dw: Floats, dg: Floats) -> None:
+        if not len(self._curvature):
+            return
         j = self._n_updates % len(self._curvature)
         self._dw[j], self._dg[j] = dw, dg
         self._curvature[j] = float(dw @ dg)

@@ -64,6 +64,7 @@ SMOOTH = {"loss": "squared_hinge"}
 WOLFE = {"line_search": "wolfe"}
 EFFECTS = [
     (SubLBFGSLinearSVC, "sublbfgs", {"memory": 2}, {}),
+    (SubLBFGSLinearSVC, "sublbfgs", {"memory": 0}, {}),
     (MulticlassHingeClassifier, "sublbfgs", {"epsilon": 10.0}, {}),
     (MulticlassHingeClassifier, "sublbfgs", {"k_max": 3}, {}),
     (MulticlassHingeClassifier, "subbfgs", {"epsilon": 10.0}, {}),
@@ -159,7 +160,7 @@ def test_options_of_other_solvers_are_refused_by_name():
     model = SubLBFGSLinearSVC(solver="sublbfgs", solver_options={"Epsilon": 1e-5})
     words = (
         r"has 'Epsilon', which solver='sublbfgs' does not take\. Its options are "
-        r"memory \(an integer >= 1\), epsilon \(>= 0, or None\), k_max \(an integer "
+        r"memory \(an integer >= 0\), epsilon \(>= 0, or None\), k_max \(an integer "
         r">= 1\), epsilon_0 \(>= 0, or None\), line_search \('exact' or 'wolfe'\), "
         r"c1 \(> 0 and < c2\), c2 "
         r"\(> 0 and < 1\)\. Did you mean 'epsilon'\?"

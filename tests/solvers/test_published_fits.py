@@ -216,7 +216,8 @@ class Limited:
         return p
 
     def update(self, s, y):
-        self.pairs = [*self.pairs, (s, y)][-self.m :]
+        pairs = [*self.pairs, (s, y)]
+        self.pairs = pairs[max(0, len(pairs) - self.m) :]
 
 
 def descent_direction(B, g, oracle, options):
@@ -432,9 +433,9 @@ def test_bfgs_on_smooth_losses(memory, search):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("memory", [None, 5, 15])
+@pytest.mark.parametrize("memory", [None, 0, 5, 15])
 def test_subbfgs_on_the_hinge(memory, search):
-    """Yu 2009, chapter 4: epsilon = 1e-5, h = 1e-8, buffers of 15.
+    """Yu 2009, chapter 4: epsilon = 1e-5, h = 1e-8, buffers of 15; 3.1.2: B = I.
 
     Exact steps end at kinks, where the source leaves open which subgradient is taken:
     each iterate is one of those that it allows after the ones before.
@@ -510,6 +511,15 @@ def test_subbfgs_on_several_classes(epsilon_0):
         state = subbfgs(J, *state, wolfe, published | first, None)
         w = state[0]
         assert_allclose(model.coef_.ravel(), w, rtol=0.0, atol=tol(w))
+
+
+@pytest.mark.parametrize("k_max", [1, 3, 6])
+def test_the_phase_counts_iterations_of_the_direction_search(k_max):
+    """At w = 0 all labels tie: an exact search is ended by its limit alone."""
+    J = MulticlassHinge(150, 8, 4, 4, 1e-3)
+    options = {"epsilon": 0.0, "k_max": k_max}
+    model = fits(J, MulticlassHingeClassifier, "sublbfgs", options)[0]
+    assert model.history_[0].phase[1] == ("subbfgs", f"subbfgs: {k_max - 1}")[k_max > 1]
 
 
 BUNDLES = [

@@ -41,6 +41,7 @@ from .options import (
     GAP,
     LINE_SEARCH,
     MEMORY,
+    MEMORY_OR_NONE,
     SUBGRADIENT,
     WOLFE,
 )
@@ -230,7 +231,7 @@ _SUBBFGS = DIRECTION | FIRST_DIRECTION | LINE_SEARCH
 
 SOLVERS: dict[str, SolverSpec] = {
     "auto": SolverSpec(auto, envelope=True),
-    "sublbfgs": SolverSpec(_sublbfgs, options=MEMORY | _SUBBFGS),
+    "sublbfgs": SolverSpec(_sublbfgs, options=MEMORY_OR_NONE | _SUBBFGS),
     "subbfgs": SolverSpec(_subbfgs, options=_SUBBFGS),
     "alm": SolverSpec(_alm, smooth=False, envelope=True),
     "lbfgs": SolverSpec(_lbfgs, smooth=True, options=MEMORY | LINE_SEARCH),

@@ -17,6 +17,16 @@ MEMORY = {
     )
 }
 
+#: Of subLBFGS, whose directions descend with B = I as well.
+MEMORY_OR_NONE = {
+    "memory": replace(
+        MEMORY["memory"],
+        meaning="number m of pairs (Yu 2009, Alg. 2.2); with 0, B = I: subgradient "
+        "descent (section 3.1.2)",
+        low=0,
+    )
+}
+
 #: Of the search for a descent direction (Yu 2009, Alg. 3.2).
 DIRECTION = {
     "epsilon": Option(

@@ -62,15 +62,21 @@ def subbfgs(
 
     Where the source returns at a failed direction search (line 7), B is first set back
     to the identity: near kinks B can be so ill-conditioned that k_max is the reason.
+
+    The phase of an iterate contains the number of iterations of the direction search,
+    if there are any, whose sum is k of Yu's Tables 4.2 and 4.3, and whether B was set
+    back.
     """
     point = objective.at(w)
     yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
     first = point
+    n_iter, note = 0, ""
     while True:
         tol = direction_tol * abs(point.value) if epsilon is None else epsilon
         if point is first and epsilon_0 is not None:
             tol = epsilon_0
         direction = descent_direction(point, hessian, tol, direction_max_iter)
+        n_iter += direction.n_iter
         if not direction.descends:
             if hessian.pristine:
                 # At an optimum the aggregate is about zero and proves it.
@@ -78,6 +84,7 @@ def subbfgs(
                 yield Iterate(point, cut, phase="subbfgs", proof=Dual(point.dual))
                 return "no_descent"
             hessian.reset()
+            note = ", reset"
             continue
         line = point.along(direction.p)
         step = search(line)
@@ -87,6 +94,7 @@ def subbfgs(
             if hessian.pristine:
                 return "no_step"
             hessian.reset()
+            note = ", reset"
             continue
         # What many updates leave in the scores would lower the cuts.
         new = minimize_intercept(line.point(step).refreshed(at_kinks=False))
@@ -99,4 +107,6 @@ def subbfgs(
         if tells_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new
-        yield Iterate(point, point.cut, phase="subbfgs", proof=Dual(point.dual))
+        phase = f"subbfgs: {n_iter}{note}" if n_iter or note else "subbfgs"
+        n_iter, note = 0, ""
+        yield Iterate(point, point.cut, phase=phase, proof=Dual(point.dual))
