@@ -17,13 +17,9 @@ from ._estimator import LinearEstimator, blockwise, log_probabilities, loss_name
 from ._export import Exports
 from ._problems import LinearProblems, Problems
 from ._solve import Progress
+from ._state import unchanged_on_failure
 from ._strength import Rule, rule_of_labels
-from ._validation import (
-    check_weights,
-    row_weights,
-    unchanged_on_failure,
-    weights_of_classes,
-)
+from ._validation import check_weights, row_weights, weights_of_classes
 
 
 class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):

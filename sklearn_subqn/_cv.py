@@ -17,6 +17,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from ._callbacks import FitTask, with_callbacks
+from ._callers import user_level
 from ._classifier import LinearClassifier
 from ._estimator import LinearEstimator, forget
 from ._problems import LinearProblems, n_threads
@@ -27,7 +28,8 @@ from ._scoring import (
     refuses_weights,
     with_classes,
 )
-from ._validation import check_number, check_weights, unchanged_on_failure, user_level
+from ._state import unchanged_on_failure
+from ._validation import check_number, check_weights
 
 # Ends of the default grid with L2.
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._by_feature import penalty_factors
 from ._callbacks import CallbackSupportMixin, FitTask
+from ._callers import in_search, user_level
 from ._core.columns import own_columns
 from ._core.losses import Loss
 from ._core.names import features_axis
@@ -38,10 +39,8 @@ from ._validation import (
     check_range,
     check_sparse_structure,
     check_unmasked,
-    in_search,
     plain_csr,
     total_of,
-    user_level,
 )
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ._callbacks import FitTask
+from ._callers import user_level
 from ._core.design import Design
 from ._core.losses import BINARY_LOSSES, read_only
 from ._core.objective import Objective
 from ._problems import LinearProblems, of_classes, signs
 from ._solve import Floats, Solution
-from ._validation import user_level
 
 #: Of a fitted model, for each class: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")

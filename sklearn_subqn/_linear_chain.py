@@ -45,6 +45,7 @@ from ._sequences import (
     starts_of_lengths,
 )
 from ._solve import Floats, Problem, Progress, solve
+from ._state import unchanged_on_failure
 from ._tables import by_size, data_frame
 from ._transitions import TransitionRules
 from ._validation import (
@@ -59,7 +60,6 @@ from ._validation import (
     check_sample_weight,
     check_unmasked,
     checked_options,
-    unchanged_on_failure,
 )
 
 Mask = npt.NDArray[np.bool_]

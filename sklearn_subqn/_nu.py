@@ -21,13 +21,13 @@ from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 
 from ._callbacks import FitTask, ProblemTask
+from ._callers import user_level
 from ._core.losses import NOVELTY_LOSS
 from ._core.losses._base import rounding
 from ._core.objective import Cut, Dual
 from ._core.solvers import History, Start
 from ._problems import LinearProblems
 from ._solve import Floats, Progress, Solution
-from ._validation import user_level
 
 # Fits for one strength after another, at most. They go on to the last digits of that
 # where they are themselves solved to the second number, as small problems are.

@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier, ProbabilityMixin, has_probabilities
 from ._estimator import blockwise, loss_name, scored
-from ._validation import check_offset, unchanged_on_failure
+from ._state import unchanged_on_failure
+from ._validation import check_offset
 
 #: Losses that take offsets.
 WITH_OFFSETS = ("log_loss", "squared_hinge", "modified_huber", "exponential")

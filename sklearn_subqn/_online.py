@@ -17,6 +17,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from ._callbacks import FitTask, ProblemTask
+from ._callers import user_level
 from ._core.columns import own_columns
 from ._core.losses._base import Rows
 from ._core.online import (
@@ -46,7 +47,6 @@ from ._validation import (
     check_sample_weight,
     check_start,
     checked_options,
-    user_level,
 )
 
 # Few batches are not enough to distinguish convergence from chance.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 
 def styled(
     defaults: dict[str, Any], given: dict[str, Any] | None, *, area: bool = False
@@ -30,3 +32,13 @@ def axes(display: object, ax: Any) -> Any:
     """Return the axes given, or those of a new figure; ``display`` is for the error."""
     plt = check_matplotlib(type(display).__name__)
     return plt.subplots()[1] if ax is None else ax
+
+
+def check_records(estimator: Any, attribute: str) -> None:
+    """Raise an error unless the estimator is fitted and has what is to be plotted."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise ValueError(
+            f"This {type(estimator).__name__} has no {attribute}, which is plotted. Of "
+            "a pipeline, give the last step; of a search, the best estimator."
+        )

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._validation import is_missing, user_level
+from ._callers import user_level
+from ._validation import is_missing
 
 # Two classes of which the greater one is positive by convention.
 _BINARY = ({0, 1}, {-1, 1})

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._validation import user_level
+from ._callers import user_level
 
 Floats = npt.NDArray[np.float64]
 

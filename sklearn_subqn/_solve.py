@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ._callbacks import FitTask, ProblemTask
+from ._callers import in_search, user_level
 from ._core.certificate import CutBundle
 from ._core.line_search import minimize_intercept, rounding_of
 from ._core.objective import Objective, Point
@@ -19,7 +20,7 @@ from ._core.regularizers import L2
 from ._core.solvers import History, Options, Result, SolverSpec, Start, run
 from ._process import isolated
 from ._tolerance import Accuracy, Scale, Shrinkage, accuracy_of, relative
-from ._validation import checked_options, in_search, user_level
+from ._validation import checked_options
 from .exceptions import ConstantModelWarning, UnderfittingWarning
 
 Floats = npt.NDArray[np.float64]

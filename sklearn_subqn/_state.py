@@ -8,15 +8,18 @@ numbers or of equal words, and tables of names, as arrays, which also take less 
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from itertools import accumulate, chain, groupby, pairwise, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 _PACKAGE = __name__.rpartition(".")[0]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # Key that no dict of an estimator has, under which the kind of what was replaced is.
 _KIND = "sklearn_subqn kind"
@@ -151,3 +154,19 @@ def _unpacked(text: Any, ends: Any) -> dict[str, int]:
         letters[first:end].decode("utf-8", "surrogatepass"): i
         for i, (first, end) in enumerate(places)
     }
+
+
+def unchanged_on_failure(method: _Method) -> _Method:
+    """Make a method that raises leave the estimator's attributes as they were."""
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]

@@ -14,7 +14,8 @@ from ._core.losses import NOVELTY_LOSS
 from ._nu import NuProblem, quantile
 from ._problems import LinearProblems
 from ._solve import Progress, Solution
-from ._validation import check_number, check_sample_weight, unchanged_on_failure
+from ._state import unchanged_on_failure
+from ._validation import check_number, check_sample_weight
 
 # Without ``nu`` and ``alpha``: areas under ROC curves of mnist's digits after a kernel
 # map are within .02 of the best of all shares, where a small alpha alone loses .2. And

@@ -31,6 +31,7 @@ from ._quantiles import (
     pinball_loss,
 )
 from ._solve import Floats, Progress
+from ._state import unchanged_on_failure
 from ._strength import Rule, rule_of_means, rule_of_numbers
 from ._validation import (
     as_sample_weights,
@@ -39,7 +40,6 @@ from ._validation import (
     check_option,
     check_sample_weight,
     check_targets,
-    unchanged_on_failure,
     warn_of_unused,
 )
 

@@ -20,7 +20,8 @@ from ._cv import SearchCV, check_alphas, l2_grid
 from ._problems import LinearProblems
 from ._quantiles import mean_loss
 from ._solve import Progress
-from ._validation import check_sample_weight, unchanged_on_failure
+from ._state import unchanged_on_failure
+from ._validation import check_sample_weight
 from .bundle_regression import BMRMRegressor
 
 # The smallest value of the default grid as a share of the largest, with an L1 norm and

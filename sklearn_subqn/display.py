@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core.solvers import History
-from ._plotting import axes, styled
-from ._validation import check_option, check_records
+from ._plotting import axes, check_records, styled
+from ._validation import check_option
 
 Floats = npt.NDArray[np.float64]
 

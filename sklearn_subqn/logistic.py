@@ -15,7 +15,7 @@ from ._core.solvers import L1_SOLVERS
 from ._problems import LinearProblems, class_problems, joint_classes
 from ._solve import Progress
 from ._sparse_coefficients import SparseCoefficients
-from ._validation import unchanged_on_failure
+from ._state import unchanged_on_failure
 
 # Sums over rows below this share of what they are at most are zero but for rounding.
 _ROUNDING = 1e-14

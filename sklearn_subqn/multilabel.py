@@ -14,19 +14,19 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from ._callbacks import with_callbacks
+from ._callers import user_level
 from ._classifier import JointHingeClassifier
 from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objective import Objective
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solve import Floats, Progress, Solution
+from ._state import unchanged_on_failure
 from ._validation import (
     check_label_margins,
     check_option,
     check_sample_weight,
     check_weights,
-    unchanged_on_failure,
-    user_level,
 )
 
 

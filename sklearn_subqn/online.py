@@ -24,6 +24,7 @@ from ._estimator import ScoringRegressor
 from ._export import Exports
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
 from ._solve import Floats, Progress
+from ._state import unchanged_on_failure
 from ._validation import (
     check_class_weight,
     check_classes,
@@ -32,7 +33,6 @@ from ._validation import (
     check_sample_weight,
     check_targets,
     check_weights,
-    unchanged_on_failure,
     warn_of_unused,
 )
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.base import clone, is_classifier
 
 from ._cv import check_alphas
-from ._plotting import axes, check_matplotlib, styled
-from ._validation import check_number, check_records
+from ._plotting import axes, check_matplotlib, check_records, styled
+from ._validation import check_number
 from .exceptions import ConstantModelWarning, UnderfittingWarning
 
 Floats = npt.NDArray[np.float64]

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 
 from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
+from ._callers import user_level
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,
@@ -39,14 +40,8 @@ from ._evaluation import Evaluation, HeldOut, Patience, held_out
 from ._problems import LinearProblems, Problems
 from ._queries import EMPTY_QUERIES, Preferences, Queries
 from ._solve import Floats, Progress, Solution
-from ._validation import (
-    check_no_times,
-    check_number,
-    check_option,
-    check_unmasked,
-    unchanged_on_failure,
-    user_level,
-)
+from ._state import unchanged_on_failure
+from ._validation import check_no_times, check_number, check_option, check_unmasked
 
 # Measures of rankings, from groups and the rank k at which they end.
 _MEASURES: dict[str, Callable[[Groups, Any], RankingLoss]] = {

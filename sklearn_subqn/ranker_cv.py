@@ -15,7 +15,8 @@ from ._cv import FoldPath, Paths, WarmPaths, check_alphas, l2_grid
 from ._problems import n_threads
 from ._queries import Queries
 from ._solve import Floats, Progress
-from ._validation import check_number, unchanged_on_failure
+from ._state import unchanged_on_failure
+from ._validation import check_number
 from .ranker import BaseRanker, checked_relevance
 
 

@@ -21,6 +21,7 @@ from ._core.solvers import STRUCTURED_SOLVERS, History, Start
 from ._estimator import Estimator
 from ._problems import Problems, n_threads
 from ._solve import Floats, Progress, Solution
+from ._state import unchanged_on_failure
 from ._validation import (
     check_number,
     check_option,
@@ -29,7 +30,6 @@ from ._validation import (
     check_sparse_structure,
     check_unmasked,
     total_of,
-    unchanged_on_failure,
 )
 
 _PENALTIES = ("l2", "l1", "elasticnet")

@@ -21,6 +21,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .._callbacks import FitTask, with_callbacks
+from .._callers import user_level
 from .._core.losses import Loss
 from .._core.objective import Objective
 from .._core.regularizers import Regularizer
@@ -29,13 +30,8 @@ from .._estimator import LinearEstimator, ScoringRegressor
 from .._export import Exports
 from .._problems import LinearProblems
 from .._solve import Floats, Solution
-from .._validation import (
-    as_sample_weights,
-    check_sample_weight,
-    check_targets,
-    unchanged_on_failure,
-    user_level,
-)
+from .._state import unchanged_on_failure
+from .._validation import as_sample_weights, check_sample_weight, check_targets
 
 # The penalty that stands for none, of columns whose variance is about one and in
 # units of the curvature of the loss. It moves coefficients by this share of themselves,

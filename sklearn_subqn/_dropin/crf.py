@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.solvers import History
 from .._estimator import Estimator, forget
 from .._linear_chain import LinearChainCRF
-from .._validation import check_number, check_option, unchanged_on_failure
+from .._state import unchanged_on_failure
+from .._validation import check_number, check_option
 from ._shared import warn
 
 # Where users give none: the relative gap, and as many iterations as it takes.

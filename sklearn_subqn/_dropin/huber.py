@@ -27,11 +27,11 @@ from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
 from .._callbacks import FitTask
+from .._callers import user_level
 from .._core.losses import regression_losses
 from .._core.objective import Objective
 from .._core.solvers import History
 from .._solve import Floats, Solution
-from .._validation import user_level
 from ._shared import DropInProblems, DropInRegressor
 
 # Fits at one scale after another, at most; few are needed where the scale is not zero.

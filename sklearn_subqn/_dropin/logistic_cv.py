@@ -27,7 +27,8 @@ from .._estimator import forget
 from .._problems import n_threads
 from .._scoring import refuses_weights
 from .._solve import Floats
-from .._validation import check_number, check_weights, row_weights, unchanged_on_failure
+from .._state import unchanged_on_failure
+from .._validation import check_number, check_weights, row_weights
 from .logistic import BaseLogistic
 
 

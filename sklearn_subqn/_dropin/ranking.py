@@ -14,12 +14,8 @@ from .._evaluation import Evaluation
 from .._problems import LinearProblems, Problems
 from .._queries import Queries
 from .._solve import Floats, Solution
-from .._validation import (
-    check_n_jobs,
-    check_number,
-    check_option,
-    unchanged_on_failure,
-)
+from .._state import unchanged_on_failure
+from .._validation import check_n_jobs, check_number, check_option
 from ..ranker import BaseRanker
 from ._of_lightgbm import (
     OF_TREES,

@@ -1,0 +1,30 @@
+"""Who called: the user's line for warnings, and searches that try parameters."""
+
+from __future__ import annotations
+
+import inspect
+
+
+def user_level() -> int:
+    """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
+    level, frame = 0, inspect.currentframe()
+    ours = (__package__, "sklearn", "joblib")
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(ours):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def in_search() -> bool:
+    """Whether this is a fit by which a search of scikit-learn tries parameters.
+
+    Others are to follow: the best ones are fitted again.
+    """
+    names = set()
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("sklearn.model_selection"):
+            names.add((module.rsplit(".", 1)[-1], frame.f_code.co_name))
+        frame = frame.f_back
+    searching = any(module.startswith("_search") for module, _ in names)
+    return searching and ("_validation", "_fit_and_score") in names

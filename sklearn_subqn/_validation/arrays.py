@@ -1,0 +1,262 @@
+"""Checks of arrays of numbers: features, targets, offsets, starts, costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import assert_all_finite, check_array
+
+from .._core.names import Axis, by_name
+
+# Squared sums over a row of this size still are finite.
+_LARGEST_VALUE = 1e140
+
+
+def check_unmasked(name: str, data: Any) -> None:
+    """Raise ValueError if an array, or one of a list of arrays, has masked entries.
+
+    NumPy's conversions drop the mask, and bring back the numbers that it hides.
+    """
+    if sparse.issparse(data):
+        data = getattr(data, "data", None)
+    for part in data if isinstance(data, (list, tuple)) else [data]:
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(
+                f"{name} has masked entries, which are missing values. Fill them, for "
+                "example by sklearn.impute.SimpleImputer of X.filled(numpy.nan), or "
+                "leave them out."
+            )
+
+
+def check_range(X: Any, estimator_name: str) -> None:
+    """Raise ValueError if X is not finite, or if products of its values can overflow.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of floats
+    estimator_name : str
+        For scikit-learn's advice on missing values.
+    """
+    values = (X.data if sparse.issparse(X) else X).ravel(order="K")
+    # The sum of squares takes one reading, and is enough unless it is large itself.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if float(values @ values) <= _LARGEST_VALUE:
+            return
+    assert_all_finite(X, estimator_name=estimator_name, input_name="X")
+    if max(float(values.max()), -float(values.min())) > _LARGEST_VALUE:
+        raise ValueError(
+            f"X contains values beyond {_LARGEST_VALUE:g} in magnitude, whose products "
+            "overflow. Scale the features, for example by "
+            "sklearn.preprocessing.MaxAbsScaler."
+        )
+
+
+def check_targets(y: Any) -> npt.NDArray[np.float64]:
+    """Return numbers to be predicted as a new array of finite float64.
+
+    Numbers among objects are converted only here.
+
+    Raises
+    ------
+    TypeError
+        If they are times: their numbers depend on the unit that they are stored in.
+    ValueError
+        If they are no numbers, or not finite.
+    """
+    check_no_times(y)
+    try:
+        targets = np.array(y, dtype=np.float64, order="F")
+    except ValueError as error:
+        raise ValueError(f"y must be numbers: {error}.") from error
+    assert_all_finite(targets, input_name="y")
+    return targets
+
+
+def check_no_times(y: Any) -> None:
+    """Raise TypeError if y is of dates, times or durations, which NumPy can convert.
+
+    These depend on the unit that they happen to be stored in.
+    """
+    dtype = np.asarray(y).dtype
+    if dtype.kind in "mM":
+        raise TypeError(
+            f"y must be numbers, got values of type {dtype}. Convert times to numbers "
+            "of a unit, for example by (y - y[0]) / np.timedelta64(1, 'D')."
+        )
+
+
+def check_offset(offset: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return numbers to be added to scores as a new array of shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not numbers, not finite, or of another shape.
+    """
+    offsets = _real_numbers("offset", offset)
+    if offsets.shape != (n,):
+        raise ValueError(
+            f"offset must have one number for each of the {n} samples, shape {(n,)}; "
+            f"got shape {offsets.shape}."
+        )
+    if not np.all(np.isfinite(offsets)):
+        raise ValueError(
+            "offset must be finite. Logarithms of exposures are so of positive ones; "
+            "leave out samples without exposure."
+        )
+    return offsets
+
+
+def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
+    """Return the cost of the second label in place of the first, for all pairs.
+
+    ``None`` means one off the diagonal.
+
+    Raises
+    ------
+    ValueError
+        If costs are of the wrong shape, not finite, negative, or not zero on the
+        diagonal, or have names of other labels.
+    """
+    if label_cost is None:
+        return 1.0 - np.eye(len(labels.labels))
+    costs = _checked_costs("label_cost", label_cost, labels, labels)
+    if np.any(costs.diagonal()):
+        raise ValueError("label_cost must be zero on the diagonal.")
+    return costs
+
+
+def check_rescaling(
+    rescaling: Any, costs: npt.NDArray[np.float64], labels: Axis
+) -> str | npt.NDArray[np.float64]:
+    """Return the way to scale margins of labels that have such costs.
+
+    Raises
+    ------
+    ValueError
+        If rates are of the wrong shape, not finite, negative, or zero beside a cost, or
+        have names of other labels.
+    """
+    if isinstance(rescaling, str):
+        return rescaling
+    rates = _checked_costs("rescaling", rescaling, labels, labels)
+    lost = np.argwhere((rates == 0.0) & (costs > 0.0))
+    if lost.size:
+        y, j = lost[0]
+        raise ValueError(
+            f"rescaling must be positive where label_cost is, got 0 beside a cost of "
+            f"{costs[y, j]:g} in row {y}, column {j}: no scores could avoid that cost."
+        )
+    return rates
+
+
+def _checked_costs(
+    name: str, values: Any, rows: Axis, columns: Axis
+) -> npt.NDArray[np.float64]:
+    shape = len(rows.labels), len(columns.labels)
+    costs = check_matrix(name, by_name(name, values, rows, columns), shape)
+    if np.any(costs < 0.0):
+        raise ValueError(f"{name} must be non-negative, got {costs.min():g}.")
+    if costs.max(initial=0.0) > _LARGEST_VALUE:
+        raise ValueError(f"{name} must not exceed {_LARGEST_VALUE:g}.")
+    return costs
+
+
+def check_matrix(
+    name: str, values: Any, shape: tuple[int, int]
+) -> npt.NDArray[np.float64]:
+    """Return a parameter of finite numbers as a new array of a shape.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not acceptable; names the parameter.
+    """
+    check_unmasked(name, values)
+    try:
+        matrix = check_array(values, dtype=np.float64, ensure_2d=False, input_name=name)
+    except (TypeError, ValueError) as error:
+        if name in str(error):
+            raise
+        raise type(error)(f"{name} is not acceptable: {error}") from error
+    if matrix.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {matrix.shape}.")
+    return np.array(matrix, order="C")
+
+
+def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
+    """Return an array-like as a new array in float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no real numbers: texts that look like numbers are none.
+    """
+    check_unmasked(name, values)
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "buifO":
+            raise ValueError(f"got an array of type {given.dtype}")
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must be an array of numbers: {error}") from error
+
+
+def check_start(
+    name: str, values: Any, shape: tuple[int, ...]
+) -> npt.NDArray[np.float64]:
+    """Return coefficients or intercepts to start from, of the shape of the attribute.
+
+    Where that has one row, the row will do, and a number for an array of one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no finite numbers, or of another shape.
+    """
+    if sparse.issparse(values):
+        values = values.toarray()
+    array = _real_numbers(name, values)
+    accepted = [shape]
+    if shape[:1] == (1,):
+        accepted.append(shape[1:])
+    if not shape:
+        accepted.append((1,))
+    if array.shape not in accepted:
+        shapes = " or ".join(map(str, accepted))
+        raise ValueError(f"{name} must have shape {shapes}, got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity.")
+    return array.reshape(shape)
+
+
+def check_label_margins(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
+    """Return margins of irrelevant and of relevant labels, or costs of their pairs.
+
+    Of shape (2, n_labels), or (n_labels, n_labels) where that is another one. ``None``
+    means margins of one half.
+
+    Raises
+    ------
+    ValueError
+        If they are of the wrong shape, not finite, negative or too large, or have names
+        of other labels.
+    """
+    n_labels = len(labels.labels)
+    if label_cost is None:
+        return np.full((2, n_labels), 0.5)
+    kinds = Axis("kinds of labels, irrelevant and relevant,", [0, 1])
+    rows = kinds if np.shape(label_cost)[:1] == (2,) else labels
+    label_cost = by_name("label_cost", label_cost, rows, labels)
+    shape = np.shape(label_cost)
+    if shape == (n_labels, n_labels) != (2, n_labels):
+        return check_label_cost(label_cost, labels)
+    if len(shape) == 2 and shape != (2, n_labels):
+        raise ValueError(
+            f"label_cost must have shape {(2, n_labels)} or {(n_labels, n_labels)}, "
+            f"got {shape}."
+        )
+    return _checked_costs("label_cost", label_cost, kinds, labels)

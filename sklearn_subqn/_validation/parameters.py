@@ -1,0 +1,318 @@
+"""Checks of the parameters of estimators and of the options of solvers."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._callers import user_level
+from .._core.options import Option
+from .._names import did_you_mean
+
+#: What ``alpha`` may be besides numbers.
+AUTO = "auto"
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float,
+    low_included: bool = True,
+    high: float = np.inf,
+    high_included: bool = True,
+    integer: bool = False,
+) -> None:
+    """Raise unless ``value`` is a finite number from ``low`` to ``high``.
+
+    Raises
+    ------
+    TypeError
+        If it is no number, or no integer where one is needed.
+    ValueError
+        If it is too small or too large, infinite or NaN.
+    """
+    kind = numbers.Integral if integer else numbers.Real
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
+        expected = "an integer" if integer else "a number"
+        raise TypeError(
+            f"{name} must be {expected}, got {value!r} of type {type(value).__name__}."
+        )
+    try:
+        number = float(value)
+    except OverflowError:
+        # Integers may exceed every float.
+        number = float(np.iinfo(np.int64).max) if integer else np.inf
+    above = number >= low if low_included else number > low
+    below = number <= high if high_included else number < high
+    if not (above and below) or number == np.inf:
+        bounds = f"{'>=' if low_included else '>'} {low:g}"
+        if high == np.inf:
+            bounds = f"finite and {bounds}"
+        else:
+            bounds += f" and {'<=' if high_included else '<'} {high:g}"
+        raise ValueError(f"{name} must be {bounds}, got {value!r}.")
+
+
+def check_strength(name: str, value: Any, *, may_be_zero: bool = False) -> None:
+    """Raise unless ``value`` is a positive number, perhaps zero, or "auto"."""
+    if isinstance(value, str):
+        if value != AUTO:
+            raise TypeError(
+                f"{name} must be a number or 'auto', got {value!r} of type str."
+            )
+        return
+    if isinstance(value, (list, tuple, np.ndarray)):
+        raise TypeError(
+            f"{name} must be a number or 'auto', got {value!r} of type "
+            f"{type(value).__name__}. GridSearchCV and the estimators whose names end "
+            "in CV choose among several values."
+        )
+    check_number(name, value, low=0.0, low_included=may_be_zero)
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a number between 0 and 1."""
+    check_number(
+        name, value, low=0.0, low_included=False, high=1.0, high_included=False
+    )
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise TypeError unless ``value`` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"{name} must be True or False, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+
+
+def check_verbose(value: Any) -> None:
+    """Raise unless ``value`` is an integer >= 0, or True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_number("verbose", value, low=0, integer=True)
+
+
+def check_n_jobs(value: Any) -> None:
+    """Raise unless ``value`` is None or an integer other than 0."""
+    if value is None:
+        return
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(
+            f"n_jobs must be None or an integer, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+    if value == 0:
+        raise ValueError(
+            "n_jobs must be None, a positive number of threads, or negative to count "
+            "from the number of processors; got 0."
+        )
+
+
+def check_callback(value: Any) -> None:
+    """Raise TypeError unless ``value`` is None or can be called."""
+    if value is not None and not callable(value):
+        raise TypeError(
+            f"callback must be callable or None, got {value!r} of type "
+            f"{type(value).__name__}."
+        )
+
+
+def _from(low: float, **limits: Any) -> Callable[[str, Any], None]:
+    """Return the check of a number from ``low`` on, as by ``check_number``."""
+    return functools.partial(check_number, low=low, **limits)
+
+
+def _optional(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+    """Return the check of what may be None as well."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+_POSITIVE = _from(0.0, low_included=False)
+_SHARE = _from(0.0, high=1.0)
+_COUNT = _from(1, integer=True)
+
+#: What parameters may be, by their names, which mean the same everywhere.
+_PARAMETERS: dict[str, Callable[[str, Any], None]] = {
+    "alpha": lambda name, value: check_strength(name, value),
+    "tol": _from(0.0),
+    "max_iter": _COUNT,
+    "memory": _COUNT,
+    "bundle_size": _optional(_from(2, integer=True)),
+    "direction_tol": _from(0.0),
+    "direction_max_iter": _COUNT,
+    "l1_ratio": _SHARE,
+    "min_freq": _from(0.0),
+    "p": _from(1.0, low_included=False, high=2.0),
+    "beta": _POSITIVE,
+    "k": _optional(_COUNT),
+    "quantile": check_fraction,
+    "epsilon": _optional(_POSITIVE),
+    "n_joint_features": _optional(_COUNT),
+    "batch_size": _COUNT,
+    "eta0": _optional(_POSITIVE),
+    "tau": _optional(_POSITIVE),
+    "validation_fraction": check_fraction,
+    "n_iter_no_change": _COUNT,
+    "average": check_flag,
+    "early_stopping": check_flag,
+    "fit_intercept": check_flag,
+    "positive": check_flag,
+    "refit": check_flag,
+    "threshold": check_flag,
+    "all_possible_states": check_flag,
+    "all_possible_transitions": check_flag,
+    "warm_start": check_flag,
+    "n_jobs": lambda name, value: check_n_jobs(value),
+    "callback": lambda name, value: check_callback(value),
+    "verbose": lambda name, value: check_verbose(value),
+}
+
+
+def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
+    """Raise for the first parameter that is not acceptable, of those with a rule.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+    but : collection of str
+        Names of parameters without effect, or with rules of their own.
+    """
+    for name, value in vars(estimator).items():
+        if name == "alpha" and getattr(estimator, "_may_have_no_penalty", False):
+            check_strength(name, value, may_be_zero=True)
+        elif name in _PARAMETERS and name not in but:
+            _PARAMETERS[name](name, value)
+    if hasattr(estimator, "solver_options"):
+        checked_options(estimator)
+
+
+def checked_options(estimator: Any) -> dict[str, Any]:
+    """Return what ``solver_options`` says, by the names that solvers read.
+
+    Raises
+    ------
+    TypeError
+        If it is no dict, or a value of another type than it must be.
+    ValueError
+        If the solver does not take an option, a value is out of range or has no effect,
+        or a parameter says something else.
+    """
+    given = getattr(estimator, "solver_options", None)
+    if given is None or "solver_options" in getattr(estimator, "_without_effect", ()):
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            "solver_options must be a dict from names of options to values, or None; "
+            f"got {given!r} of type {type(given).__name__}."
+        )
+    solver, known = estimator.solver, estimator._known_options()
+    for name in given:
+        if name not in known:
+            accepted = ", ".join(f"{each} ({known[each].range})" for each in known)
+            raise ValueError(
+                f"solver_options has {name!r}, which solver={solver!r} does not take. "
+                + (f"Its options are {accepted}." if known else "It has no options.")
+                + did_you_mean(name, known)
+            )
+    values = {name: option.default for name, option in known.items()} | dict(given)
+    defaults = inspect.signature(type(estimator)).parameters
+    for name, value in given.items():
+        option = known[name]
+        _check_option_of_solver(f"solver_options[{name!r}]", value, option)
+        if option.needs is not None and values[option.needs[0]] != option.needs[1]:
+            raise ValueError(
+                f"solver_options[{name!r}] has no effect without "
+                f"{option.needs[0]}={option.needs[1]!r}."
+            )
+        parameter = option.parameter
+        if parameter in defaults:
+            other = getattr(estimator, parameter)
+            if other != defaults[parameter].default and other != value:
+                raise ValueError(
+                    f"{parameter}={other!r} and solver_options[{name!r}]={value!r} "
+                    "contradict each other. Give one of them."
+                )
+    for name, option in known.items():
+        limit = values.get(option.below)
+        if limit is not None and not values[name] < limit:
+            raise ValueError(
+                f"The option {name} of solver={solver!r} must be less than "
+                f"{option.below}, got {name}={values[name]!r} and "
+                f"{option.below}={limit!r}."
+            )
+    return {known[name].setting or name: value for name, value in given.items()}
+
+
+def _check_option_of_solver(name: str, value: Any, option: Option) -> None:
+    """Raise unless a value is in the range of an option."""
+    if option.optional and value is None:
+        return
+    if option.choices:
+        check_option(name, value, option.choices)
+    elif option.flag:
+        check_flag(name, value)
+    else:
+        check_number(
+            name,
+            value,
+            low=option.low,
+            low_included=option.low_included,
+            high=option.high,
+            high_included=option.high_included,
+            integer=option.integer,
+        )
+
+
+def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
+    """Raise ValueError unless ``value`` is one of the accepted strings."""
+    if not isinstance(value, str) or value not in accepted:
+        options = ", ".join(repr(option) for option in accepted)
+        raise ValueError(
+            f"{name} must be one of {options}; got {value!r}."
+            + did_you_mean(value, accepted, of_losses=name == "loss")
+        )
+
+
+def warn_of_unused(
+    estimator: Any, defaults: Mapping[str, tuple[Any, str, Collection[str]]]
+) -> list[str]:
+    """Warn of parameters that were set, but belong to another choice than was made.
+
+    Returns all that do.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+    defaults : dict
+        For each such parameter its default, the parameter that it depends on, and the
+        values of that which use it.
+    """
+    unused = []
+    for name, (default, depends_on, users) in defaults.items():
+        value, choice = getattr(estimator, name), getattr(estimator, depends_on)
+        if isinstance(choice, str) and choice in users:
+            continue
+        unused.append(name)
+        if value is None if default is None else _equal(value, default):
+            continue
+        options = " or ".join(f"{depends_on}={user!r}" for user in users)
+        got = repr(choice) if isinstance(choice, str) else type(choice).__name__
+        shown = f"{name}={value!r}" if np.ndim(value) == 0 else name
+        warnings.warn(
+            f"{shown} has no effect with {depends_on}={got}: it belongs to {options}.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+    return unused
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a parameter, of any type, has its default."""
+    return isinstance(value, type(default) | numbers.Number) and value == default

@@ -1,0 +1,187 @@
+"""Checks of sparse matrices, whose index arrays compiled routines trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .labels import _NUMERIC
+
+
+def check_sparse_structure(X: Any, name: str = "X") -> None:
+    """Raise ValueError if a sparse X is not two-dimensional or inconsistent in itself.
+
+    SciPy's compiled routines trust index arrays: converting or multiplying a corrupted
+    matrix can crash the interpreter, so this comes before anything else. X is not
+    changed, unlike by SciPy's own ``check_format``, which also lets pass what crashes
+    later.
+    """
+    if not sparse.issparse(X):
+        return
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D input, got a sparse array of shape {X.shape}.")
+    try:
+        fault = _FAULTS[X.format](X) if X.format in _FAULTS else None
+    except Exception as error:  # a corrupted attribute can be anything
+        fault = f"{type(error).__name__}: {error}"
+    if fault:
+        raise ValueError(
+            f"{name} is a corrupted sparse matrix of format {X.format!r}: {fault}. "
+            "Build it anew from valid values and index arrays."
+        )
+
+
+def plain_csr(X: Any) -> Any:
+    """Return a checked CSR matrix as compiled loops take it; others as they are.
+
+    Its arrays are contiguous, its indices of one type, and its class is SciPy's own:
+    others may have any shape, and methods of their own.
+    """
+    if not sparse.issparse(X) or X.format != "csr":
+        return X
+    arrays = X.data, X.indices, X.indptr
+    plain = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
+    same = X.indices.dtype == X.indptr.dtype and type(X) is plain
+    if same and all(array.flags.c_contiguous for array in arrays):
+        return X
+    return plain(tuple(map(np.ascontiguousarray, arrays)), shape=X.shape)
+
+
+def _fault_of_indices(name: str, indices: Any, length: int, bound: int) -> str | None:
+    """Return what is wrong with index arrays that must lie in [0, bound)."""
+    if fault := _fault_of_integers(name, indices):
+        return fault
+    if len(indices) != length:
+        return f"{name} has {len(indices)} entries where {length} are needed"
+    if length and not 0 <= indices.min() <= indices.max() < bound:
+        return (
+            f"{name} must lie between 0 and {bound - 1}, got values from "
+            f"{indices.min()} to {indices.max()}"
+        )
+    return None
+
+
+def _fault_of_integers(name: str, array: Any) -> str | None:
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != "i":
+        return f"{name} must be a one-dimensional array of signed integers"
+    return None
+
+
+def _fault_of_values(values: Any, ndim: int) -> str | None:
+    if not isinstance(values, np.ndarray) or values.ndim != ndim:
+        return f"data must be an array of {ndim} dimension{'s' if ndim > 1 else ''}"
+    if values.dtype.kind not in _NUMERIC:
+        return f"data must be numeric, got values of type {values.dtype}"
+    return None
+
+
+def _fault_of_compressed(X: Any, n_major: int, n_minor: int) -> str | None:
+    """Return what is wrong with the index arrays of CSR, CSC and BSR."""
+    indices, indptr = X.indices, X.indptr
+    fault = _fault_of_indices("indices", indices, len(X.data), n_minor)
+    fault = fault or _fault_of_integers("indptr", indptr)
+    if fault:
+        return fault
+    if len(indptr) != n_major + 1:
+        return f"indptr has {len(indptr)} entries where {n_major + 1} are needed"
+    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(indptr[1:] < indptr[:-1]):
+        return f"indptr must rise from 0 to at most the number {len(indices)} of values"
+    return None
+
+
+def _fault_of_csr(X: Any) -> str | None:
+    return _fault_of_values(X.data, 1) or _fault_of_compressed(X, *X.shape)
+
+
+def _fault_of_csc(X: Any) -> str | None:
+    return _fault_of_values(X.data, 1) or _fault_of_compressed(X, *X.shape[::-1])
+
+
+def _fault_of_bsr(X: Any) -> str | None:
+    if fault := _fault_of_values(X.data, 3):
+        return fault
+    n_blocks = []
+    for size, block in zip(X.shape, X.data.shape[1:], strict=True):
+        if block == 0 or size % block:
+            return f"blocks of shape {X.data.shape[1:]} do not tile shape {X.shape}"
+        n_blocks.append(size // block)
+    return _fault_of_compressed(X, *n_blocks)
+
+
+def _fault_of_coo(X: Any) -> str | None:
+    if fault := _fault_of_values(X.data, 1):
+        return fault
+    coords = X.coords if hasattr(X, "coords") else (X.row, X.col)
+    if len(coords) != 2:
+        return f"there must be coordinates of 2 axes, got {len(coords)}"
+    for axis, (name, indices) in enumerate(zip(("row", "col"), coords, strict=True)):
+        if fault := _fault_of_indices(name, indices, len(X.data), X.shape[axis]):
+            return fault
+    return None
+
+
+def _fault_of_dia(X: Any) -> str | None:
+    offsets = X.offsets
+    if fault := _fault_of_values(X.data, 2) or _fault_of_integers("offsets", offsets):
+        return fault
+    if len(offsets) != len(X.data):
+        return f"there are {len(X.data)} diagonals, but {len(offsets)} offsets"
+    n, d = X.shape
+    if len(offsets) and not -n < offsets.min() <= offsets.max() < d:
+        return f"offsets must lie between {1 - n} and {d - 1}"
+    if len(np.unique(offsets)) < len(offsets):
+        return "offsets must differ"
+    return None
+
+
+def _fault_of_lil(X: Any) -> str | None:
+    n, d = X.shape
+    for name, lists in (("rows", X.rows), ("data", X.data)):
+        if not isinstance(lists, np.ndarray) or lists.shape != (n,):
+            return f"{name} must be an array of {n} lists"
+    for row, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            return f"rows[{row}] and data[{row}] must be lists"
+        # An empty list would become an array of floats.
+        indices = np.array(columns) if columns else np.empty(0, dtype=int)
+        if fault := _fault_of_indices(f"rows[{row}]", indices, len(values), d):
+            return fault
+        if values and not _can_hold(X, np.array(values)):
+            return f"data[{row}] must be numeric"
+    return None
+
+
+def _fault_of_dok(X: Any) -> str | None:
+    stored = list(X.keys())
+    if not stored:
+        return None
+    pairs = all(isinstance(key, tuple) and len(key) == 2 for key in stored)
+    keys = np.array(stored if pairs else [])
+    if keys.ndim != 2 or keys.dtype.kind != "i":
+        return "keys must be pairs of integers"
+    if np.any(keys < 0) or np.any(keys >= np.array(X.shape)):
+        return f"keys must lie within shape {X.shape}"
+    if not _can_hold(X, np.array(list(X.values()))):
+        return "values must be numeric"
+    return None
+
+
+def _can_hold(X: Any, values: npt.NDArray[Any]) -> bool:
+    """Return whether X of its dtype can hold the values."""
+    kind = values.dtype.kind
+    return kind in _NUMERIC and (kind != "c" or X.dtype.kind == "c")
+
+
+_FAULTS: dict[str, Callable[[Any], str | None]] = {
+    "csr": _fault_of_csr,
+    "csc": _fault_of_csc,
+    "bsr": _fault_of_bsr,
+    "coo": _fault_of_coo,
+    "dia": _fault_of_dia,
+    "lil": _fault_of_lil,
+    "dok": _fault_of_dok,
+}

@@ -1,0 +1,228 @@
+"""Weights of samples and of classes: checked, normalized, multiplied."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_class_weight
+
+from .arrays import check_unmasked
+from .labels import distinct, distinct_classes
+
+
+def check_weights(
+    sample_weight: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    class_weight: Any,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Return normalized row weights and the classes that have any; checks labels too.
+
+    Parameters and errors are those of ``weights_of_classes``, with a matrix X of
+    n_samples rows.
+    """
+    classes = distinct_classes(y)
+    return weights_of_classes(sample_weight, X.shape[0], y, classes, class_weight)
+
+
+def weights_of_classes(
+    sample_weight: Any,
+    n: int,
+    y: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    class_weight: Any,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+    """Return normalized row weights and the classes that have any.
+
+    Parameters
+    ----------
+    sample_weight : None, number or array-like of shape (n_samples,)
+    n : int
+        n_samples.
+    y : ndarray of shape (n_samples,)
+    classes : ndarray
+        The sorted distinct labels.
+    class_weight : None, "balanced" or dict
+        As in scikit-learn; multiplies ``sample_weight``. A row of weight 2 counts as
+        two rows when classes are balanced.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_samples,)
+        Sum to one. A row of weight zero has no influence.
+    classes : ndarray
+        Sorted classes of the rows with positive weight.
+
+    Raises
+    ------
+    ValueError
+        If labels are no classes, or weights are negative, not finite, all zero, of the
+        wrong shape, or leave fewer than two classes.
+    """
+    weights = check_sample_weight(sample_weight, n)
+    used = weights > 0.0
+    if not used.all():
+        classes = distinct(y[used])
+    if len(classes) < 2:
+        raise ValueError(
+            "This classifier needs samples of at least 2 classes in the data, but the "
+            f"data contains only one class with positive weight: {classes[0]}."
+        )
+    if class_weight is not None:
+        check_class_weight(class_weight)
+        per_class = compute_class_weight(
+            class_weight, classes=classes, y=y[used], sample_weight=weights[used]
+        )
+        if np.count_nonzero(per_class) < 2:
+            raise ValueError(
+                "class_weight leaves fewer than 2 classes with positive weight: "
+                f"{class_weight!r}."
+            )
+        per_class = per_class / per_class.max()
+        weights[used] *= per_class[np.searchsorted(classes, y[used])]
+        weights /= weights.sum()
+        classes = classes[per_class > 0.0]
+    return weights, classes
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return row weights of shape (n,), normalized to sum to one.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite, all zero, or of the wrong shape.
+    """
+    if sample_weight is None:
+        return np.full(n, 1.0 / n)
+    weights = non_negative_weights(sample_weight, n)
+    if not np.any(weights > 0.0):
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; all are zero."
+        )
+    # Dividing by the largest one first keeps the sum from overflow or underflow.
+    weights = weights / weights.max()
+    weights /= weights.sum()
+    return weights
+
+
+def non_negative_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return ``sample_weight`` as a new array of shape (n,); any sum will do.
+
+    Raises
+    ------
+    ValueError
+        If weights are negative, not finite, or of the wrong shape.
+    """
+    weights = as_sample_weights(sample_weight, n)
+    if not np.all(np.isfinite(weights)):
+        raise ValueError("sample_weight must be finite.")
+    if np.any(weights < 0.0):
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    return weights
+
+
+def total_of(sample_weight: Any, n: int) -> float:
+    """Return the sum of checked weights of n rows."""
+    if sample_weight is None or isinstance(sample_weight, numbers.Real):
+        return n * float(1.0 if sample_weight is None else sample_weight)
+    return float(np.sum(np.asarray(sample_weight, dtype=np.float64)))
+
+
+def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return ``sample_weight`` as a new array of shape (n,)."""
+    if sample_weight is None or isinstance(sample_weight, numbers.Real):
+        return np.full(n, 1.0 if sample_weight is None else sample_weight, float)
+    check_unmasked("sample_weight", sample_weight)
+    try:
+        weights = check_array(
+            sample_weight,
+            ensure_2d=False,
+            dtype=np.float64,
+            input_name="sample_weight",
+        )
+    except (TypeError, ValueError) as error:
+        if "sample_weight" in str(error):
+            raise
+        raise type(error)(f"sample_weight is not acceptable: {error}") from error
+    if weights.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weights.ndim}D array."
+        )
+    if len(weights) != n:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}.")
+    return np.array(weights, dtype=float)
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Raise ValueError unless it is "balanced" or a dict to non-negative numbers."""
+    if not isinstance(class_weight, dict):
+        if not isinstance(class_weight, str) or class_weight != "balanced":
+            raise ValueError(
+                "class_weight must be a dict from labels to weights, 'balanced' or "
+                f"None, got {class_weight!r}."
+            )
+        return
+    for weight in class_weight.values():
+        if not isinstance(weight, numbers.Real) or not 0.0 <= float(weight) < np.inf:
+            raise ValueError(
+                "class_weight must map labels to non-negative finite numbers, got "
+                f"{class_weight!r}."
+            )
+
+
+def class_factors(
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    sample_weight: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return the factor of each class on the weights of its rows, of shape (k,).
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict
+        Checked.
+    classes : ndarray of shape (k,)
+        With positive weight.
+    y, sample_weight : ndarray of shape (n,)
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    used = sample_weight > 0.0
+    factors: npt.NDArray[np.float64] = compute_class_weight(
+        class_weight,
+        classes=np.unique(y[used]),
+        y=y[used],
+        sample_weight=sample_weight[used],
+    )
+    return factors[np.isin(np.unique(y[used]), classes)]
+
+
+def row_weights(
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    sample_weight: Any,
+) -> npt.NDArray[np.float64]:
+    """Return the weights of rows, with factors of their classes, of any sum.
+
+    Parameters
+    ----------
+    class_weight, classes, y
+        As of ``class_factors``.
+    sample_weight : None, number or array-like of shape (n,)
+    """
+    weights = as_sample_weights(sample_weight, len(y))
+    if class_weight is None:
+        return weights
+    factors = class_factors(class_weight, classes, y, weights)
+    return np.asarray(
+        weights
+        * factors[np.minimum(np.searchsorted(classes, y), len(classes) - 1)]
+        * np.isin(y, classes)
+    )
