@@ -1,8 +1,8 @@
 """Smoothings h of dual variables: quadratics and entropies.
 
-Each entropy of dual variables v of one score gives, with its box, the maximum over v of
-v t - h(v), attained at the derivative of the maximum with regard to t. Arguments t are
-overwritten: new arrays take time.
+With the entropy of dual variables v >= 0 of one score the maximum over v of v t - h(v)
+is attained at its derivative with regard to t. Arguments t are overwritten: new arrays
+take time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class Entropy(Smoothing):
     """h(v) = v ln v - v for v >= 0, with the maximum exp(t)."""
 
     analytic = True
-    low, high = 0.0, np.inf
 
     #: Beyond which arguments the maximum is another, and no longer exact.
     largest_argument: float = _STEEPEST
@@ -62,14 +61,6 @@ class Entropy(Smoothing):
         np.minimum(t, _STEEPEST, out=t)
         return np.exp(t, out=t)
 
-    def bend(self, v: Floats) -> Floats:
-        """Return dv/dt as a function of v."""
-        return v
-
-    def curvature(self, t: Floats) -> Floats:
-        """Return dv/dt."""
-        return self.maximizer(t)
-
     def penalty(self, v: Floats) -> Floats:
         """Return h(v) of v in the box."""
         return entropy(v) - v
@@ -79,54 +70,10 @@ class Entropy(Smoothing):
         return np.abs(entropy(v)) + v
 
 
-class BinaryEntropy(Entropy):
-    """h(v) = v ln v + (1 - v) ln(1 - v) for 0 <= v <= 1, with ln(1 + exp(t)).
+class BinaryEntropy(Smoothing):
+    """h(v) = v ln v + (1 - v) ln(1 - v) for 0 <= v <= 1, with ln(1 + exp(t))."""
 
-    Exponentials are taken of non-positive numbers only, so that nothing overflows.
-    """
-
-    low, high = 0.0, 1.0
-    largest_argument = np.inf
-
-    def maximum(self, t: Floats) -> Floats:
-        tail = np.abs(t)
-        np.negative(tail, out=tail)
-        np.exp(tail, out=tail)
-        np.log1p(tail, out=tail)
-        tail += np.maximum(t, 0.0, out=t)
-        return tail
-
-    def maximizer(self, t: Floats) -> Floats:
-        """Return 1 / (1 + exp(-t))."""
-        total = np.abs(t)
-        np.negative(total, out=total)
-        np.exp(total, out=total)
-        total += 1.0
-        # A second exponential takes less time than a choice for each entry.
-        np.minimum(t, 0.0, out=t)
-        np.exp(t, out=t)
-        t /= total
-        return t
-
-    def bend(self, v: Floats) -> Floats:
-        return v * (1.0 - v)
-
-    def curvature(self, t: Floats) -> Floats:
-        """Return dv/dt by the smaller of v and 1 - v, which is not rounded."""
-        np.abs(t, out=t)
-        return self.bend(self.maximizer(np.negative(t, out=t)))
-
-    def penalty(self, v: Floats) -> Floats:
-        h = entropy(v)
-        h += rest_entropy(v)
-        return h
-
-    def penalty_size(self, v: Floats) -> Floats:
-        """Return how much h changes with v where that is near one."""
-        large = v > 0.5
-        sizes = np.zeros_like(v)
-        sizes[large] = -np.log1p(-np.minimum(v[large], 1.0 - EPS))
-        return sizes
+    analytic = True
 
 
 class SimplexEntropy(Smoothing):
