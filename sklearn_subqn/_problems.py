@@ -29,7 +29,7 @@ from ._core.losses import (
     read_only,
 )
 from ._core.objective import Objective, Point
-from ._core.regularizers import L2, Bounded, PartlyFree
+from ._core.regularizers import L2, Bounded, NormalizedEntropy, PartlyFree
 from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
@@ -524,7 +524,7 @@ class LinearProblems(Problems):
         if self._opposite:
             coef, intercept = -coef, -intercept
         if self._shift is not None:
-            intercept = self._shift.inward(coef, intercept)
+            intercept = self._shift.inward(self._shares(coef), intercept)
         allowed = True
         for index, w in enumerate(self._encoded(coef, intercept)):
             w = w[: self.design.n_params].astype(np.float64)
@@ -581,8 +581,18 @@ class LinearProblems(Problems):
             low, high = (-ends[1], -ends[0]) if self._opposite else ends
             coef = np.clip(coef, low, high)
         if self._shift is not None:
-            intercept = self._shift.outward(coef, intercept)
+            intercept = self._shift.outward(self._shares(coef), intercept)
         return coef, np.asarray(intercept).astype(self._dtype)
+
+    def _shares(self, coef: Any) -> Any:
+        """Return coefficients (k, d) as objectives take them: shares sum to one."""
+        if not isinstance(self._regularizer, NormalizedEntropy):
+            return coef
+        return coef / self._sums(np.asarray(coef, dtype=np.float64))
+
+    def _sums(self, coef: Floats) -> Floats:
+        """Return what the shares sum to that the rows of coefficients are made of."""
+        return coef.sum(axis=1, keepdims=True)
 
     def _stored(self, w: Floats) -> Floats:
         free = len(w) > self.design.n_coef
@@ -591,7 +601,7 @@ class LinearProblems(Problems):
             return super()._stored(w)
         coef, intercept = self._reported(*self._rows(w))
         if self._shift is not None:
-            intercept = self._shift.inward(coef, intercept)
+            intercept = self._shift.inward(self._shares(coef), intercept)
         inward = (coef * self._units()).T.ravel()
         return np.append(inward, intercept) if free else inward
 
@@ -696,7 +706,7 @@ class JointProblem(LinearProblems):
     def _stored(self, w: Floats) -> Floats:
         coef, intercept = self._reported(*self._decoded([w]))
         if self._shift is not None:
-            intercept = self._shift.inward(coef, intercept)
+            intercept = self._shift.inward(self._shares(coef), intercept)
         return self._encoded(coef, intercept)[0][: self.design.n_params]
 
 
@@ -775,6 +785,10 @@ class OrdinalProblem(LinearProblems):
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
         coef, _ = self._ordered(coef, intercept)
         return [coef[min(1, len(coef) - 1)].astype(np.float64) * self._units()]
+
+    def _sums(self, coef: Floats) -> Floats:
+        (w,) = OrdinalProblem._encoded(self, coef, np.zeros(len(coef)))
+        return np.full((len(coef), 1), w.sum())
 
     def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
         w, thresholds = self._score_and_thresholds(*parameters)

@@ -73,6 +73,9 @@ MOST_SECONDS = 20.0
 # Rounding that an objective may have: a multiple of the unit of the terms that it sums
 # and of the scores that it is of, and the share of itself that updates may leave.
 _OF_TERMS, _OF_VALUE = 100.0, 1e3
+
+# And those that the formulas have, of extended precision.
+_OF_FEW = 4.0
 _EPS = float(np.finfo(float).eps)
 
 # Double precision knows no smaller numbers.
@@ -126,6 +129,12 @@ class Terms(NamedTuple):
         risk = self.risk(self.scores)
         charge = _OF_VALUE * _EPS * (abs(risk) + LONG(alpha) * abs(self.penalty))
         charge += 4.0 * _EPS * self.unit + _TINY
+        return float(charge + self._of_scores)
+
+    @property
+    def _of_scores(self) -> Any:
+        """What the rounding of scores may change the risk by, times a multiple."""
+        risk, total = self.risk(self.scores), LONG(0)
         shifts = LONG(_OF_TERMS * _EPS) * (self.sizes + 1)
         for place in np.ndindex(self.scores.shape):
             changes = []
@@ -133,8 +142,16 @@ class Terms(NamedTuple):
                 moved = self.scores.copy()
                 moved[place] += sign * shifts[place]
                 changes.append(abs(self.risk(moved) - risk))
-            charge += max(changes)
-        return float(charge)
+            total += max(changes)
+        return total
+
+    def own_rounding(self) -> float:
+        """How far off the value is that ``value`` returns, of extended precision.
+
+        The terms of a risk near zero may be of the size of one, and cancel.
+        """
+        unit = self._of_scores / LONG(_OF_TERMS * _EPS) + self.unit
+        return float(_OF_FEW * np.finfo(LONG).eps * unit)
 
 
 class Case(NamedTuple):
@@ -823,10 +840,13 @@ def _of_preferences(
     loss: str, penalty: str, coef: Any, intercept: Any, p: Problem
 ) -> Terms:
     form = {"squared": "squared", "log": "log"}.get(loss.split("-")[-1], "")
-    z = exact_scores(p.X, coef, 0)[:, 0]
+    better, worse = np.transpose(p.y)
+    # Each pair is a row by itself, whose score is rounded by itself.
+    rows = [long(p.X[i]) - long(p.X[j]) for i, j in p.y]
+    z = exact_scores(rows, coef, 0)[:, 0]
     sizes = sizes_of_scores(p.X, coef, 0)[:, 0]
-    risk = partial(given_pairs, pairs=p.y, weights=p.weights, form=form)
-    return Terms(PENALTIES[penalty](coef), z, sizes, risk)
+    risk = partial(given_pairs, weights=p.weights, form=form)
+    return Terms(PENALTIES[penalty](coef), z, sizes[better] + sizes[worse], risk)
 
 
 RANKINGS = (
@@ -1146,8 +1166,8 @@ def compare(
         bounds = [first(m.objective_) - first(m.dual_gap_) for _, m, *_ in found]
         if max(bounds) > best * (1 - 1e-9):
             # A false bound may be within what all solvers leave of the gap.
-            _, model, _, _ = min(found, key=lambda each: each[3])
-            best = min(best, polished(case, model, p))
+            _, model, terms, _ = min(found, key=lambda each: each[3])
+            best = min(best, polished(case, model, p)) + terms.own_rounding()
         for (solver, model, *_), bound in zip(found, bounds, strict=True):
             if bound > best + np.spacing(abs(first(model.objective_))):
                 wrong.append(

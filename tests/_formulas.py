@@ -104,11 +104,10 @@ PAIRS: dict[str, Callable[..., Any]] = {
 }
 
 
-def given_pairs(z: Any, pairs: Any, weights: Any, form: str) -> Any:
-    """Mean over pairs of a better and a worse row."""
-    better, worse = np.transpose(pairs)
+def given_pairs(z: Any, weights: Any, form: str) -> Any:
+    """Mean over pairs, of scores of a better row less those of a worse one."""
     s = long(weights) / long(weights).sum()
-    return s @ OF_DIFFERENCES[form](z[worse] - z[better])
+    return s @ OF_DIFFERENCES[form](-z)
 
 
 # Measures of rankings, of one query with z of shape (m,).
