@@ -15,6 +15,7 @@ import numpy as np
 
 from ._base import Floats, Intervals
 from ._box_entropies import BoxEntropy, BoxLogistic
+from ._box_oracle import Interval
 from ._box_piecewise import BoxHinge, BoxQuadratic
 from ._deviance import Deviance
 from ._loss import Composed, Loss
@@ -23,24 +24,11 @@ from ._oracle import DualSet, Oracle, Smoothing
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 
 
-class Box(DualSet):
+class Box(Interval, DualSet):
     """The interval [low, high] of one dual variable v for each row.
 
-    Parameters
-    ----------
-    to_argument : Margin, Residual or Counts
-        From scores and targets to t.
-    low, high : float
-        With low <= 0 <= high.
-    tube : float, default=0
-        Is subtracted times |v|, which makes kinks at both ends of a tube around t = 0.
+    Its parameters are those of ``Interval``.
     """
-
-    def __init__(
-        self, to_argument: Margin, low: float, high: float, tube: float = 0.0
-    ) -> None:
-        self.map, self.low, self.high, self.tube = to_argument, low, high, tube
-        self.largest = max(-low, high)
 
     def oracle(self, smoothing: Smoothing | None) -> Oracle:
         if smoothing is None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels import logistic
 from ._base import Derivatives, DiagonalCurvature, Floats
-from ._box_oracle import BoxOracle
+from ._box_oracle import BoxOracle, Interval
 from ._smoothings import Entropy
-
-if TYPE_CHECKING:
-    from ._box import Box
 
 
 class BoxEntropy(BoxOracle):
@@ -21,14 +17,14 @@ class BoxEntropy(BoxOracle):
 
     Parameters
     ----------
-    box : Box
+    box : Interval
     entropy : Entropy
     """
 
     analytic = True
     steep = True
 
-    def __init__(self, box: Box, entropy: Entropy) -> None:
+    def __init__(self, box: Interval, entropy: Entropy) -> None:
         super().__init__(box)
         self.entropy = entropy
 
@@ -106,13 +102,13 @@ class BoxLogistic(BoxOracle):
 
     Parameters
     ----------
-    box : Box
+    box : Interval
         Its argument is t = -y z.
     """
 
     analytic = True
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Interval) -> None:
         if (box.low, box.high, box.tube) != (0.0, 1.0, 0.0):
             raise ValueError("BinaryEntropy is an entropy of the interval [0, 1].")
         if not box.map.labels or box.map.offset:

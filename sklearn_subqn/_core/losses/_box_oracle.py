@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ._base import EPS, Floats, Mask
+from ._maps import Margin
 from ._oracle import Oracle
-
-if TYPE_CHECKING:
-    from ._box import Box
 
 # Dual variables this near to an end, relative to them, have no leeway.
 _ROUNDED = 16.0 * EPS
+
+
+class Interval:
+    """The interval [low, high] of one dual variable v for each row.
+
+    Parameters
+    ----------
+    to_argument : Margin, Residual or Counts
+        From scores and targets to t.
+    low, high : float
+        With low <= 0 <= high.
+    tube : float, default=0
+        Is subtracted times |v|, which makes kinks at both ends of a tube around t = 0.
+    """
+
+    def __init__(
+        self, to_argument: Margin, low: float, high: float, tube: float = 0.0
+    ) -> None:
+        self.map, self.low, self.high, self.tube = to_argument, low, high, tube
+        self.largest = max(-low, high)
 
 
 class BoxOracle(Oracle):
@@ -21,10 +37,10 @@ class BoxOracle(Oracle):
 
     Parameters
     ----------
-    box : Box
+    box : Interval
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Interval) -> None:
         self.set, self.map = box, box.map
         self._box = box.map.labels, box.low, box.high
 

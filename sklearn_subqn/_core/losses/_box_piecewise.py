@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..kernels import box as kernels
@@ -16,12 +14,9 @@ from ._base import (
     PiecewiseQuadratic,
     Rows,
 )
-from ._box_oracle import BoxOracle
+from ._box_oracle import BoxOracle, Interval
 from ._metric import centered
 from ._smoothings import Quadratic
-
-if TYPE_CHECKING:
-    from ._box import Box
 
 # Rows this near to an edge of the box, relative to its size, lie on it.
 _EDGE = 1e-9
@@ -30,7 +25,7 @@ _EDGE = 1e-9
 class PiecewiseBox(BoxOracle):
     """What is piecewise linear or quadratic of them."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Interval) -> None:
         super().__init__(box)
         self.has_margin = box.low == 0.0
 
@@ -132,11 +127,11 @@ class BoxQuadratic(PiecewiseBox):
 
     Parameters
     ----------
-    box : Box
+    box : Interval
     smoothing : Quadratic
     """
 
-    def __init__(self, box: Box, smoothing: Quadratic) -> None:
+    def __init__(self, box: Interval, smoothing: Quadratic) -> None:
         super().__init__(box)
         self._ridge, self._center = smoothing.ridge, smoothing.center
         self.analytic = box.low == -np.inf and box.high == np.inf and not box.tube
