@@ -27,12 +27,13 @@ from ._core.regularizers import L2, Regularizer
 from ._core.solvers import SolverSpec
 from ._doc_link import DocumentationLink
 from ._names import instead_of
-from ._problems import Problems
+from ._problems import InputFeatures, LinearModel, Problems, n_threads
 from ._solve import Solution, spec_of, warn_of_constants
 from ._state import PlainState
 from ._strength import Rule
 from ._text import naming_text
 from ._validation import (
+    AUTO,
     check_labels,
     check_option,
     check_parameters,
@@ -329,6 +330,32 @@ class LinearEstimator(Estimator):
         given: Any = self.penalty_factor
         return np.array(list(given.values()) if isinstance(given, Mapping) else given)
 
+    def _linear_model(self) -> LinearModel:
+        """Return what the parameters say of the model, for checked features."""
+        auto = getattr(self, "alpha", None) == AUTO
+        # In the order in which parameters are checked.
+        free, sizes, bounds = (
+            self._free_features(),
+            self._penalty_sizes(),
+            self._bounds(),
+        )
+        return LinearModel(
+            type(self).__name__,
+            self,
+            n_threads(self.n_jobs),
+            bool(getattr(self, "fit_intercept", False)),
+            InputFeatures.of(self),
+            self._regularizer,
+            self._l1_share(),
+            self._has_squares(),
+            auto and self._has_scales(),
+            sizes,
+            free,
+            bounds,
+            self._rule,
+            self._check_support,
+        )
+
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of so many coefficients."""
         return L2(n_coef)
@@ -480,17 +507,6 @@ class LinearEstimator(Estimator):
         X = plain_csr(validated[0])
         check_range(X, type(self).__name__)
         return X, *validated[1:]
-
-    def _same_features(self, previous: dict[str, Any]) -> bool:
-        """Whether a previous fit, by its attributes, was of the same features."""
-        return (
-            "coef_" in previous
-            and previous["coef_"].shape[-1] == self.n_features_in_
-            and np.array_equal(
-                previous.get("feature_names_in_", ()),
-                getattr(self, "feature_names_in_", ()),
-            )
-        )
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""

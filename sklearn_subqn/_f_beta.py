@@ -7,7 +7,6 @@ functions of the numbers of false negatives and false positives.
 
 from __future__ import annotations
 
-import copy
 import warnings
 from typing import Any
 
@@ -19,8 +18,8 @@ from ._callers import user_level
 from ._core.design import Design
 from ._core.losses import BINARY_LOSSES, read_only
 from ._core.objective import Objective
-from ._problems import LinearProblems, of_classes, signs
-from ._solve import Floats, Solution
+from ._problems import LinearModel, LinearProblems, of_classes, signs
+from ._solve import Floats, Solution, changed
 
 #: Of a fitted model, for each class: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
@@ -93,8 +92,7 @@ class FBetaProblems(LinearProblems):
 
     Parameters
     ----------
-    estimator : BMRMClassifier
-        Gives the parameters.
+    model : LinearModel
     X : {ndarray, CSR matrix} of shape (n, d)
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,)
@@ -102,25 +100,26 @@ class FBetaProblems(LinearProblems):
     classes : ndarray
     positive : int or None
         The number of the positive one of two classes.
+    beta : float
     """
 
     def __init__(
         self,
-        estimator: Any,
+        model: LinearModel,
         X: Any,
         y: npt.NDArray[Any],
         weights: Floats,
         classes: npt.NDArray[Any],
         positive: int | None,
+        beta: float,
     ) -> None:
         targets = signs(y, classes, positive)
-        data = estimator, X, targets, BINARY_LOSSES["squared_hinge"], weights
+        data = model, X, targets, BINARY_LOSSES["squared_hinge"], weights
         known = of_classes(classes, positive)
         super().__init__(*data, parts=classes, known=known, opposite=positive == 0)
-        self._beta = float(estimator.beta)
-        self._quiet = copy.copy(estimator).set_params(
-            tol=max(estimator.tol, _TOL), callback=None, verbose=0
-        )
+        self._beta = beta
+        tol = max(self._settings.tol, _TOL)
+        self._quiet = changed(self._settings, tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))
         self._thresholds = np.zeros(len(self))
         self._f_betas = np.zeros(len(self))
@@ -144,7 +143,7 @@ class FBetaProblems(LinearProblems):
         for index, own in enumerate(np.broadcast_to(alpha, len(self)).tolist()):
             self._choose_weight(index, own)
             objective = self.objective(index, own)
-            solution = self._solve(index, objective, self._estimator, task)
+            solution = self._solve(index, objective, self._settings, task)
             scores = self._held_out_scores(index, own, solution)
             best = self._best_threshold(index, scores)
             self._thresholds[index], self._f_betas[index] = best

@@ -11,7 +11,6 @@ means are feasible, too.
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from typing import Any
@@ -26,8 +25,8 @@ from ._core.losses import NOVELTY_LOSS
 from ._core.losses._base import rounding
 from ._core.objective import Cut, Dual
 from ._core.solvers import History, Start
-from ._problems import LinearProblems
-from ._solve import Floats, Progress, Solution
+from ._problems import LinearModel, LinearProblems
+from ._solve import Floats, Progress, Solution, changed
 
 # Fits for one strength after another, at most. They go on to the last digits of that
 # where they are themselves solved to the second number, as small problems are.
@@ -62,29 +61,29 @@ class NuProblem(LinearProblems):
 
     Parameters
     ----------
-    estimator : BMRMOutlierDetector
-        Gives the parameters; its penalty is L2.
+    model : LinearModel
+        Of an L2 penalty.
     X : {ndarray, CSR matrix} of shape (n, d)
     weights : ndarray of shape (n,)
         Sum to one.
     nu : float
     """
 
-    def __init__(self, estimator: Any, X: Any, weights: Floats, nu: float) -> None:
-        super().__init__(estimator, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
-        self.estimator, self.nu = estimator, nu
+    def __init__(self, model: LinearModel, X: Any, weights: Floats, nu: float) -> None:
+        super().__init__(model, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
+        self.name, self.settings, self.nu = model.name, model.settings, nu
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Find the strength at which the mean of the dual variables is nu."""
-        label, tol = type(self.estimator).__name__, self.estimator.tol
-        search = _Search(self, alpha, task.problem(label, tol))
+        settings = self.settings
+        search = _Search(self, alpha, task.problem(self.name, settings.tol))
         search.run()
         return [search.solution()]
 
     def fit_margin_of_one(self, strength: float) -> Solution:
         """Return the solution for rho = 1, from where the problem stands."""
-        quiet = copy.copy(self.estimator).set_params(
-            tol=_SHARE * self.estimator.tol, callback=None, verbose=0
+        quiet = changed(
+            self.settings, tol=_SHARE * self.settings.tol, callback=None, verbose=0
         )
         objective = self.objective(0, strength)
         return self._solve(0, objective, quiet, FitTask.silent())
@@ -183,7 +182,7 @@ class _Search:
         gap = self._value - self._bound
         exact = fit.relative_gap <= _NEARLY_EXACT
         nothing = gap <= _NOTHING * self._largest
-        self._proven = gap <= self._problem.estimator.tol * abs(self._value) or nothing
+        self._proven = gap <= self._problem.settings.tol * abs(self._value) or nothing
         self._report(fit, gap)
         over = self._proven and (not exact or nothing)
         return 0.0 if over or self._stopped else found[0] - self._problem.nu
@@ -199,7 +198,7 @@ class _Search:
         return self._objective.dual_value(mixed._replace(offset=0.0))
 
     def _report(self, fit: Solution, gap: float) -> None:
-        history, estimator = self._history, self._problem.estimator
+        history, settings = self._history, self._problem.settings
         history.objective.append(self._value)
         history.lower_bound.append(self._bound)
         history.passes.append(self._objective.passes)
@@ -213,14 +212,14 @@ class _Search:
             history.seconds[-1],
         )
         relative = gap / abs(self._value) if self._value else np.inf
-        if estimator.verbose:
+        if settings.verbose:
             print(
-                f"{type(estimator).__name__}: strength {progress.n_iter + 1:4d}  "
+                f"{self._problem.name}: strength {progress.n_iter + 1:4d}  "
                 f"objective {self._value:.8g}  relative gap {relative:.1e}"
             )
         self._stopped = self._task.iteration(self._fitted, relative)
-        if estimator.callback is not None:
-            self._stopped = bool(estimator.callback(progress)) or self._stopped
+        if settings.callback is not None:
+            self._stopped = bool(settings.callback(progress)) or self._stopped
 
     def _fitted(self) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""
@@ -242,7 +241,7 @@ class _Search:
             gap = float(np.nextafter(gap, np.inf))
         proven = self._proven or self._stopped
         if self._task.warns and not proven:
-            name, tol = type(problem.estimator).__name__, problem.estimator.tol
+            name, tol = problem.name, problem.settings.tol
             warnings.warn(
                 f"Fitting {name} stopped after {len(self._history)} strengths. Its "
                 f"objective {value:.6g} is proven to be within {gap:.2g} of the "

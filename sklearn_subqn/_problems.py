@@ -6,11 +6,10 @@ losses want: signs of one class against the rest, numbers of classes, or numbers
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import joblib
 import numpy as np
@@ -29,14 +28,23 @@ from ._core.losses import (
     read_only,
 )
 from ._core.objective import Objective, Point
-from ._core.regularizers import L2, Bounded, NormalizedEntropy, PartlyFree
+from ._core.regularizers import L2, Bounded, NormalizedEntropy, PartlyFree, Regularizer
 from ._core.risk import Risk
 from ._core.solvers import Start, minimize_intercept
 from ._core.threshold_design import ThresholdDesign
 from ._shift import Shift
-from ._solve import Floats, Problem, Solution, Watch, solve, warn_of_gap
-from ._strength import Scales, divided
-from ._validation import AUTO, check_start
+from ._solve import (
+    Floats,
+    Problem,
+    Settings,
+    Solution,
+    Watch,
+    changed,
+    solve,
+    warn_of_gap,
+)
+from ._strength import Rule, Scales, divided
+from ._validation import check_start
 
 # Features without a penalty are measured in units that make them so many times larger
 # than others, of unit variance, with squares and with an L1 norm; where there is no
@@ -83,8 +91,8 @@ class Problems(ABC):
 
     Parameters
     ----------
-    estimator : Estimator
-        Gives the parameters.
+    settings : Settings
+        How to solve them: mostly the estimator.
     labels : list of str
         Names of the problems, for messages.
     starts : list of Start
@@ -111,9 +119,9 @@ class Problems(ABC):
     watch: Watch | None = None
 
     def __init__(
-        self, estimator: Any, labels: list[str], starts: list[Start], dtype: Any
+        self, settings: Settings, labels: list[str], starts: list[Start], dtype: Any
     ) -> None:
-        self._estimator = estimator
+        self._settings = settings
         self._labels = labels
         self.starts = starts
         self._dtype = dtype
@@ -146,14 +154,14 @@ class Problems(ABC):
         """Solve all problems, each from where it stands, for one alpha or its own."""
         alphas = np.broadcast_to(alpha, len(self)).tolist()
         return [
-            self._solve(index, self.objective(index, alpha), self._estimator, task)
+            self._solve(index, self.objective(index, alpha), self._settings, task)
             for index, alpha in enumerate(alphas)
         ]
 
     def _solve(
-        self, index: int, objective: Objective, settings: Any, task: FitTask
+        self, index: int, objective: Objective, settings: Settings, task: FitTask
     ) -> Solution:
-        """Solve a problem from where it stands, by the parameters of an estimator."""
+        """Solve a problem from where it stands."""
         problem = Problem(
             self._labels[index],
             objective,
@@ -245,13 +253,81 @@ class SomeRows(Rows):
         return self._scales
 
 
+class InputFeatures(NamedTuple):
+    """How many features there are, and their names if they have any."""
+
+    n_features: int
+    names: Any
+
+    @classmethod
+    def of(cls, estimator: Any) -> InputFeatures:
+        """Return those of an estimator that has seen X."""
+        names = getattr(estimator, "feature_names_in_", ())
+        return cls(estimator.n_features_in_, names)
+
+    def are_those_of(self, previous: dict[str, Any]) -> bool:
+        """Whether a previous fit, by its attributes, was of the same features."""
+        return (
+            "coef_" in previous
+            and previous["coef_"].shape[-1] == self.n_features
+            and np.array_equal(previous.get("feature_names_in_", ()), self.names)
+        )
+
+
+class LinearModel(NamedTuple):
+    """What the parameters of an estimator say of a linear model.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    settings : Settings
+        How to solve its problems.
+    n_threads : int
+    fit_intercept : bool
+    features : InputFeatures
+    regularizer : callable
+        From a number of coefficients to their penalty.
+    l1_share : float
+        The share of the L1 norm in the penalty.
+    has_squares : bool
+        Whether the penalty is one of squares, of which factors are factors.
+    has_own_scales : bool
+        Whether the penalty measures features by their scales.
+    sizes : ndarray of shape (d,) or None
+        Units of the features that factors of the penalty ask for.
+    free : ndarray of bool, of shape (d,), or None
+        Which features have no penalty.
+    bounds : tuple or None
+        Least and largest coefficients, each of shape (d,).
+    rule : callable
+        From targets and weights to the rule of the automatic strength.
+    check_support : callable
+        Raises unless the solver takes a loss with a penalty.
+    """
+
+    name: str
+    settings: Settings
+    n_threads: int
+    fit_intercept: bool
+    features: InputFeatures
+    regularizer: Callable[[int], Regularizer]
+    l1_share: float
+    has_squares: bool
+    has_own_scales: bool
+    sizes: Floats | None
+    free: npt.NDArray[np.bool_] | None
+    bounds: tuple[Any, Any] | None
+    rule: Callable[[Any, Floats], Rule]
+    check_support: Callable[[Loss, Regularizer], None]
+
+
 class LinearProblems(Problems):
     """Problems of one loss on the same data, of linear scores.
 
     Parameters
     ----------
-    estimator : LinearEstimator
-        Gives the parameters.
+    model : LinearModel
     X : {ndarray, CSR matrix} of shape (n, d) or Rows
     targets : list of ndarray
         One for each problem.
@@ -283,7 +359,7 @@ class LinearProblems(Problems):
 
     def __init__(
         self,
-        estimator: Any,
+        model: LinearModel,
         X: Any,
         targets: list[Any],
         loss: Loss,
@@ -298,10 +374,11 @@ class LinearProblems(Problems):
         dtype: Any = None,
     ) -> None:
         self._opposite = opposite
-        self._n_threads = n_threads(estimator.n_jobs)
+        self._model = model
+        self._n_threads = model.n_threads
         self._known = known or {}
         self._loss = loss
-        intercept = bool(getattr(estimator, "fit_intercept", False))
+        intercept = model.fit_intercept
         movable = intercept or loss.ranks
         rows = self._given = X if isinstance(X, Rows) else Rows(X)
         X = rows.X
@@ -311,14 +388,14 @@ class LinearProblems(Problems):
         # Without intercepts differences of scores count, which are the same.
         self._shift = shift if intercept else None
         self.scales: Scales | None = None
-        if getattr(estimator, "alpha", None) == AUTO and estimator._has_scales():
+        if model.has_own_scales:
             self.scales = rows.scales(X, weights, centered=movable)
-        self.free = estimator._free_features()
-        self.sizes = self._sizes_of_features(estimator._penalty_sizes())
+        self.free = model.free
+        self.sizes = self._sizes_of_features(model.sizes)
         if self.free is not None:
             own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
-            large = _LARGE if estimator._has_squares() else _LARGE_IN_NORM
+            large = _LARGE if model.has_squares else _LARGE_IN_NORM
             large = 1.0 if self.free.all() else large
             self.sizes = np.where(self.free, own / large, others)
         if self.sizes is not None:
@@ -328,23 +405,25 @@ class LinearProblems(Problems):
         self._targets = targets
         penalized = self.free is None or not self.free.all()
         n_coef = self.design.n_coef
-        self._regularizer = estimator._regularizer(n_coef) if penalized else L2(n_coef)
-        self._bounds = estimator._bounds()
+        self._regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
+        self._bounds = model.bounds
         if self._bounds is not None:
             self._check_bounds(loss, n_scores)
             low, high = (bound * self._units() for bound in self._bounds)
             if opposite:
                 low, high = -high, -low
-            self._regularizer = Bounded(estimator._l1_share(), low, high)
-        estimator._check_support(loss, self._regularizer)
+            self._regularizer = Bounded(model.l1_share, low, high)
+        model.check_support(loss, self._regularizer)
         self._single = single
         self.parts = parts if len(targets) > 1 else None
-        name = type(estimator).__name__
+        name = model.name
         labels = [name] * len(targets)
         if self.parts is not None:
             labels = [f"{name}, {part.format(each)}" for each in self.parts]
         start = Start(self._regularizer.center(self.design.n_params))
-        super().__init__(estimator, labels, [start] * len(targets), dtype or X.dtype)
+        super().__init__(
+            model.settings, labels, [start] * len(targets), dtype or X.dtype
+        )
 
     def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
         """Return the map from parameters to scores."""
@@ -371,7 +450,7 @@ class LinearProblems(Problems):
 
     def objective(self, index: int, alpha: float) -> Objective:
         if not alpha:
-            rule = self._estimator._rule(self._targets[index], self.weights)
+            rule = self._model.rule(self._targets[index], self.weights)
             alpha = _NO_PENALTY * rule.squares
         return Objective(self.risk(index), self._regularizer, alpha)
 
@@ -408,15 +487,14 @@ class LinearProblems(Problems):
         return value - self._unit(index, objective) * objective.alpha * small, -np.inf
 
     def _solve(
-        self, index: int, objective: Objective, settings: Any, task: FitTask
+        self, index: int, objective: Objective, settings: Settings, task: FitTask
     ) -> Solution:
         if self.free is None:
             return super()._solve(index, objective, settings, task)
         unit, real = self._unit(index, objective), self._without_free(objective)
         least = _VANISHED * abs(unit * real.origin().value)
         for more in _ACCURACIES:
-            closer: Any = copy.copy(settings)
-            closer.tol = more * settings.tol
+            closer = changed(settings, tol=more * settings.tol)
             solution = super()._solve(index, objective, closer, task)
             point = solution.start.at(real)
             duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
@@ -447,8 +525,8 @@ class LinearProblems(Problems):
         penalized[: self.design.n_coef] = ~np.repeat(
             self.free, self.design.n_outputs or 1
         )
-        settings, start = copy.copy(self._estimator), self.starts[index]
-        settings.tol = _NULL_TOLERANCE
+        settings = changed(self._settings, tol=_NULL_TOLERANCE)
+        start = self.starts[index]
         alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
         w = point.w
         for _ in range(_MOST_NULL_FITS):
@@ -475,7 +553,7 @@ class LinearProblems(Problems):
         Only if that has the same features, classes and shape, and coefficients that the
         penalty allows.
         """
-        if not self._estimator._same_features(previous) or any(
+        if not self._model.features.are_those_of(previous) or any(
             np.ravel(previous.get(name, ())).tolist() != np.ravel(value).tolist()
             for name, value in self._known.items()
         ):
@@ -549,15 +627,13 @@ class LinearProblems(Problems):
 
     def strengths(self, total: float) -> Floats:
         """Return alpha of each problem by rule, for rows of a total weight."""
-        estimator = self._estimator
-        scales = self.scales
+        model, scales = self._model, self.scales
         if scales is None:
             scales = self._given.scales(self.design.X, self.weights, centered=False)
             scales = scales.plain()
-        share = estimator._l1_share()
         return np.array(
             [
-                scales.strength(estimator._rule(target, self.weights), share, total)
+                scales.strength(model.rule(target, self.weights), model.l1_share, total)
                 for target in self._targets
             ]
         )
@@ -643,7 +719,7 @@ class LinearProblems(Problems):
 
 
 def class_problems(
-    estimator: Any,
+    model: LinearModel,
     X: Any,
     y: npt.NDArray[Any],
     loss: Loss,
@@ -657,12 +733,12 @@ def class_problems(
     ``positive`` is the number of the positive one of two classes, by default one;
     ``offset`` of shape (n,) is added to the scores.
     """
-    kind = RankedClasses if loss.ranks and estimator.fit_intercept else LinearProblems
+    kind = RankedClasses if loss.ranks and model.fit_intercept else LinearProblems
     targets, known = signs(y, classes, positive), of_classes(classes, positive)
     if offset is not None:
         loss = loss.with_offsets()
         targets = [np.column_stack([each, offset]) for each in targets]
-    data = estimator, X, targets, loss, weights
+    data = model, X, targets, loss, weights
     return kind(*data, parts=classes, known=known, opposite=positive == 0)
 
 
@@ -677,7 +753,7 @@ def of_classes(
 
 
 def joint_classes(
-    estimator: Any,
+    model: LinearModel,
     X: Any,
     y: npt.NDArray[Any],
     loss: Loss,
@@ -686,7 +762,7 @@ def joint_classes(
     known: dict[str, Any] | None = None,
 ) -> LinearProblems:
     """Return the joint problem of all classes; of two the difference is stored."""
-    data = estimator, X, [codes(y, classes)], loss, weights
+    data = model, X, [codes(y, classes)], loss, weights
     known = {"classes_": classes, **(known or {})}
     if len(classes) == 2:
         return Contrasts(*data, n_scores=2, base=0, known=known)

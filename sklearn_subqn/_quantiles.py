@@ -10,7 +10,7 @@ from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 from ._callbacks import FitTask
 from ._core.losses import Loss, regression_losses
 from ._core.solvers import Start
-from ._problems import LinearProblems
+from ._problems import LinearModel, LinearProblems
 from ._solve import Floats, Solution
 from ._validation import check_fraction
 
@@ -80,7 +80,7 @@ class QuantileProblems(LinearProblems):
 
     Parameters
     ----------
-    estimator, X, weights
+    model, X, weights
         As of ``LinearProblems``.
     y : ndarray of shape (n,)
     quantiles : list of float
@@ -89,12 +89,17 @@ class QuantileProblems(LinearProblems):
     several = True
 
     def __init__(
-        self, estimator: Any, X: Any, y: Floats, weights: Floats, quantiles: list[float]
+        self,
+        model: LinearModel,
+        X: Any,
+        y: Floats,
+        weights: Floats,
+        quantiles: list[float],
     ) -> None:
         self._losses = [pinball_loss(quantile) for quantile in quantiles]
         self._order = np.argsort(quantiles, kind="stable")
         super().__init__(
-            estimator,
+            model,
             X,
             [y] * len(quantiles),
             self._losses[0],
@@ -115,6 +120,6 @@ class QuantileProblems(LinearProblems):
             if np.array_equal(self.starts[index].w, center):
                 self.starts[index] = start
             objective = self.objective(index, alphas[index])
-            solutions[index] = self._solve(index, objective, self._estimator, task)
+            solutions[index] = self._solve(index, objective, self._settings, task)
             start = self.starts[index]
         return [solutions[index] for index in range(len(self))]

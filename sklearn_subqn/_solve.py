@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -84,6 +85,14 @@ class Settings(Protocol):
     max_iter: int
     callback: Callable[[Progress], Any] | None
     verbose: int
+
+
+def changed(settings: Settings, **values: Any) -> Settings:
+    """Return settings with other values."""
+    other = copy.copy(settings)
+    for name, value in values.items():
+        setattr(other, name, value)
+    return other
 
 
 class Watch(Protocol):

@@ -499,7 +499,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 raise ValueError(
                     "loss='f_beta' needs fit_intercept=True, for its threshold."
                 )
-            return FBetaProblems(self, X, y, weights, classes, positive)
+            model, beta = self._linear_model(), float(self.beta)
+            return FBetaProblems(model, X, y, weights, classes, positive, beta)
         if loss.counts_rows and np.ptp(weights) > _EQUAL * weights.max():
             raise ValueError(
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must "
@@ -523,9 +524,11 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             order = class_order(classes, self.classes, categories, what)
             levels = np.argsort(order)[codes(y, classes)].astype(np.float64)
             known = {"classes_": classes, "ordered_classes_": classes[order]}
+            model = self._linear_model()
             kind = ThresholdProblem if thresholds else OrdinalProblem
-            return kind(self, X, [levels], loss, weights, known=known, order=order)
-        return class_problems(self, X, y, loss, weights, classes, positive, offset)
+            return kind(model, X, [levels], loss, weights, known=known, order=order)
+        model = self._linear_model()
+        return class_problems(model, X, y, loss, weights, classes, positive, offset)
 
     def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
         """Return the number of the positive class, where the loss asks for one."""
@@ -558,7 +561,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 "penalty='l2' and a loss with invariant = True, which says that adding "
                 "a constant to all scores of a row changes nothing."
             )
-        return joint_classes(self, X, y, loss, weights, classes)
+        return joint_classes(self._linear_model(), X, y, loss, weights, classes)
 
     def _path_problem(
         self,
@@ -592,7 +595,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 f"solver={self.solver!r} does not support an Ontology's hinge with "
                 "intercepts: take 'auto', or fit_intercept=False."
             )
-        data = self, X, [codes(y, classes)], loss.loss, weights
+        data = self._linear_model(), X, [codes(y, classes)], loss.loss, weights
         return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})
 
 

@@ -12,8 +12,8 @@ from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
 from ._core.losses import NOVELTY_LOSS
 from ._nu import NuProblem, quantile
-from ._problems import LinearProblems
-from ._solve import Progress, Solution
+from ._problems import LinearModel, LinearProblems
+from ._solve import Floats, Progress, Solution
 from ._state import unchanged_on_failure
 from ._validation import check_number, check_sample_weight
 
@@ -25,10 +25,24 @@ _NU_SOLVERS = ("auto", "alm")
 
 
 class _NoveltyProblem(LinearProblems):
-    """The problem of an outlier detector, which needs an offset too."""
+    """The problem of an outlier detector, which needs an offset too.
+
+    Parameters
+    ----------
+    model, X, weights
+        As of ``LinearProblems``.
+    contamination : "auto" or float
+        Share of the rows that are outliers.
+    """
+
+    def __init__(
+        self, model: LinearModel, X: Any, weights: Floats, *, contamination: Any
+    ) -> None:
+        self._contamination = contamination
+        super().__init__(model, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
 
     def attributes(self) -> dict[str, Any]:
-        offset, share = 1.0, self._estimator.contamination
+        offset, share = 1.0, self._contamination
         if share != "auto":
             scores = self.design.forward(self.starts[0].w)
             offset = quantile(scores, self.weights, float(share))
@@ -322,8 +336,10 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         weights = check_sample_weight(sample_weight, X.shape[0])
         nu = self._share()
         if nu is not None:
-            return NuProblem(self, X, weights, float(nu))
-        return _NoveltyProblem(self, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
+            return NuProblem(self._linear_model(), X, weights, float(nu))
+        return _NoveltyProblem(
+            self._linear_model(), X, weights, contamination=self.contamination
+        )
 
     def _store(self, problems: Any, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)

@@ -553,17 +553,18 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         single = y.ndim == 1
         n_targets = 1 if single else y.shape[1]
         loss = self._made_loss(n_targets, Axis("columns of y", names))
+        model = self._linear_model()
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
             return LinearProblems(
-                self, X, [Y], loss, weights, n_scores=n_targets, single=single
+                model, X, [Y], loss, weights, n_scores=n_targets, single=single
             )
         targets = [y] if single else list(np.ascontiguousarray(y.T))
         if has_offsets:
             loss = loss.with_offsets()
             targets = [np.column_stack([column, offset]) for column in targets]
         return LinearProblems(
-            self,
+            model,
             X,
             targets,
             loss,
@@ -581,7 +582,9 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
                 "Fit an estimator to each column."
             )
         quantiles = [float(quantile) for quantile in self.quantile]
-        return QuantileProblems(self, X, y.reshape(len(y)), weights, quantiles)
+        return QuantileProblems(
+            self._linear_model(), X, y.reshape(len(y)), weights, quantiles
+        )
 
     def _made_loss(self, n_targets: int, columns: Axis) -> Loss:
         if self.metric is not None:

@@ -60,11 +60,12 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
+        model = self._linear_model()
         if len(classes) == 2:
             return class_problems(
-                self, X, y, BINARY_LOSSES["log_loss"], weights, classes
+                model, X, y, BINARY_LOSSES["log_loss"], weights, classes
             )
-        return joint_classes(self, X, y, MULTINOMIAL_LOSS, weights, classes)
+        return joint_classes(model, X, y, MULTINOMIAL_LOSS, weights, classes)
 
     def _alpha_max(self, problems: LinearProblems) -> float:
         """Return the smallest ``alpha`` for which all coefficients are zero.

@@ -254,4 +254,4 @@ class MulticlassHingeClassifier(JointHingeClassifier):
         labels = classes_axis(classes)
         costs = check_label_cost(self.label_cost, labels)
         loss = Loss(Simplex(costs, check_rescaling(self.rescaling, costs, labels)))
-        return joint_classes(self, X, y, loss, weights, classes)
+        return joint_classes(self._linear_model(), X, y, loss, weights, classes)

@@ -366,7 +366,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             np.fill_diagonal(costs, 0.0)
         known = {"multilabel_": False}
         loss = Loss(Simplex(costs))
-        return joint_classes(self, X, y, loss, weights, classes, known)
+        return joint_classes(self._linear_model(), X, y, loss, weights, classes, known)
 
     def _label_problem(
         self, X: Any, targets: npt.NDArray[np.uint8], weights: Floats, labels: Axis
@@ -375,7 +375,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         n_labels = targets.shape[1]
         costs = check_label_margins(self.label_cost, labels)
         known = {"classes_": np.arange(n_labels), "multilabel_": True}
-        data = self, X, [targets]
+        data = self._linear_model(), X, [targets]
         if not _are_margins(costs):
             if self.threshold:
                 raise ValueError(

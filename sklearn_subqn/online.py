@@ -23,6 +23,7 @@ from ._core.online.losses import (
 from ._estimator import ScoringRegressor
 from ._export import Exports
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
+from ._problems import InputFeatures
 from ._solve import Floats, Progress
 from ._state import unchanged_on_failure
 from ._validation import (
@@ -380,7 +381,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         self, previous: dict[str, Any], classes: npt.NDArray[Any]
     ) -> Floats | None:
         """Return where a previous fit of the same classes and features ended."""
-        if not self._same_features(previous):
+        if not InputFeatures.of(self).are_those_of(previous):
             return None
         # As lists, since old NumPy warns at comparing numbers with strings.
         if previous["classes_"].tolist() != classes.tolist():
@@ -615,7 +616,7 @@ callback, verbose
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
         w0 = None
-        if self._same_features(previous):
+        if InputFeatures.of(self).are_those_of(previous):
             w0 = previous["coef_"].astype(np.float64)
             if self.fit_intercept:
                 w0 = np.append(w0, previous["intercept_"])

@@ -245,7 +245,9 @@ class BaseRanker(BundleEstimator):
                 UserWarning,
                 stacklevel=user_level(),
             )
-        return LinearProblems(self, X, [y], loss, queries.weights, single=True)
+        return LinearProblems(
+            self._linear_model(), X, [y], loss, queries.weights, single=True
+        )
 
     def _loss(self, groups: Groups) -> Loss:
         if not callable(self.loss):
@@ -671,7 +673,13 @@ class BMRMRanker(BaseRanker):
         loss = BINARY_LOSSES[_OF_DIFFERENCES[self.loss]]
         preferred = np.ones(len(chosen.better))
         return LinearProblems(
-            self, rows, [preferred], loss, chosen.weights, single=True, dtype=X.dtype
+            self._linear_model(),
+            rows,
+            [preferred],
+            loss,
+            chosen.weights,
+            single=True,
+            dtype=X.dtype,
         )
 
 

@@ -44,7 +44,9 @@ class BaseLinearSVC(LinearClassifier):
         weights: npt.NDArray[np.float64],
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
-        return class_problems(self, X, y, _LOSSES[self.loss], weights, classes)
+        return class_problems(
+            self._linear_model(), X, y, _LOSSES[self.loss], weights, classes
+        )
 
 
 class SubLBFGSLinearSVC(BaseLinearSVC):

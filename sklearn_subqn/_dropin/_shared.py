@@ -28,7 +28,7 @@ from .._core.regularizers import Regularizer
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._estimator import LinearEstimator, ScoringRegressor
 from .._export import Exports
-from .._problems import LinearProblems
+from .._problems import LinearModel, LinearProblems
 from .._solve import Floats, Solution
 from .._state import unchanged_on_failure
 from .._validation import as_sample_weights, check_sample_weight, check_targets
@@ -146,7 +146,7 @@ class DropInProblems(LinearProblems):
 
     Parameters
     ----------
-    estimator, X, targets, loss, weights, **kwargs
+    model, X, targets, loss, weights, **kwargs
         As of ``LinearProblems``.
     totals : list of float, optional
         Weight of the rows of each problem. If given, the strength of the penalty is the
@@ -161,7 +161,7 @@ class DropInProblems(LinearProblems):
 
     def __init__(
         self,
-        estimator: Any,
+        model: LinearModel,
         X: Any,
         targets: list[Any],
         loss: Loss,
@@ -179,10 +179,8 @@ class DropInProblems(LinearProblems):
         self._constant = constant
         self._sizes: Any = None
         if free:
-            X, self._sizes = _unit_columns(
-                X, weights, centered=bool(estimator.fit_intercept)
-            )
-        super().__init__(estimator, X, targets, loss, weights, **kwargs)
+            X, self._sizes = _unit_columns(X, weights, centered=model.fit_intercept)
+        super().__init__(model, X, targets, loss, weights, **kwargs)
         if self._shift is not None and self._sizes is not None:
             # In units of X as it was given, as coefficients are decoded.
             by = self._shift.by * self._sizes[self._shift.columns]

@@ -17,7 +17,6 @@ all such v with sum_i s_i v_i² <= 4 S, and sum_i s_i v_i = 0 if there is an int
 
 from __future__ import annotations
 
-import copy
 import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -31,7 +30,8 @@ from .._callers import user_level
 from .._core.losses import regression_losses
 from .._core.objective import Objective
 from .._core.solvers import History
-from .._solve import Floats, Solution
+from .._problems import LinearModel
+from .._solve import Floats, Solution, changed
 from ._shared import DropInProblems, DropInRegressor
 
 # Fits at one scale after another, at most; few are needed where the scale is not zero.
@@ -174,30 +174,48 @@ class HuberRegressor(DropInRegressor):
         self.tol = tol
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
-        return _JointProblem(self, X, y, weights, total)
+        return _ScaleProblem(
+            self._linear_model(),
+            X,
+            y,
+            weights,
+            total,
+            epsilon=float(self.epsilon),
+            free=not self.alpha,
+        )
 
 
-class _JointProblem(DropInProblems):
+class _ScaleProblem(DropInProblems):
     """The problem of coefficients and scale, by a root of fits at given scales.
 
     Parameters
     ----------
-    estimator : HuberRegressor
+    model : LinearModel
     X : {ndarray, CSR matrix} of shape (n, d)
     y, weights : ndarray of shape (n,)
         Weights sum to one.
     total : float
         Sum of the weights as given.
+    epsilon : float
+    free : bool
+        Whether there is no penalty.
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: Floats, weights: Floats, total: float
+        self,
+        model: LinearModel,
+        X: Any,
+        y: Floats,
+        weights: Floats,
+        total: float,
+        *,
+        epsilon: float,
+        free: bool,
     ) -> None:
-        self._epsilon = float(estimator.epsilon)
+        self._epsilon = epsilon
         self._total = total
         loss = regression_losses(epsilon=self._epsilon)["huber"]
-        free = not estimator.alpha
-        super().__init__(estimator, X, [y], loss, weights, free=free, single=True)
+        super().__init__(model, X, [y], loss, weights, free=free, single=True)
         deviation = y - weights @ y
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         self._least = max(_LEAST * self._spread, _TINY)
@@ -236,11 +254,10 @@ class _JointProblem(DropInProblems):
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Fit at one scale after another."""
-        estimator = self._estimator
-        settings = copy.copy(estimator)
-        settings.tol = _MORE_EXACT * estimator.tol
+        tolerance = self._settings.tol
+        settings = changed(self._settings, tol=_MORE_EXACT * tolerance)
         small = self.design.n_rows * self.design.n_params <= _SMALL
-        tol = min(estimator.tol, _EXACT) if small else estimator.tol
+        tol = min(tolerance, _EXACT) if small else tolerance
         search = _Search(self._least)
         small_scale = _SMALL_SCALE * self._scale
         history = History()
@@ -266,7 +283,7 @@ class _JointProblem(DropInProblems):
             if best is None or value <= best[0]:
                 best = value, own, found
             # Where the scale is zero, other scales would prove nothing more.
-            enough = estimator.tol if scale == 0.0 else tol
+            enough = tolerance if scale == 0.0 else tol
             if best[0] - bound <= max(enough * best[0], self._rounding):
                 break
             if scale == 0.0:
@@ -276,7 +293,7 @@ class _JointProblem(DropInProblems):
         value, self._scale, found = best
         self.starts = [found.start]
         gap = max(value - bound, 0.0) if alpha else np.inf
-        if alpha and gap > max(estimator.tol * value, self._rounding):
+        if alpha and gap > max(tolerance * value, self._rounding):
             self._warn(value, gap)
         solution = replace(
             found,
@@ -403,9 +420,9 @@ class _JointProblem(DropInProblems):
             else "Increase max_iter or tol, or scale the features."
         )
         warnings.warn(
-            f"Fitting {type(self._estimator).__name__} ended where its objective "
+            f"Fitting {self._labels[0]} ended where its objective "
             f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative "
-            f"gap of {gap / value:.1e}; tol={self._estimator.tol:g} was asked for. "
+            f"gap of {gap / value:.1e}; tol={self._settings.tol:g} was asked for. "
             f"{reason}",
             ConvergenceWarning,
             stacklevel=user_level(),

@@ -55,7 +55,7 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         free: bool,
     ) -> DropInProblems:
         """Return the problem of rows of any weights."""
-        total = float(weights.sum())
+        model, total = self._linear_model(), float(weights.sum())
         given: Any = {
             "totals": [total],
             "free": free,
@@ -66,10 +66,10 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         if len(classes) == 2:
             targets = signs(y, classes)
             loss = BINARY_LOSSES["log_loss"]
-            return DropInProblems(self, X, targets, loss, weights, **given)
+            return DropInProblems(model, X, targets, loss, weights, **given)
         given["n_scores"] = len(classes)
         labels: Any = [codes(y, classes)]
-        return DropInProblems(self, X, labels, MULTINOMIAL_LOSS, weights, **given)
+        return DropInProblems(model, X, labels, MULTINOMIAL_LOSS, weights, **given)
 
 
 class LogisticRegression(BaseLogistic):

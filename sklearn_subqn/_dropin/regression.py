@@ -119,7 +119,14 @@ class QuantileRegressor(DropInRegressor):
         loss = regression_losses(quantile=float(self.quantile))["quantile"]
         free, bend = not self.alpha, 1.0 / spread(y, weights)
         return DropInProblems(
-            self, X, [y], loss, weights, free=free, bend=bend, single=True
+            self._linear_model(),
+            X,
+            [y],
+            loss,
+            weights,
+            free=free,
+            bend=bend,
+            single=True,
         )
 
 
@@ -243,7 +250,7 @@ class PoissonRegressor(DropInRegressor):
         if np.any(y < 0.0):
             raise ValueError(f"y must be >= 0; its least value is {y.min():g}.")
         return DropInProblems(
-            self,
+            self._linear_model(),
             X,
             [y],
             regression_losses()["poisson"],

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .._classifier import LinearClassifier
 from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
-from .._problems import Contrasts, codes, signs
+from .._problems import Contrasts, LinearModel, codes, signs
 from .._solve import Floats
 from .._sparse_coefficients import SparseCoefficients
 from .._validation import (
@@ -180,13 +180,13 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
         if self.multi_class == "crammer_singer":
             total = row_weights(self.class_weight, classes, y, sample_weight).sum()
             loss = Loss(Simplex(1.0 - np.eye(len(classes))))
-            data: Any = self, X, [codes(y, classes)], loss, weights
+            data: Any = self._linear_model(), X, [codes(y, classes)], loss, weights
             given: Any = {"totals": [total], "known": known}
             if len(classes) == 2:
                 return _Contrasts(*data, n_scores=2, base=0, **given)
             return DropInProblems(*data, n_scores=len(classes), **given)
         return _Classes(
-            self,
+            self._linear_model(),
             X,
             signs(y, classes),
             BINARY_LOSSES[self.loss],
@@ -217,7 +217,7 @@ class _Classes(DropInProblems):
 
     Parameters
     ----------
-    estimator, X, targets, loss, **kwargs
+    model, X, targets, loss, **kwargs
         As of ``DropInProblems``.
     weights : list of ndarray of shape (n,)
         Of each problem, of any sum.
@@ -225,7 +225,7 @@ class _Classes(DropInProblems):
 
     def __init__(
         self,
-        estimator: Any,
+        model: LinearModel,
         X: Any,
         targets: list[Any],
         loss: Loss,
@@ -237,7 +237,7 @@ class _Classes(DropInProblems):
             each / total for each, total in zip(weights, totals, strict=True)
         ]
         super().__init__(
-            estimator, X, targets, loss, self._normalized[0], totals=totals, **kwargs
+            model, X, targets, loss, self._normalized[0], totals=totals, **kwargs
         )
 
     def _weights_of(self, index: int) -> Floats:
@@ -362,7 +362,8 @@ class LinearSVR(DropInRegressor):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         loss = regression_losses(epsilon=float(self.epsilon))[self.loss]
-        return _Row(self, X, [y], loss, weights, totals=[total], single=True)
+        model = self._linear_model()
+        return _Row(model, X, [y], loss, weights, totals=[total], single=True)
 
 
 class _Row(DropInProblems):
