@@ -45,6 +45,7 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
@@ -61,10 +62,12 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Predicted classes.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -78,8 +81,11 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,)
+            Classes of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
 
         Returns
         -------
@@ -115,6 +121,7 @@ class ProbabilityMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
@@ -131,6 +138,7 @@ class ProbabilityMixin:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------

@@ -90,8 +90,11 @@ class ScoringRegressor(RegressorMixin):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
 
         Returns
         -------

@@ -365,6 +365,7 @@ class LinearChainCRF(LinearEstimator):
         Returns
         -------
         crf : LinearChainCRF
+            The estimator, not yet fitted.
 
         Raises
         ------
@@ -521,6 +522,7 @@ class LinearChainCRF(LinearEstimator):
         Returns
         -------
         y : list of lists of labels, or ndarray of shape (n_tokens,) with ``lengths``
+            The labels of each sequence, or of each token.
         """
         data = self._read(X, lengths)
         found = self.classes_[self._lattice(data).best()]
@@ -537,6 +539,7 @@ class LinearChainCRF(LinearEstimator):
         Returns
         -------
         labels : list
+            The label of each token.
         """
         return list(self.predict([x])[0])
 
@@ -669,6 +672,7 @@ class LinearChainCRF(LinearEstimator):
         Returns
         -------
         accuracy : float
+            Between 0 and 1.
         """
         data = self._read(X, lengths)
         labels = self._labels(y, data)

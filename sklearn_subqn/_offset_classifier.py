@@ -87,6 +87,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero.
 
@@ -105,12 +106,14 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Predicted classes.
         """
         scores = self._offset_scores(X, offset)
         if scores.shape[1] > 1:
@@ -128,6 +131,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero.
 
@@ -146,6 +150,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero.
 
@@ -167,8 +172,11 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,)
+            Classes of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to the scores, by default zero.
 

@@ -19,6 +19,7 @@ class SparseCoefficients:
         Returns
         -------
         self : estimator
+            The estimator, changed in place.
         """
         check_is_fitted(self)
         self.coef_ = sparse.csr_matrix(self.coef_)
@@ -30,6 +31,7 @@ class SparseCoefficients:
         Returns
         -------
         self : estimator
+            The estimator, changed in place.
         """
         check_is_fitted(self)
         if sparse.issparse(self.coef_):

@@ -255,10 +255,12 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
+            The larger, the more normal a sample is.
         """
         return self._raw_scores(X).ravel()
 
@@ -268,10 +270,12 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
+            Positive for inliers, negative for outliers.
         """
         return self.score_samples(X) - self.offset_
 
@@ -281,10 +285,12 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            1 for inliers, -1 for outliers.
         """
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 

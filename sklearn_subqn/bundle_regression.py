@@ -129,13 +129,13 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     quantile : float or list of float, default=0.5
         For "quantile", in (0, 1). With a list, of any order, each of its k quantiles is
         fitted, from where the one below it ended, and predictions have k columns.
+    crossing : {"sort", "allow"}, default="sort"
+        What to do where predictions of several quantiles cross: to sort those of each
+        sample, which never raises the sum of its pinball losses, or nothing.
     epsilon : float or None, default=None
         Half-width of the tube of "epsilon_insensitive" and its square, not negative, by
         default 0.1; or the residual from which on "huber" is linear, positive, by
         default 1.35. Both are in units of the target.
-    crossing : {"sort", "allow"}, default="sort"
-        What to do where predictions of several quantiles cross: to sort those of each
-        sample, which never raises the sum of its pinball losses, or nothing.
     power : float, default=1.5
         For "tweedie", in (1, 2): variances are proportional to this power of the mean.
         That of "poisson" is 1, that of "gamma" 2.
@@ -381,6 +381,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), by default zero.
 
@@ -418,8 +419,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
         offset : array-like of shape (n_samples,), default=None
             Numbers that are added to f(x), and to the constant as well with which
             predictions are compared.

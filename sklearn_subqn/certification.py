@@ -100,6 +100,11 @@ def dual_gap(
         If the model does not fit to the data, or to the objective, or there is an
         ``offset`` for an objective without.
 
+    See Also
+    --------
+    SubLBFGSLinearSVC, L1LogisticOWLQN, BMRMRegressor : Fit the same objectives with
+        such a bound, ``dual_gap_``.
+
     Notes
     -----
     For a dual point u of the mean loss R, no coefficients have an objective below

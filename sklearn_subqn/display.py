@@ -159,6 +159,7 @@ class ConvergenceDisplay:
         Returns
         -------
         display : ConvergenceDisplay
+            The display, plotted.
 
         Raises
         ------
@@ -209,14 +210,24 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        x, kind, reference, ax, line_kw, bound_kw, fill_kw
-            As in :meth:`from_estimator`.
+        x : {"passes", "seconds", "iterations"}, default="passes"
+            What to plot against.
+        kind : {"gap", "objective"}, default="gap"
+            What to plot, as in :meth:`from_estimator`.
+        reference : float or array-like of shape (n_problems,), default=None
+            A known optimum, from which the gap is measured.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
         name : str, default=None
             Name for the legend; ``estimator_name`` if None.
+        line_kw, bound_kw, fill_kw : dict, default=None
+            Keyword arguments for ``Axes.plot`` of the objective or gap, for
+            ``Axes.plot`` of the lower bound, and for ``Axes.fill_between``.
 
         Returns
         -------
         self : ConvergenceDisplay
+            The display, plotted.
 
         Raises
         ------

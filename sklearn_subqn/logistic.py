@@ -280,12 +280,16 @@ class L1LogisticOWLQN(BaseL1Logistic):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,)
+            Classes of the samples.
         sample_weight : float or array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
 
         Returns
         -------
         alpha : float
+            Infinity with ``l1_ratio=0``.
 
         Raises
         ------

@@ -16,6 +16,7 @@ from ._core.losses import (
     Ontology,
     OrderedPairs,
     OrdinalLogistic,
+    PiecewiseQuadratic,
     PrecisionAtK,
     Preferences,
     RankingLoss,
@@ -46,6 +47,7 @@ __all__ = [
     "Ontology",
     "OrderedPairs",
     "OrdinalLogistic",
+    "PiecewiseQuadratic",
     "PrecisionAtK",
     "Preferences",
     "RankingLoss",
@@ -105,6 +107,10 @@ def check_loss(
     ValueError
         If a check fails. The message says which one, at which scores, and what the
         values are.
+
+    See Also
+    --------
+    sklearn_subqn.losses.Loss : The base of such losses, with all that they may have.
 
     Examples
     --------

@@ -155,6 +155,11 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X has names that are all strings.
 
+    See Also
+    --------
+    MulticlassHingeClassifier : The same for one label of each sample.
+    sklearn.multiclass.OneVsRestClassifier : Fits one binary classifier for each label.
+
     Notes
     -----
     Where labels are noisy, the worst one of each sample cannot be distinguished from
@@ -406,6 +411,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
@@ -422,6 +428,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------

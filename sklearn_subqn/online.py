@@ -481,11 +481,71 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         Of "huber", in units of the target, positive.
     quantile : float, default=0.5
         Of "quantile", in (0, 1).
-    solver, batch_size, eta0, tau, memory, average, solver_options, fit_intercept, \
-max_iter, tol, \
-early_stopping, validation_fraction, n_iter_no_change, random_state, warm_start, \
-callback, verbose
-        As for :class:`OnlineLBFGSClassifier`.
+    solver : str, default="auto"
+        Method that makes the steps.
+
+        - "auto": online L-BFGS over a diagonal metric of the centered features, with
+          measured steps and an average of iterates that is begun anew when the stream
+          changes. For all but comparisons.
+        - "olbfgs", "obfgs": online (L)BFGS (Schraudolph, Yu and Günter 2007).
+        - "res-bfgs", "res-lbfgs": regularized stochastic BFGS (Mokhtari and Ribeiro
+          2014).
+        - "sgd", "smd", "ng", "momentum", "nesterov", "adagrad", "rmsprop", "adam":
+          stochastic gradient descent, stochastic meta-descent, natural gradient, and
+          what their names say. "obfgs", "res-bfgs" and "ng" keep a matrix of all pairs
+          of parameters.
+    batch_size : int, default=256
+        Rows of a step, at most: ``fit``, and every call of ``partial_fit``, divide
+        their rows into the fewest batches of about equal size that keep to it. A call
+        of ``partial_fit`` with fewer rows is a smaller batch; none waits for another.
+    eta0 : float or None, default=None
+        Size of the first steps; None for that of the solver, see the notes of
+        :class:`OnlineLBFGSClassifier`.
+    tau : float or None, default=None
+        Number of batches after which steps fall; None for that of the solver. Not for
+        "smd", which adapts the steps of each coefficient instead.
+    memory : int, default=10
+        Number of displacement pairs of "auto", "olbfgs" and "res-lbfgs", at least 1.
+        "auto" keeps fewer where vectors are long against the entries of a batch.
+    average : bool, default=True
+        Whether the model is an average of iterates, or else the last one.
+    solver_options : dict or None, default=None
+        Further options of the solver, such as those of its publication, by name. Which
+        ones each solver takes, with their ranges and defaults, is in the table of
+        `docs/methods.md`; others are refused.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is not penalized.
+    max_iter : int, default=100
+        Limit on the number of passes over the data in ``fit``, at least 1.
+    tol : float, default=3e-2
+        ``fit`` stops when the norm of a running average of the batches' gradients, over
+        about one epoch, has stayed below ``tol`` times that of the first gradient (of
+        the first fit, if this is a warm start) for as many batches as an epoch has, at
+        least 30 (Yu 2009, section 5.3.3). Norms of "auto" are those of its diagonal
+        metric, free of the features' scales. With ``early_stopping``, the improvement
+        of the score that counts.
+    early_stopping : bool, default=False
+        Whether to hold ``validation_fraction`` of the rows out, to stop when their
+        score has not improved for ``n_iter_no_change`` epochs, and to keep the best;
+        in ``fit`` only. ``partial_fit`` learns from all its rows and never stops: a
+        stream has no epochs, and whoever holds rows out can score the model meanwhile.
+    validation_fraction : float, default=0.1
+        Share of the rows held out, in (0, 1).
+    n_iter_no_change : int, default=5
+        Number of epochs without improvement, at least 1; more where they have less than
+        30 batches altogether.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the order of rows in ``fit``. None draws another one each time.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the previous solution, if there is one for the same
+        features.
+    callback : callable or None, default=None
+        Called after every epoch of ``fit`` with a named tuple of ``n_iter``, the number
+        of epochs, ``objective``, the least of ``loss_curve_``, ``dual_gap``, infinite
+        here, ``passes``, equal to ``n_iter``, and ``seconds``; fitting stops if it
+        returns True.
+    verbose : int, default=0
+        Print a line for each epoch of ``fit``.
 
     Attributes
     ----------
@@ -493,8 +553,19 @@ callback, verbose
         Weights of the features, of the type of X.
     intercept_ : ndarray of shape (1,)
         Intercept; zero if ``fit_intercept=False``.
-    n_iter_, t_, objective_, loss_curve_, validation_scores_
-        As for :class:`OnlineLBFGSClassifier`.
+    n_iter_ : int
+        Number of epochs of ``fit``; after ``partial_fit``, 1.
+    t_ : int
+        Number of batches learned from.
+    objective_ : float
+        After ``fit``, the objective at the coefficients, over the rows learned from.
+        There is no bound on its distance from the optimum. ``partial_fit`` removes it,
+        and ``loss_curve_`` and ``validation_scores_``: they are not of its model.
+    loss_curve_ : list of float
+        Of ``fit``: for each epoch the mean objective of its batches, each before its
+        step.
+    validation_scores_ : list of float or None
+        Of ``fit``: scores after each epoch with ``early_stopping``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -667,6 +738,7 @@ callback, verbose
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------

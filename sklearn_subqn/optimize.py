@@ -203,6 +203,11 @@ def minimize(
         no finite number and vector, or, with ``alpha > 0``, if its values contradict
         its subgradients: then it is not convex, or these are none.
 
+    See Also
+    --------
+    scipy.optimize.minimize : For smooth functions.
+    sklearn_subqn.losses.Loss : Losses of linear scores, which estimators minimize.
+
     Notes
     -----
     Bounds hold for convex f, up to rounding: f is taken to be known to double

@@ -123,6 +123,7 @@ class PathScoreDisplay:
         Returns
         -------
         display : PathScoreDisplay
+            The display, plotted.
 
         Raises
         ------
@@ -165,14 +166,18 @@ class PathScoreDisplay:
 
         Parameters
         ----------
-        ax, line_kw, fill_kw
-            As in :meth:`from_estimator`.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
         name : str, default=None
             Name for the legend; ``estimator_name`` if None.
+        line_kw, fill_kw : dict, default=None
+            Keyword arguments for ``Axes.plot`` of the means, and for
+            ``Axes.fill_between``.
 
         Returns
         -------
         self : PathScoreDisplay
+            The display, plotted.
 
         Raises
         ------
@@ -315,6 +320,7 @@ class CoefficientPathDisplay:
         Returns
         -------
         display : CoefficientPathDisplay
+            The display, plotted.
 
         Raises
         ------
@@ -367,12 +373,17 @@ class CoefficientPathDisplay:
 
         Parameters
         ----------
-        n_named, ax, line_kw
-            As in :meth:`from_estimator`.
+        n_named : int, default=10
+            Number of coefficients with colors and names; the others are gray.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; a new figure if None.
+        line_kw : dict, default=None
+            Keyword arguments for ``Axes.plot`` of the coefficients that are named.
 
         Returns
         -------
         self : CoefficientPathDisplay
+            The display, plotted.
 
         Raises
         ------

@@ -30,6 +30,10 @@ class ProgressBar:
     file : file object, default=None
         Where to write; the standard error if None.
 
+    See Also
+    --------
+    ConvergenceDisplay : Plots the history of a fit after it.
+
     Examples
     --------
     >>> import sys

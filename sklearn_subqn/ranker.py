@@ -109,10 +109,12 @@ class BaseRanker(BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
+            The larger, the higher the row is ranked in its query.
         """
         return self._raw_scores(X)
 
@@ -135,6 +137,7 @@ class BaseRanker(BundleEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,)
             Relevances, non-negative.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -151,6 +154,7 @@ class BaseRanker(BundleEstimator):
         Returns
         -------
         score : float
+            Mean over the queries, at most 1, which is that of ideal rankings.
 
         Raises
         ------
@@ -420,6 +424,12 @@ class BMRMRanker(BaseRanker):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X has names that are all strings.
+
+    See Also
+    --------
+    BMRMRankerCV : Chooses ``alpha`` by cross-validation.
+    sklearn_subqn.ranking.Ranker : The same model with the parameters of LightGBM's.
+    BMRMClassifier : Ordered classes and the area under the ROC curve, without queries.
 
     Notes
     -----

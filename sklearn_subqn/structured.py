@@ -146,6 +146,12 @@ class StructuredSVM(Estimator):
     plan_ : str
         How "auto" chose to solve the problem, or the solver.
 
+    See Also
+    --------
+    LinearChainCRF : Sequences of labels, with ``loss="hinge"`` as such a machine.
+    MulticlassHingeClassifier, MultilabelHingeClassifier : Where structures are classes
+        or sets of labels, much faster.
+
     Notes
     -----
     There is no intercept: a joint feature that is always the same has no effect.
@@ -269,10 +275,12 @@ class StructuredSVM(Estimator):
         Parameters
         ----------
         X : sequence of n objects
+            Inputs, of which the functions of the constructor know what to make.
 
         Returns
         -------
         y : list of n structures
+            For each input its best structure, as ``inference`` returns it.
         """
         check_is_fitted(self)
         w = _read_only(self.coef_)
@@ -290,9 +298,11 @@ class StructuredSVM(Estimator):
         Parameters
         ----------
         X : sequence of n objects
+            Inputs, as in ``predict``.
         y : sequence of n objects
             True structures.
         sample_weight : array-like of shape (n,), default=None
+            Weights of the samples in the mean, by default equal.
 
         Returns
         -------

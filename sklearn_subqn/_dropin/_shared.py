@@ -290,10 +290,12 @@ class DropInRegressor(Exports, ScoringRegressor, DropIn):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
+            Predicted targets.
         """
         check_is_fitted(self)
         X = self._check_X(X, reset=False)

@@ -96,9 +96,11 @@ class CRF(Estimator):
     epsilon : float or None, default=None
         Stop when the objective is proven to be within ``epsilon`` times itself of the
         optimum; None means 1e-3.
-    period, delta, linesearch, max_linesearch, calibration_eta, calibration_rate, \
-            calibration_samples, calibration_candidates, calibration_max_trials, \
-            pa_type : default=None
+    period, delta, linesearch, max_linesearch : default=None
+        Without effect.
+    calibration_eta, calibration_rate, calibration_samples : default=None
+        Without effect.
+    calibration_candidates, calibration_max_trials, pa_type : default=None
         Without effect.
     c : float or None, default=None
         Factor on the hinge for "ap", "pa" and "arow", positive; None means 1.
@@ -294,6 +296,7 @@ class CRF(Estimator):
         Returns
         -------
         y : ndarray of lists of labels, of shape (n_sequences,)
+            The labels of each sequence.
         """
         return _of_lists(self._fitted().predict(X))
 
@@ -308,6 +311,7 @@ class CRF(Estimator):
         Returns
         -------
         labels : list
+            The label of each token.
         """
         return self._fitted().predict_single(xseq)
 
@@ -355,6 +359,7 @@ class CRF(Estimator):
         Returns
         -------
         accuracy : float
+            Between 0 and 1.
         """
         return self._fitted().score(X, y)
 

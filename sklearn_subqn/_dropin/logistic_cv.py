@@ -297,6 +297,7 @@ class LogisticRegressionCV(BaseLogistic):
         Returns
         -------
         routing : MetadataRouter
+            Requests of the estimator, the splitter and the scorer.
         """
         of_fit, of_score = MethodMapping(), MethodMapping()
         of_fit.add(caller="fit", callee="split")
@@ -311,12 +312,16 @@ class LogisticRegressionCV(BaseLogistic):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
         y : array-like of shape (n_samples,)
+            Classes of the samples.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
 
         Returns
         -------
         score : float
+            By default the accuracy.
         """
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self._scorer()(self, X, y, **given))

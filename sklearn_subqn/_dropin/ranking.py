@@ -46,15 +46,29 @@ class Ranker(BaseRanker):
 
     Parameters
     ----------
-    boosting_type, num_leaves, max_depth, learning_rate, n_estimators, \
-            subsample_for_bin
-        Without effect, since there are no trees. Where they are given, a warning says
-        so.
+    boosting_type : str, default="gbdt"
+        Without effect, since there are no trees. Where it or another parameter without
+        effect is given, a warning says so.
+    num_leaves, max_depth : int, default=31 and -1
+        Without effect.
+    learning_rate : float, default=0.1
+        Without effect.
+    n_estimators, subsample_for_bin : int, default=100 and 200000
+        Without effect.
     objective : {"lambdarank", "rank_xendcg"} or None, default=None
         The loss above in any case: the logistic loss of pairs, which LambdaRank weighs
         by changes of NDCG, is weighed by differences of relevance, and stays convex.
-    class_weight, min_split_gain, min_child_weight, min_child_samples, subsample, \
-            subsample_freq, colsample_bytree
+    class_weight : default=None
+        Without effect.
+    min_split_gain, min_child_weight : float, default=0 and 1e-3
+        Without effect.
+    min_child_samples : int, default=20
+        Without effect.
+    subsample : float, default=1.0
+        Without effect.
+    subsample_freq : int, default=0
+        Without effect.
+    colsample_bytree : float, default=1.0
         Without effect.
     reg_alpha, reg_lambda : float, default=0.0
         Strengths of the L1 and L2 penalties, not negative. If both are zero,
@@ -216,6 +230,7 @@ class Ranker(BaseRanker):
         Returns
         -------
         params : dict
+            Values of the parameters, by name.
         """
         return super().get_params(deep) | self._more
 
@@ -230,6 +245,7 @@ class Ranker(BaseRanker):
         Returns
         -------
         self : Ranker
+            The estimator.
         """
         own = names_of(type(self))
         others = {name: params[name] for name in params if name not in own}
@@ -290,13 +306,15 @@ class Ranker(BaseRanker):
             Other measures have no effect.
         eval_at : list of int, default=(1, 2, 3, 4, 5)
             Ranks at which NDCG ends.
+        feature_name, categorical_feature : default="auto"
+            Without effect.
         callbacks : list of callable, default=None
             ``lightgbm.early_stopping`` ends the fit by NDCG of ``eval_set``, with the
             coefficients of the best iteration, unless the optimum is proven before.
             Others, such as ``lightgbm.log_evaluation`` and
             ``lightgbm.record_evaluation``, are called with the results of each
             iteration; those that change parameters have no effect.
-        feature_name, categorical_feature, init_model
+        init_model : default=None
             Without effect.
         eval_X, eval_y : data, or tuples of them, default=None
             ``eval_set`` in another form.
@@ -361,16 +379,22 @@ class Ranker(BaseRanker):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        raw_score, start_iteration, num_iteration, validate_features
+            Samples.
+        raw_score : bool, default=False
+            Without effect: predictions are scores in any case.
+        start_iteration, num_iteration : int, default=0 and None
             Without effect: scores are those of the coefficients that ``fit`` kept.
         pred_leaf, pred_contrib : bool, default=False
             Refused: there are no trees.
+        validate_features : bool, default=False
+            Without effect: names of features are always compared with those of ``fit``.
         **kwargs
             Without effect.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
+            The larger, the higher the row is ranked in its query.
         """
         if pred_leaf or pred_contrib:
             raise ValueError(

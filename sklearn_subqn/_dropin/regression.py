@@ -238,6 +238,7 @@ class PoissonRegressor(DropInRegressor):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
 
         Returns
         -------

@@ -96,15 +96,30 @@ class PiecewiseQuadratic:
     (hinge) have jumps of a only; differentiable ones (squared hinge) have jumps that
     cancel at the kink, slope_jumps + curvature_jumps * kinks = 0.
 
-    Attributes
+    Parameters
     ----------
     slope, curvature : float
-        a and c immediately to the right of eta = 0, so that ``slope`` is the
-        directional derivative at the starting point, sup of the subdifferential.
+        The numbers a and c immediately to the right of eta = 0, so that ``slope`` is
+        the directional derivative at the starting point, sup of the subdifferential.
     kinks : ndarray of shape (m,)
         Positive step sizes at which a or c change, in no particular order.
     slope_jumps, curvature_jumps : ndarray of shape (m,)
         Changes of a and c there.
+
+    See Also
+    --------
+    Loss : Its method ``restrict`` returns such functions.
+
+    Examples
+    --------
+    The absolute value of 1 - eta:
+
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import PiecewiseQuadratic
+    >>> at, by, zero = np.array([1.0]), np.array([2.0]), np.array([0.0])
+    >>> function = PiecewiseQuadratic(-1.0, 0.0, at, by, zero)
+    >>> function.slope_at(0.5), function.slope_at(1.5)
+    (-1.0, 1.0)
     """
 
     slope: float

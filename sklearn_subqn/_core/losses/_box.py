@@ -17,10 +17,11 @@ from ._base import Floats, Intervals
 from ._box_entropies import BoxEntropy, BoxLogistic
 from ._box_oracle import Interval
 from ._box_piecewise import BoxHinge, BoxQuadratic
+from ._composition import DualSet, Smoothing
 from ._deviance import Deviance
 from ._loss import Composed, Loss
 from ._maps import Counts, Margin, Residual, Thresholds
-from ._oracle import DualSet, Oracle, Smoothing
+from ._oracle import Oracle
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 
 
@@ -122,9 +123,21 @@ class OrdinalLogistic(Composed):
 
     Parameters
     ----------
-    immediate : bool
-        Whether only the thresholds next to the class of a row count: see
-        ``Thresholds``.
+    immediate : bool, default=False
+        Whether only the thresholds next to the class of a row count.
+
+    See Also
+    --------
+    OrderedPairs, LogisticPairs : Ordered classes by pairs of rows, with one score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import OrdinalLogistic
+    >>> scores = np.array([[3.0, 1.0], [2.0, -2.0]])
+    >>> classes, equal = np.array([2, 1]), np.full(2, 0.5)
+    >>> round(OrdinalLogistic().value(scores, classes, equal), 3)
+    0.308
     """
 
     def __init__(self, *, immediate: bool = False) -> None:

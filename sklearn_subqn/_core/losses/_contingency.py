@@ -236,7 +236,23 @@ class FBeta(ContingencyLoss):
     Parameters
     ----------
     beta : float, default=1.0
-        Positive.
+        How much more recall counts than precision, positive.
+
+    See Also
+    --------
+    PrecisionAtK, RecallAtK : Precision and recall of the k largest scores.
+    RocArea : Counts pairs of rows, without a threshold.
+    sklearn.metrics.fbeta_score : The measure.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import FBeta
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> clf = BMRMClassifier(loss=FBeta(beta=2.0), alpha=1e-2, tol=1e-2).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-2 * clf.objective_)
+    True
     """
 
     def __init__(self, beta: float = 1.0) -> None:

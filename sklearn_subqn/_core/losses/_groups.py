@@ -15,6 +15,10 @@ from ._base import Floats, Rows
 class Groups:
     """A partition of the rows.
 
+    The rows of a group, such as the results of a query, are compared with one another
+    only. ``BMRMRanker`` makes one of ``qid`` or ``group``, and hands it to the function
+    that is its ``loss``.
+
     Parameters
     ----------
     codes : array-like of shape (n,)
@@ -31,6 +35,19 @@ class Groups:
     ------
     ValueError
         If codes are not such numbers.
+
+    See Also
+    --------
+    RankingLoss : Losses of the ranking of each group.
+    OrderedPairs : Losses of the pairs of each group.
+
+    Examples
+    --------
+    >>> from sklearn_subqn import BMRMRanker
+    >>> from sklearn_subqn.losses import Groups, Ndcg
+    >>> Groups([0, 0, 0, 1, 1]).places
+    array([0, 1, 2, 0, 1])
+    >>> ranker = BMRMRanker(loss=lambda groups: Ndcg(groups, k=5, gain="linear"))
     """
 
     def __init__(self, codes: Any) -> None:

@@ -49,6 +49,19 @@ class Inversions(OfRankings):
     measure : RankingLoss
         Gives groups, gains and discounts. Of ``ReciprocalRank`` D is the reciprocal
         rank of the first relevant row.
+
+    See Also
+    --------
+    Ndcg, ReciprocalRank, PrecisionAtK : Measures, and their bounds by assignment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import Inversions, Ndcg
+    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
+    >>> loss = Inversions(Ndcg())
+    >>> round(loss.value(scores, np.array([2.0, 0.0, 1.0, 0.0]), equal), 3)
+    0.112
     """
 
     _memos = (*OfRankings._memos, "_levels")

@@ -22,7 +22,8 @@ from ._base import (
     Rows,
     RowwiseDual,
 )
-from ._oracle import DualSet, Oracle, Smoothing
+from ._composition import DualSet, Smoothing
+from ._oracle import Oracle
 from ._smoothings import Quadratic
 
 Codes = npt.NDArray[np.uint8]

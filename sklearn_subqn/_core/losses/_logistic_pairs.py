@@ -249,6 +249,27 @@ class LogisticPairs(OrderedPairs):
 
     As ``OrderedPairs``, with C ln(1 + exp(z_i - z_j)) of a pair (Burges et al. 2005),
     in time O(n) and that of a convolution over bins of the scores.
+
+    Parameters
+    ----------
+    cost : {"constant", "linear"} or ndarray of shape (k, k), default="constant"
+        C of pairs, as for :class:`OrderedPairs`.
+    groups : Groups, optional
+        Groups of rows, of which only those of the same one make pairs. Default one.
+
+    See Also
+    --------
+    OrderedPairs, SquaredPairs : Other losses of the same pairs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import LogisticPairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BMRMClassifier(loss=LogisticPairs("linear"), alpha=1e-3).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
     """
 
     analytic = True
@@ -304,4 +325,27 @@ class LogisticPairs(OrderedPairs):
 
 
 class LogisticRocArea(LogisticPairs, RocArea):
-    """Logistic loss of all pairs of a negative and a positive row."""
+    """Logistic loss of all pairs of a negative and a positive row.
+
+    As ``RocArea``, with ln(1 + exp(z_i - z_j)) of a pair.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Groups of rows, of which only those of the same one make pairs. Default one.
+
+    See Also
+    --------
+    RocArea, SquaredRocArea : Other losses of the same pairs.
+    LogisticPairs : For more than two ordered classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import LogisticRocArea
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> clf = BMRMClassifier(loss=LogisticRocArea(), alpha=1e-3).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
+    """

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any, final
 
 from ._base import Floats, Rows, RowwiseDual
+from ._composition import DualSet, ScoreMap, Smoothing
 from ._mapped import Mapped
 from ._offset import OffsetLoss, Offsets
-from ._oracle import DualSet, Oracle, ScoreMap, Smoothing, offers
+from ._oracle import Oracle, offers
 
 
 class Composed(Oracle):

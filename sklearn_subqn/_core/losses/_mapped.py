@@ -18,7 +18,8 @@ from ._base import (
     as_curvature,
     rounding,
 )
-from ._oracle import Oracle, ScoreMap
+from ._composition import ScoreMap
+from ._oracle import Oracle
 
 
 class Mapped(Oracle):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import products
 from ._base import EPS, Curvature, DiagonalCurvature, Floats, Rows
-from ._oracle import ScoreMap
+from ._composition import ScoreMap
 
 # Products with features of which no more than this share are not zero leave zeros out:
 # with 420 nodes, two for each of 400 labels, fits take a fifth of the time.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ._base import Floats, PiecewiseQuadratic, Rows
+from ._composition import ScoreMap
 from ._mapped import Mapped
-from ._oracle import ScoreMap
 
 
 class Offsets(ScoreMap):

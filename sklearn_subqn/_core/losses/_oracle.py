@@ -1,4 +1,4 @@
-"""What losses are made of: oracles, sets of dual variables, smoothings, linear maps."""
+"""What a loss answers: values and subgradients, and what opens faster solvers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import numpy as np
 from ._base import (
     EPS,
     Chains,
-    Curvature,
     Derivatives,
     Floats,
     Mask,
     PiecewiseQuadratic,
     Rows,
-    RowwiseDual,
     rounding,
 )
 
@@ -71,6 +69,31 @@ class Oracle(ABC):
         Whether it takes all columns of y at once, where regressors fit each by itself.
     has_margin : bool
         Whether scores have no loss that are far enough on their right side.
+
+    See Also
+    --------
+    sklearn_subqn.losses.check_loss : Checks all of that at random scores.
+    sklearn_subqn.BMRMRegressor, sklearn_subqn.BMRMClassifier : Take such losses.
+    sklearn_subqn.minimize : For functions that are no losses of linear scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRegressor
+    >>> from sklearn_subqn.losses import Loss, check_loss
+    >>> class Asymmetric(Loss):
+    ...     def value(self, scores, targets, weights):
+    ...         r = targets - scores
+    ...         return float(weights @ np.where(r > 0.0, r * r, -r))
+    ...     def subgradient(self, scores, targets, weights):
+    ...         r = targets - scores
+    ...         return weights * np.where(r > 0.0, -2.0 * r, 1.0)
+    >>> check_loss(Asymmetric(), [0.0, 1.0, 2.0])
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X @ [1.0, 2.0, 3.0]
+    >>> reg = BMRMRegressor(loss=Asymmetric(), alpha=1e-2, tol=1e-2).fit(X, y)
+    >>> bool(reg.dual_gap_ <= 1e-2 * reg.objective_)
+    True
     """
 
     infimum: float = 0.0
@@ -102,16 +125,63 @@ class Oracle(ABC):
 
     @abstractmethod
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
-        """Return R(scores)."""
+        """Return R(scores).
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        value : float
+            The weighted sum of the rows' losses.
+        """
 
     @abstractmethod
     def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return one u in the subdifferential of R at ``scores``, of their shape."""
+        """Return one u in the subdifferential of R at ``scores``.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        u : ndarray of the shape of ``scores``
+            With ``R(z) >= R(scores) + <u, z - scores>`` for all z.
+        """
 
     def evaluate(
         self, scores: Floats, targets: Any, weights: Floats
     ) -> tuple[float, Floats]:
-        """Return value and subgradient, for losses that compute them together."""
+        """Return value and subgradient, for losses that compute them together.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        value : float
+            As of ``value``.
+        u : ndarray of the shape of ``scores``
+            As of ``subgradient``.
+        """
         args = scores, targets, weights
         return self.value(*args), self.subgradient(*args)
 
@@ -125,10 +195,24 @@ class Oracle(ABC):
         return lambda shift: self.evaluate(scores + shift, targets, weights)
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual`` of the shape of scores.
+        """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual``.
 
         Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u). By default
         R*(0) <= -inf R only; other duals need the scores they belong to.
+
+        Parameters
+        ----------
+        dual : ndarray of the shape of scores
+            The dual u, in the units of subgradients, weights included.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        conjugate : float
+            R*(u) or more, infinity outside of its domain.
         """
         if dual.any():
             raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
@@ -275,7 +359,20 @@ class Oracle(ABC):
         return 1.0
 
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
-        """Return the indices of rows on a kink, within ``TIE_TOLERANCE``."""
+        """Return the indices of rows on a kink, within 1e-10 of their scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+
+        Returns
+        -------
+        rows : ndarray of int
+            Rows of which the loss has several subgradients.
+        """
         return _NO_ROWS
 
     def argsup(
@@ -284,13 +381,46 @@ class Oracle(ABC):
         """Return the subgradient u at ``scores`` that maximizes <u, dscores>.
 
         Only ever called with rows from ``kink_rows``.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        dscores : ndarray of the shape of ``scores``
+            A direction.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        u : ndarray of the shape of ``scores``
+            One subgradient.
         """
         return self.subgradient(scores, targets, weights)
 
     def restrict(
         self, scores: Floats, dscores: Floats, targets: Any, weights: Floats
     ) -> PiecewiseQuadratic:
-        """Return R(scores + eta * dscores) as a function of the step size eta."""
+        """Return R(scores + eta * dscores) as a function of the step size eta.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        dscores : ndarray of the shape of ``scores``
+            A direction.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        function : PiecewiseQuadratic
+            Its slope and curvature at zero, and how they change at its kinks.
+        """
         raise self._lacks("restriction to a line")
 
     def derivatives(
@@ -299,30 +429,96 @@ class Oracle(ABC):
         """Return eta -> (slope, curvature) of R(scores + eta * dscores).
 
         Where the slope has a kink, the curvature is that of either side.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        dscores : ndarray of the shape of ``scores``
+            A direction.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        derivatives : callable
+            Returns two floats for a step size.
         """
         raise self._lacks("derivatives on a line")
 
     def curvature(self, scores: Floats, targets: Any, weights: Floats) -> Any:
         """Return generalized second derivatives of R, weights included.
 
-        As an array of the shape of the scores, (n,) or (n, k), where each counts by
-        itself, or of k x k matrices over the scores of rows, (n, k, k).
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, k)
+            Scores of the rows, of which a loss has one or, with ``joint``, k.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        curvature : ndarray of shape (n,), (n, k) or (n, k, k)
+            Of the shape of the scores where each counts by itself, or k x k matrices
+            over the scores of rows.
         """
         raise self._lacks("second derivatives")
 
     def dual_variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return the variables, free of weights and signs, that stand for a dual u."""
+        """Return the variables, free of weights and signs, that stand for a dual u.
+
+        Parameters
+        ----------
+        dual : ndarray of the shape of scores
+            The dual u, in the units of subgradients, weights included.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        variables : ndarray
+            One or several numbers of each row.
+        """
         raise self._lacks("dual variables")
 
     def neutral_variables(self, targets: Any) -> Floats:
-        """Return such variables in the middle of their set, one row like another."""
+        """Return dual variables in the middle of their set, one row like another.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+
+        Returns
+        -------
+        variables : ndarray
+            As of ``dual_variables``.
+        """
         raise self._lacks("dual variables")
 
     def envelope(self, center: Floats, width: float) -> Oracle:
-        """Return the Moreau envelope around such variables.
+        """Return the Moreau envelope around dual variables.
 
         It subtracts ``width / 2 * ||b - center||²`` inside the maximum over the dual
         variables b.
+
+        Parameters
+        ----------
+        center : ndarray
+            As of ``dual_variables``.
+        width : float
+            Positive.
+
+        Returns
+        -------
+        loss : Loss
+            A differentiable loss, below this one.
         """
         raise self._lacks("smooth envelope")
 
@@ -366,95 +562,3 @@ def offers(oracle: Oracle, *names: str) -> bool:
     """Whether the class of an oracle has written all of these members."""
     kind = type(oracle)
     return all(getattr(kind, name) is not getattr(Oracle, name) for name in names)
-
-
-class Smoothing:
-    """What a loss subtracts inside its maximum over dual variables.
-
-    Attributes
-    ----------
-    analytic : bool
-        Whether the maximum then has all derivatives, as with an entropy.
-    """
-
-    analytic: bool = False
-
-    def of_rows(self, rows: Rows) -> Smoothing:
-        """Return that of some of the rows."""
-        return self
-
-
-class DualSet(ABC):
-    """A convex set of dual variables b, and what the maximum over it is of."""
-
-    @abstractmethod
-    def oracle(self, smoothing: Smoothing | None) -> Oracle:
-        """Return the oracle of the maximum over b of <b, m> less the smoothing."""
-
-    def envelope(self, center: Floats, width: float) -> Smoothing:
-        """Return the smoothing of the Moreau envelope around dual variables."""
-        raise TypeError(f"{type(self).__name__} has no smooth envelope.")
-
-    def largest_penalty(self, smoothing: Smoothing) -> float | None:
-        """Return the largest smoothing, by which the maximum without it is larger.
-
-        None where the maximum approaches no such maximum.
-        """
-        return None
-
-    def rowwise(self, targets: Any, smoothing: Smoothing | None) -> RowwiseDual | None:
-        """Return the maximum as one over variables that are separable by rows.
-
-        Of intervals, which hold zero, the dual variables v stand for u = -weights * v;
-        of simplices, b for weights * (b - e_y); of sets of labels, b for weights * b
-        with the signs of relevant labels changed. None where it has no such form.
-        """
-        return None
-
-
-class ScoreMap:
-    """A linear map in front of a set: from scores of rows to those of the set.
-
-    This one maps scores to themselves.
-
-    Attributes
-    ----------
-    joint : bool
-        Whether the set's rows are not those of the scores, so that a loss of one score
-        becomes one of several.
-    is_injective : bool
-        Whether a dual of scores stands for one dual of the set only.
-    is_identity : bool
-    """
-
-    joint: bool = False
-    is_injective: bool = True
-    is_identity: bool = True
-
-    def forward(self, scores: Floats) -> Floats:
-        """Return the scores of the set."""
-        return scores
-
-    def inputs(self, scores: Floats, targets: Any, weights: Floats) -> Any:
-        """Return scores, targets and weights of the set."""
-        return scores, targets, weights
-
-    def adjoint(self, dual: Floats, scores: Floats) -> Floats:
-        """Return the dual, of the shape of ``scores``, for one of the set's."""
-        return dual
-
-    def duals(self, dual: Floats, targets: Any, weights: Floats) -> Any:
-        """Return dual, targets and weights of the set for a dual of scores."""
-        return dual, targets, weights
-
-    def lifted(self, sums: Floats) -> Floats:
-        """Return the column sums of the set's dual for those of a dual of scores."""
-        return sums
-
-    def least(self, outputs: Floats) -> Floats:
-        """Return the smallest scores of one row that ``forward`` maps to these."""
-        return outputs
-
-    def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
-        """Return second derivatives by scores for those of the set."""
-        return curvature

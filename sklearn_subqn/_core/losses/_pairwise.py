@@ -48,7 +48,24 @@ class OrderedPairs(Oracle):
         C = 1, or y_j - y_i, or for targets 0, ..., k - 1 a table with C(y_i, y_j) above
         the diagonal, non-negative.
     groups : Groups, optional
-        Default one group.
+        Groups of rows, of which only those of the same one make pairs. Default one.
+
+    See Also
+    --------
+    SquaredPairs, LogisticPairs : Smooth losses of the same pairs.
+    RocArea : For two classes.
+    Preferences : For pairs that are given.
+    OrdinalLogistic : Ordered classes by thresholds, with probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import OrderedPairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BMRMClassifier(loss=OrderedPairs("linear"), alpha=1e-3).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
     """
 
     ranks = True
@@ -175,6 +192,27 @@ class SquaredPairs(WindowedPairs):
     """Squared hinge of all pairs of rows with unequal targets.
 
     As ``OrderedPairs``, with C max(0, 1 + z_i - z_j)² of a pair.
+
+    Parameters
+    ----------
+    cost : {"constant", "linear"} or ndarray of shape (k, k), default="constant"
+        C of pairs, as for :class:`OrderedPairs`.
+    groups : Groups, optional
+        Groups of rows, of which only those of the same one make pairs. Default one.
+
+    See Also
+    --------
+    OrderedPairs, LogisticPairs : Other losses of the same pairs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import SquaredPairs
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = BMRMClassifier(loss=SquaredPairs("linear"), alpha=1e-3).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
     """
 
 
@@ -215,6 +253,26 @@ class RocArea(OrderedPairs):
 
     With unit weights it bounds one minus the area under the ROC curve, (27). Targets
     are -1 and +1.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Groups of rows, of which only those of the same one make pairs. Default one.
+
+    See Also
+    --------
+    SquaredRocArea, LogisticRocArea : Smooth losses of the same pairs.
+    OrderedPairs : For more than two ordered classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import RocArea
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> clf = BMRMClassifier(loss=RocArea(), alpha=1e-3).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
     """
 
     def __init__(self, groups: Groups | None = None) -> None:
@@ -225,7 +283,30 @@ class RocArea(OrderedPairs):
 
 
 class SquaredRocArea(SquaredPairs, RocArea):
-    """Squared hinge of all pairs of a negative and a positive row."""
+    """Squared hinge of all pairs of a negative and a positive row.
+
+    As ``RocArea``, with max(0, 1 + z_i - z_j)² of a pair.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Groups of rows, of which only those of the same one make pairs. Default one.
+
+    See Also
+    --------
+    RocArea, LogisticRocArea : Other losses of the same pairs.
+    SquaredPairs : For more than two ordered classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import BMRMClassifier
+    >>> from sklearn_subqn.losses import SquaredRocArea
+    >>> X, y = make_classification(500, weights=[0.9], random_state=0)
+    >>> clf = BMRMClassifier(loss=SquaredRocArea(), alpha=1e-3).fit(X, y)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
+    """
 
 
 class Preferences(Oracle):
@@ -246,6 +327,19 @@ class Preferences(Oracle):
     ------
     ValueError
         If pairs or costs are not such numbers, and in a fit to too few rows.
+
+    See Also
+    --------
+    OrderedPairs : The pairs of all rows with unequal targets.
+    sklearn_subqn.BMRMRanker : Takes preferences as ``fit(X, pairs=pairs)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import Preferences
+    >>> scores, equal = np.array([2.0, 1.0, 0.5]), np.full(3, 1 / 3)
+    >>> Preferences([(0, 1), (2, 1)]).value(scores, np.zeros(3), equal)
+    0.75
     """
 
     ranks = True

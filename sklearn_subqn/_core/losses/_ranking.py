@@ -164,7 +164,8 @@ class RankingLoss(OfRankings):
     """Bound of a measure of rankings, the mean over groups of rows.
 
     Groups count by the weight of their rows. The subgradient is that of one of the
-    maximizing permutations.
+    maximizing permutations. A subclass defines the measure, the sum of the gains of a
+    group's rows times the discounts of their ranks, by ``gains`` and ``discounts``.
 
     Parameters
     ----------
@@ -179,6 +180,31 @@ class RankingLoss(OfRankings):
     ----------
     first_only : bool
         Whether only the first row with a gain counts.
+
+    See Also
+    --------
+    Ndcg, PrecisionAtK, RecallAtK, ExpectedRankUtility, ReciprocalRank : Measures.
+    Inversions : Another bound of the same measures, for many rows of equal relevance.
+    sklearn_subqn.BMRMRanker : Takes such losses as functions of the groups.
+
+    Examples
+    --------
+    The share of the relevance that is among the first three rows:
+
+    >>> import numpy as np
+    >>> from sklearn_subqn import BMRMRanker
+    >>> from sklearn_subqn.losses import RankingLoss
+    >>> class TopThree(RankingLoss):
+    ...     def gains(self, targets):
+    ...         return targets
+    ...     def discounts(self, places):
+    ...         return (places < 3).astype(float)
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> y = np.digitize(X[:, 0] + 0.3 * X[:, 1], [0, 1])
+    >>> qid = np.repeat(np.arange(6), 10)
+    >>> ranker = BMRMRanker(loss=TopThree, alpha=1e-3).fit(X, y, qid=qid)
+    >>> bool(ranker.dual_gap_ <= 1e-3 * ranker.objective_)
+    True
     """
 
     first_only = False
@@ -196,16 +222,48 @@ class RankingLoss(OfRankings):
 
     @abstractmethod
     def gains(self, targets: Floats) -> Floats:
-        """Return the gains b of shape (n,)."""
+        """Return the gains b.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n,)
+            Relevances of the rows.
+
+        Returns
+        -------
+        gains : ndarray of shape (n,)
+            What each row adds to the measure at a rank of discount one.
+        """
 
     @abstractmethod
     def discounts(self, places: Rows) -> Floats:
-        """Return the discounts a at ranks ``places`` + 1."""
+        """Return the discounts a.
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Ranks, counted from zero.
+
+        Returns
+        -------
+        discounts : ndarray of the shape of ``places``
+            Factors on the gains of rows at these ranks, not increasing.
+        """
 
     def scale(self, ideal: Floats, total: Floats) -> Floats:
         """Return factors on the gains of each group, by default for <a*, b> = 1.
 
-        ``ideal`` has <a*, b> of the gains as they are, ``total`` their sum.
+        Parameters
+        ----------
+        ideal : ndarray of shape (n_groups,)
+            The measure of ideal rankings, <a*, b>, with the gains as they are.
+        total : ndarray of shape (n_groups,)
+            Sums of the gains.
+
+        Returns
+        -------
+        factors : ndarray of shape (n_groups,)
+            Positive, or zero where a group is not to count.
         """
         return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
 
@@ -278,11 +336,29 @@ class Ndcg(RankingLoss):
 
     Parameters
     ----------
-    groups, decay
-        As in ``RankingLoss``.
+    groups : Groups, optional
+        Queries, of whose rows each is ranked by itself. Default one group.
     k : int, optional
-        Default all ranks.
+        Rank at which the sum ends. Default all ranks.
     gain : {"exponential", "linear"}, default="exponential"
+        Whether b = 2^y - 1, or y.
+    decay : float, optional
+        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
+        default the ranking is found by sorting.
+
+    See Also
+    --------
+    Inversions : Another bound, better where many rows are of equal relevance.
+    ReciprocalRank : Where only the first relevant row counts.
+    sklearn.metrics.ndcg_score : The measure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import Ndcg
+    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
+    >>> round(Ndcg().value(scores, np.array([2.0, 0.0, 1.0, 0.0]), equal), 3)
+    0.171
     """
 
     def __init__(
@@ -319,8 +395,25 @@ class PrecisionAtK(RankingLoss):
     Parameters
     ----------
     k : int
-    groups, decay
-        As in ``RankingLoss``.
+        Number of the first rows that count, at least 1.
+    groups : Groups, optional
+        Queries, of whose rows each is ranked by itself. Default one group.
+    decay : float, optional
+        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
+        default the ranking is found by sorting.
+
+    See Also
+    --------
+    RecallAtK : The same with the number of positive rows in the place of k.
+    FBeta : Counts precision and recall of positive scores, without a k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import PrecisionAtK
+    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
+    >>> PrecisionAtK(2).value(scores, np.array([1.0, -1.0, 1.0, -1.0]), equal)
+    0.75
     """
 
     def __init__(
@@ -349,6 +442,28 @@ class RecallAtK(PrecisionAtK):
     """Bound of how far the recall up to rank k is from the best possible one.
 
     As the precision, with b = k / P for P positive targets of a group.
+
+    Parameters
+    ----------
+    k : int
+        Number of the first rows that count, at least 1.
+    groups : Groups, optional
+        Queries, of whose rows each is ranked by itself. Default one group.
+    decay : float, optional
+        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
+        default the ranking is found by sorting.
+
+    See Also
+    --------
+    PrecisionAtK : The same with k in the place of the number of positive rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import RecallAtK
+    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
+    >>> RecallAtK(2).value(scores, np.array([1.0, -1.0, 1.0, -1.0]), equal)
+    0.75
     """
 
     def scale(self, ideal: Floats, total: Floats) -> Floats:
@@ -363,11 +478,29 @@ class ExpectedRankUtility(RankingLoss):
 
     Parameters
     ----------
-    groups, decay
-        As in ``RankingLoss``.
+    groups : Groups, optional
+        Queries, of whose rows each is ranked by itself. Default one group.
     half_life : float, default=5.0
-        Above 1.
+        Rank, above 1, at which a row counts half as much as at the first one.
     neutral : float, default=0.0
+        Votes up to this one gain nothing.
+    decay : float, optional
+        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
+        default the ranking is found by sorting.
+
+    See Also
+    --------
+    Ndcg : With logarithmic discounts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import ExpectedRankUtility
+    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
+    >>> votes = np.array([5.0, 3.0, 4.0, 1.0])
+    >>> loss = ExpectedRankUtility(half_life=2.0, neutral=3.0)
+    >>> round(loss.value(scores, votes, equal), 3)
+    0.35
     """
 
     def __init__(
@@ -398,6 +531,24 @@ class ReciprocalRank(RankingLoss):
     c_r = 1 / r. The measure is not a sum over the ranks; its maximization goes through
     the ranks that the first relevant row may have, in O(m²) for a group of m rows.
     Groups without relevant or without other rows cost nothing.
+
+    Parameters
+    ----------
+    groups : Groups, optional
+        Queries, of whose rows each is ranked by itself. Default one group.
+
+    See Also
+    --------
+    Ndcg, PrecisionAtK : Where more than the first relevant row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_subqn.losses import ReciprocalRank
+    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
+    >>> relevant = np.array([-1.0, 1.0, 1.0, -1.0])
+    >>> ReciprocalRank().value(scores, relevant, equal)
+    1.5
     """
 
     first_only = True

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from ..kernels import label_pairs, multiclass, multilabel
 from ._balance import balanced, tilted
 from ._base import Floats, LabelSets, Rows, Simplices
+from ._composition import Smoothing
 from ._joint import Codes, JointSet
 from ._loss import Loss
-from ._oracle import Oracle, Smoothing
+from ._oracle import Oracle
 from ._smoothings import SimplexEntropy
 from ._softmax import Softmax
 

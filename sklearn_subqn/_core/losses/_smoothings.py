@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._base import EPS, TINY, Floats, Rows
-from ._oracle import Smoothing
+from ._composition import Smoothing
 
 # The exponential function goes on as its tangent beyond this number: nothing overflows
 # on the way. Being below it, it proves the same bounds. Minimizers that lie there, as
