@@ -20,7 +20,8 @@ from ._callbacks import FitTask, with_callbacks
 from ._callers import user_level
 from ._classifier import LinearClassifier
 from ._estimator import LinearEstimator, forget
-from ._problems import LinearProblems, n_threads
+from ._problems import LinearProblems
+from ._process import n_threads
 from ._scoring import (
     best_alpha,
     check_error_score,

@@ -27,7 +27,8 @@ from ._core.regularizers import L2, Regularizer
 from ._core.solvers import SolverSpec
 from ._doc_link import DocumentationLink
 from ._names import instead_of
-from ._problems import InputFeatures, LinearModel, Problems, n_threads
+from ._problems import InputFeatures, LinearModel, Problems
+from ._process import n_threads
 from ._solve import Solution, spec_of, warn_of_constants
 from ._state import PlainState
 from ._strength import Rule

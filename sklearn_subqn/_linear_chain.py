@@ -27,7 +27,7 @@ from ._core.regularizers import Regularizer, elastic_net
 from ._core.risk import Risk
 from ._core.solvers import CHAIN_SOLVERS, CHAIN_STREAMS, Options, Start
 from ._estimator import LinearEstimator, forget
-from ._problems import n_threads
+from ._process import n_threads
 from ._sequences import (
     AttributeReader,
     Index,

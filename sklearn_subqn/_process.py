@@ -8,10 +8,19 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 from threadpoolctl import LibController, ThreadpoolController
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# More threads than this are surely a mistake, and could exhaust the system.
+_MAX_THREADS = 256
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
+    return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
 
 
 class OneBlasThread:

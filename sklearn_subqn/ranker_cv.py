@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 
 from ._callbacks import with_callbacks
 from ._cv import FoldPath, Paths, WarmPaths, check_alphas, l2_grid
-from ._problems import n_threads
+from ._process import n_threads
 from ._queries import Queries
 from ._solve import Floats, Progress
 from ._state import unchanged_on_failure

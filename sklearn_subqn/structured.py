@@ -19,7 +19,8 @@ from ._core.oracle import Answers, OracleHinge, OracleObjective
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import STRUCTURED_SOLVERS, History, Start
 from ._estimator import Estimator
-from ._problems import Problems, n_threads
+from ._problems import Problems
+from ._process import n_threads
 from ._solve import Floats, Progress, Solution
 from ._state import unchanged_on_failure
 from ._validation import (

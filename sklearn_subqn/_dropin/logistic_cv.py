@@ -24,7 +24,7 @@ from .._callbacks import FitTask, with_callbacks
 from .._core.regularizers import Regularizer, elastic_net
 from .._cv import warn_of_folds
 from .._estimator import forget
-from .._problems import n_threads
+from .._process import n_threads
 from .._scoring import refuses_weights
 from .._solve import Floats
 from .._state import unchanged_on_failure

@@ -573,12 +573,12 @@ def test_threads_change_nothing_but_rounding(container, dtype):
 def test_n_jobs_follows_the_context_of_joblib(monkeypatch):
     seen = []
 
-    class Recorder(sklearn_subqn._problems.Design):
+    class Recorder(sklearn_subqn._problems.linear.Design):
         def __init__(self, *args, n_threads, **kwargs):
             seen.append(n_threads)
             super().__init__(*args, n_threads=n_threads, **kwargs)
 
-    monkeypatch.setattr(sklearn_subqn._problems, "Design", Recorder)
+    monkeypatch.setattr(sklearn_subqn._problems.linear, "Design", Recorder)
     X, y = blobs()
     SubLBFGSLinearSVC().fit(X, y)
     SubLBFGSLinearSVC(n_jobs=2).fit(X, y)

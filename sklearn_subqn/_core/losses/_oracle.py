@@ -336,6 +336,10 @@ class Oracle(ABC):
         """
         raise self._lacks("leeway of duals")
 
+    def threshold(self, scores: Floats) -> float | None:
+        """Return a number that scores of predicted rows exceed, if there is a rule."""
+        return None
+
     def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
         """Whether scores are beyond those up to which ``value`` is that of the loss."""
         return False

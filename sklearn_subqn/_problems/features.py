@@ -1,0 +1,75 @@
+"""Features of rows: their numbers and names, and how columns are measured."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._shift import Shift
+from .._solve import Floats
+from .._strength import Scales
+
+
+class Rows:
+    """Rows of features, and how their columns are to be measured.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def shift(self, weights: Floats) -> Shift | None:
+        """Return what is subtracted from columns far from zero."""
+        return Shift.of(self.X, weights)
+
+    def scales(self, X: Any, weights: Floats, *, centered: bool) -> Scales:
+        """Return the scales of the columns of X, which may have been shifted."""
+        return Scales.of(X, weights, centered=centered)
+
+
+class SomeRows(Rows):
+    """Some of the rows, with a shift and scales of all of them.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, d)
+    shift : Shift or None
+    scales : Scales or None
+        None where they are not needed.
+    """
+
+    def __init__(self, X: Any, shift: Shift | None, scales: Scales | None) -> None:
+        super().__init__(X)
+        self._shift, self._scales = shift, scales
+
+    def shift(self, weights: Floats) -> Shift | None:
+        return self._shift
+
+    def scales(self, X: Any, weights: Floats, *, centered: bool) -> Scales:
+        assert self._scales is not None, "scales are known where they are needed"
+        return self._scales
+
+
+class InputFeatures(NamedTuple):
+    """How many features there are, and their names if they have any."""
+
+    n_features: int
+    names: Any
+
+    @classmethod
+    def of(cls, estimator: Any) -> InputFeatures:
+        """Return those of an estimator that has seen X."""
+        names = getattr(estimator, "feature_names_in_", ())
+        return cls(estimator.n_features_in_, names)
+
+    def are_those_of(self, previous: dict[str, Any]) -> bool:
+        """Whether a previous fit, by its attributes, was of the same features."""
+        return (
+            "coef_" in previous
+            and previous["coef_"].shape[-1] == self.n_features
+            and np.array_equal(previous.get("feature_names_in_", ()), self.names)
+        )

@@ -1,0 +1,373 @@
+"""Problems of linear scores: data as objectives, solutions as coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._callbacks import FitTask
+from .._core.design import Design
+from .._core.losses import Loss, checked, read_only
+from .._core.objective import Objective
+from .._core.regularizers import L2, Bounded, NormalizedEntropy
+from .._core.risk import Risk
+from .._core.solvers import Start
+from .._solve import Floats, Solution
+from .._strength import Scales, divided
+from .._validation import check_start
+from .features import Rows
+from .model_parameters import LinearModel
+from .solving import Problems
+from .without_penalty import PartlyPenalized
+
+# Features without a penalty are measured in units that make them so many times larger
+# than others, of unit variance, with squares and with an L1 norm; where there is no
+# other, they have this penalty in units of the curvature of the loss. Proofs are
+# without it.
+_LARGE, _LARGE_IN_NORM, _NO_PENALTY = 1e5, 1e6, 1e-10
+
+
+class Elsewhere(Protocol):
+    """Rows that are not in this process, or not all at once."""
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of all rows in a problem."""
+
+    def solve(
+        self, problems: LinearProblems, solve: Callable[[], list[Solution]]
+    ) -> list[Solution]:
+        """Return what ``solve`` returns, called again where rows were lost."""
+
+
+class LinearProblems(PartlyPenalized):
+    """Problems of one loss on the same data, of linear scores.
+
+    Parameters
+    ----------
+    model : LinearModel
+    X : {ndarray, CSR matrix} of shape (n, d) or Rows
+    targets : list of ndarray
+        One for each problem.
+    loss : Loss
+    weights : ndarray of shape (n,)
+        Sum to one.
+    n_scores : int, optional
+        Number k of scores per row of a joint loss.
+    parts : sequence, optional
+        What each of several problems is for.
+    part : str
+        How a part is called in messages.
+    single : bool
+        Whether coefficients are of shape (d,) instead of (k, d).
+    known : dict, optional
+        Attributes that a model has before it is fitted, such as ``classes_``.
+    opposite : bool
+        Whether large scores are stored as small ones: they mean the first class.
+    dtype : dtype, optional
+        Type in which coefficients will be stored, by default that of X.
+
+    Attributes
+    ----------
+    elsewhere : Elsewhere or None
+        All the rows, where those given here only stand for them.
+    """
+
+    elsewhere: Elsewhere | None = None
+
+    # Whether coefficients of one score are stored as they are.
+    _stores_scores: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        model: LinearModel,
+        X: Any,
+        targets: list[Any],
+        loss: Loss,
+        weights: Floats,
+        *,
+        n_scores: int | None = None,
+        parts: Any = None,
+        part: str = "class {}",
+        single: bool = False,
+        known: dict[str, Any] | None = None,
+        opposite: bool = False,
+        dtype: Any = None,
+    ) -> None:
+        self._opposite = opposite
+        self._model = model
+        self._n_threads = model.n_threads
+        self._known = known or {}
+        self._loss = loss
+        intercept = model.fit_intercept
+        movable = intercept or loss.ranks
+        rows = self._given = X if isinstance(X, Rows) else Rows(X)
+        X = rows.X
+        shift = rows.shift(weights) if movable else None
+        if shift is not None:
+            X = shift.subtracted(X)
+        # Without intercepts differences of scores count, which are the same.
+        self._shift = shift if intercept else None
+        self.scales: Scales | None = None
+        if model.has_own_scales:
+            self.scales = rows.scales(X, weights, centered=movable)
+        self.free = model.free
+        self.sizes = self._sizes_of_features(model.sizes)
+        if self.free is not None:
+            own = rows.scales(X, weights, centered=movable).sizes
+            others = own if self.sizes is None else self.sizes
+            large = _LARGE if model.has_squares else _LARGE_IN_NORM
+            large = 1.0 if self.free.all() else large
+            self.sizes = np.where(self.free, own / large, others)
+        if self.sizes is not None:
+            dtype, X = dtype or X.dtype, divided(X, self.sizes)
+        self.design = self._map(X, intercept and not loss.ranks, n_scores)
+        self.weights = weights
+        self._targets = targets
+        penalized = self.free is None or not self.free.all()
+        n_coef = self.design.n_coef
+        self._regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
+        self._bounds = model.bounds
+        if self._bounds is not None:
+            self._check_bounds(loss, n_scores)
+            low, high = (bound * self._units() for bound in self._bounds)
+            if opposite:
+                low, high = -high, -low
+            self._regularizer = Bounded(model.l1_share, low, high)
+        model.check_support(loss, self._regularizer)
+        self._single = single
+        self.parts = parts if len(targets) > 1 else None
+        name = model.name
+        labels = [name] * len(targets)
+        if self.parts is not None:
+            labels = [f"{name}, {part.format(each)}" for each in self.parts]
+        start = Start(self._regularizer.center(self.design.n_params))
+        super().__init__(
+            model.settings, labels, [start] * len(targets), dtype or X.dtype
+        )
+
+    def _map(self, X: Any, fit_intercept: bool, n_scores: int | None) -> Design:
+        """Return the map from parameters to scores."""
+        return Design(
+            X,
+            fit_intercept=fit_intercept,
+            n_outputs=n_scores,
+            n_threads=self._n_threads,
+        )
+
+    def _check_bounds(self, loss: Loss, n_scores: int | None) -> None:
+        """Raise where coefficients of features are not those of one score."""
+        if loss.joint or n_scores is not None or not self._stores_scores:
+            raise ValueError(
+                "positive and coef_bounds need a loss of one score per sample, whose "
+                "coefficients are stored as they are; losses of several scores and "
+                "ordinal ones have others."
+            )
+        if self.free is not None:
+            raise ValueError(
+                "positive and coef_bounds need a penalty on each feature: alpha and "
+                "penalty_factor must be positive."
+            )
+
+    def objective(self, index: int, alpha: float) -> Objective:
+        if not alpha:
+            rule = self._model.rule(self._targets[index], self.weights)
+            alpha = _NO_PENALTY * rule.squares
+        return Objective(self.risk(index), self._regularizer, alpha)
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of a problem."""
+        if self.elsewhere is not None:
+            return self.elsewhere.risk(index)
+        return Risk(
+            self.design,
+            checked(self._loss_of(index)),
+            read_only(self._targets[index]),
+            read_only(self._weights_of(index)),
+        )
+
+    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
+        elsewhere = self.elsewhere
+        if elsewhere is None:
+            return super().solve(alpha, task)
+
+        def solve_there() -> list[Solution]:
+            self.design = elsewhere.risk(0).design
+            return Problems.solve(self, alpha, task)
+
+        return elsewhere.solve(self, solve_there)
+
+    def _loss_of(self, index: int) -> Loss:
+        """Return the loss of a problem."""
+        return self._loss
+
+    def _weights_of(self, index: int) -> Floats:
+        """Return the weights of the rows in a problem; they sum to one."""
+        return self.weights
+
+    def start_from(self, previous: dict[str, Any]) -> None:
+        """Start from a previous solution, and its dual points if rows are as many.
+
+        Only if that has the same features, classes and shape, and coefficients that the
+        penalty allows.
+        """
+        if not self._model.features.are_those_of(previous) or any(
+            np.ravel(previous.get(name, ())).tolist() != np.ravel(value).tolist()
+            for name, value in self._known.items()
+        ):
+            return
+        coef, intercept = (
+            previous["coef_"],
+            np.atleast_1d(previous.get("intercept_", 0.0)),
+        )
+        if (coef.ndim == 1) != self._single:
+            return
+        coef = coef.toarray() if sparse.issparse(coef) else coef
+        duals = previous.get("_duals") or []
+        if len(duals) != len(self):
+            duals = [None] * len(self)
+        self._set_starts(coef, intercept, duals)
+
+    def start_at(self, coef: Any, intercept: Any) -> None:
+        """Start from coefficients and intercepts of the shape of the attributes.
+
+        None leaves those of a previous solution, or zero.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If these are not acceptable, or the penalty does not allow them.
+        """
+        told = self.attributes()
+        for name, given in (("coef", coef), ("intercept", intercept)):
+            if given is not None:
+                shape = np.shape(told[f"{name}_"])
+                told[f"{name}_"] = check_start(f"{name}_init", given, shape)
+        if intercept is not None and self.design.n_coef == self.design.n_params:
+            raise ValueError(
+                "intercept_init has no effect here: the problem has no intercept of "
+                "its own. Leave it out."
+            )
+        intercept = np.atleast_1d(told["intercept_"])
+        if not self._set_starts(told["coef_"], intercept, [None] * len(self)):
+            raise ValueError(
+                "coef_init has coefficients that the penalty or the bounds forbid."
+            )
+
+    def _set_starts(self, coef: Any, intercept: Any, duals: list[Any]) -> bool:
+        """Start from coefficients where the penalty allows them; whether it does."""
+        coef = np.atleast_2d(coef)
+        if self._opposite:
+            coef, intercept = -coef, -intercept
+        if self._shift is not None:
+            intercept = self._shift.inward(self._shares(coef), intercept)
+        allowed = True
+        for index, w in enumerate(self._encoded(coef, intercept)):
+            w = w[: self.design.n_params].astype(np.float64)
+            dual = duals[index]
+            if dual is not None and dual.shape != self.design.zero_scores().shape:
+                dual = None
+            if not self._regularizer.contains(w):
+                allowed = False
+                continue
+            # Of a model in single precision shares sum to one but for its rounding.
+            self.starts[index] = Start(self._regularizer.nearest(w), dual)
+        return allowed
+
+    def attributes(self) -> dict[str, Any]:
+        coef, intercept = self._reported(*self._decoded([s.w for s in self.starts]))
+        if self._opposite:
+            # Zeros keep their sign.
+            coef, intercept = 0.0 - coef, 0.0 - intercept
+        if self._single:
+            return {**self._known, "coef_": coef[0], "intercept_": intercept[0]}
+        return {**self._known, "coef_": coef, "intercept_": intercept}
+
+    def strengths(self, total: float) -> Floats:
+        """Return alpha of each problem by rule, for rows of a total weight."""
+        model, scales = self._model, self.scales
+        if scales is None:
+            scales = self._given.scales(self.design.X, self.weights, centered=False)
+            scales = scales.plain()
+        return np.array(
+            [
+                scales.strength(model.rule(target, self.weights), model.l1_share, total)
+                for target in self._targets
+            ]
+        )
+
+    def _sizes_of_features(self, given: Floats | None) -> Floats | None:
+        """Return units in which the penalty is that of the solver, if not in ones."""
+        if self.scales is None or given is None:
+            return given if self.scales is None else self.scales.sizes
+        return given * self.scales.sizes
+
+    def _units(self) -> Floats | float:
+        """Return what the features are divided by for the solver."""
+        return 1.0 if self.sizes is None else self.sizes
+
+    def _reported(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
+        """Return coefficients and intercepts for X as they are stored."""
+        coef = np.array(coef, dtype=self._dtype, order="C")
+        if self._bounds is not None:
+            # Rounding may have left them, and does not in the bounds themselves.
+            ends = [_towards_zero(bound, self._dtype) for bound in self._bounds]
+            low, high = (-ends[1], -ends[0]) if self._opposite else ends
+            coef = np.clip(coef, low, high)
+        if self._shift is not None:
+            intercept = self._shift.outward(self._shares(coef), intercept)
+        return coef, np.asarray(intercept).astype(self._dtype)
+
+    def _shares(self, coef: Any) -> Any:
+        """Return coefficients (k, d) as objectives take them: shares sum to one."""
+        if not isinstance(self._regularizer, NormalizedEntropy):
+            return coef
+        return coef / self._sums(np.asarray(coef, dtype=np.float64))
+
+    def _sums(self, coef: Floats) -> Floats:
+        """Return what the shares sum to that the rows of coefficients are made of."""
+        return coef.sum(axis=1, keepdims=True)
+
+    def _stored(self, w: Floats) -> Floats:
+        free = len(w) > self.design.n_coef
+        plain = self.sizes is None and self._bounds is None
+        if plain and (self._shift is None or not free):
+            return super()._stored(w)
+        coef, intercept = self._reported(*self._rows(w))
+        if self._shift is not None:
+            intercept = self._shift.inward(self._shares(coef), intercept)
+        inward = (coef * self._units()).T.ravel()
+        return np.append(inward, intercept) if free else inward
+
+    def _rows(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return coefficients (k, d) and intercepts (k,) of one problem."""
+        coef, intercept = self.design.split(w)
+        coef = np.atleast_2d(np.asarray(coef).T) / self._units()
+        return coef, np.atleast_1d(intercept)
+
+    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
+        """Return the parameters of each problem; none if these are of other rows."""
+        n_rows = self.design.n_outputs or len(self)
+        if len(coef) != n_rows:
+            return []
+        rows = np.split(np.arange(n_rows), len(self))
+        coef = coef * self._units()
+        return [np.concatenate([coef[i].T.ravel(), intercept[i]]) for i in rows]
+
+    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
+        """Return coefficients and intercepts from the parameters of each problem."""
+        split = [self._rows(w) for w in parameters]
+        coef = np.concatenate([rows for rows, _ in split])
+        intercept = np.zeros(len(coef))
+        intercept[:] = np.concatenate([free for _, free in split])
+        return coef, intercept
+
+
+def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
+    """Return numbers of a type that are not larger than some."""
+    rounded = numbers.astype(dtype)
+    larger = np.abs(rounded) > np.abs(numbers)
+    return np.where(larger, np.nextafter(rounded, np.zeros_like(rounded)), rounded)

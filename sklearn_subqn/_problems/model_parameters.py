@@ -1,0 +1,63 @@
+"""What the parameters of an estimator say of its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.losses import Loss
+from .._core.regularizers import Regularizer
+from .._solve import Floats, Settings
+from .._strength import Rule
+from .features import InputFeatures
+
+
+class LinearModel(NamedTuple):
+    """What the parameters of an estimator say of a linear model.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    settings : Settings
+        How to solve its problems.
+    n_threads : int
+    fit_intercept : bool
+    features : InputFeatures
+    regularizer : callable
+        From a number of coefficients to their penalty.
+    l1_share : float
+        The share of the L1 norm in the penalty.
+    has_squares : bool
+        Whether the penalty is one of squares, of which factors are factors.
+    has_own_scales : bool
+        Whether the penalty measures features by their scales.
+    sizes : ndarray of shape (d,) or None
+        Units of the features that factors of the penalty ask for.
+    free : ndarray of bool, of shape (d,), or None
+        Which features have no penalty.
+    bounds : tuple or None
+        Least and largest coefficients, each of shape (d,).
+    rule : callable
+        From targets and weights to the rule of the automatic strength.
+    check_support : callable
+        Raises unless the solver takes a loss with a penalty.
+    """
+
+    name: str
+    settings: Settings
+    n_threads: int
+    fit_intercept: bool
+    features: InputFeatures
+    regularizer: Callable[[int], Regularizer]
+    l1_share: float
+    has_squares: bool
+    has_own_scales: bool
+    sizes: Floats | None
+    free: npt.NDArray[np.bool_] | None
+    bounds: tuple[Any, Any] | None
+    rule: Callable[[Any, Floats], Rule]
+    check_support: Callable[[Loss, Regularizer], None]

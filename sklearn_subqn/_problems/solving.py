@@ -1,0 +1,126 @@
+"""Problems whose solutions make one model: from data to objectives and back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._callbacks import FitTask
+from .._core.objective import Objective
+from .._core.solvers import Start
+from .._solve import Floats, Problem, Settings, Solution, Watch, solve
+
+
+class Problems(ABC):
+    """Problems whose solutions make one model, solved for one alpha after another.
+
+    Parameters
+    ----------
+    settings : Settings
+        How to solve them: mostly the estimator.
+    labels : list of str
+        Names of the problems, for messages.
+    starts : list of Start
+        Where each of them stands.
+    dtype : dtype
+        Type in which coefficients will be stored.
+
+    Attributes
+    ----------
+    starts : list of Start
+        As above; ``solve`` leaves there where the solutions are.
+    parts : sequence or None
+        What each of several problems is for, such as its class.
+    unit : float
+        What the user reads as an objective of one.
+    several : bool
+        Whether the attributes are arrays, with a number for each problem.
+    watch : Watch or None
+        Looks at the model after each iteration.
+    """
+
+    parts: Any = None
+    unit: float = 1.0
+    watch: Watch | None = None
+
+    def __init__(
+        self, settings: Settings, labels: list[str], starts: list[Start], dtype: Any
+    ) -> None:
+        self._settings = settings
+        self._labels = labels
+        self.starts = starts
+        self._dtype = dtype
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def several(self) -> bool:
+        return len(self) > 1
+
+    @abstractmethod
+    def objective(self, index: int, alpha: float) -> Objective:
+        """Return the objective of a problem."""
+
+    @abstractmethod
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need of an estimator, where the problems stand."""
+
+    @abstractmethod
+    def start_from(self, previous: dict[str, Any]) -> None:
+        """Start from the attributes of a previous fit, if that was of such a model."""
+
+    def start_at(self, coef: Any, intercept: Any) -> None:
+        """Start from coefficients and intercepts that a user gives."""
+        # Estimators whose ``fit`` takes them have problems of linear scores.
+        raise NotImplementedError
+
+    def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
+        """Solve all problems, each from where it stands, for one alpha or its own."""
+        alphas = np.broadcast_to(alpha, len(self)).tolist()
+        return [
+            self._solve(index, self.objective(index, alpha), self._settings, task)
+            for index, alpha in enumerate(alphas)
+        ]
+
+    def _solve(
+        self, index: int, objective: Objective, settings: Settings, task: FitTask
+    ) -> Solution:
+        """Solve a problem from where it stands."""
+        problem = Problem(
+            self._labels[index],
+            objective,
+            self.starts[index],
+            self._dtype,
+            partial(self._fitted, index),
+            self._stored,
+            self._unit(index, objective),
+            self.watch,
+        )
+        solution = solve(problem, settings, task)
+        self.starts[index] = solution.start
+        return solution
+
+    def _unit(self, index: int, objective: Objective) -> float:
+        """Return what the user reads as an objective of one."""
+        return self.unit
+
+    def as_read(
+        self, index: int, objective: Objective, w: Floats, value: float, bound: float
+    ) -> tuple[float, float]:
+        """Return an objective at w and a lower bound as the user reads them."""
+        unit = self._unit(index, objective)
+        return unit * value, unit * bound
+
+    def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
+        """Return the attributes of an estimator fitted so far."""
+        self.starts[index] = self.starts[index]._replace(w=w, scores=None)
+        return self.attributes()
+
+    def _stored(self, w: Floats) -> Floats:
+        """Return parameters as they will be in the attributes."""
+        rounded: Floats = w.astype(self._dtype)
+        return rounded

@@ -1,0 +1,83 @@
+"""Targets of classes, and the problems that they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.losses import Loss
+from .._solve import Floats
+from .linear import LinearProblems
+from .model_parameters import LinearModel
+from .several_scores import Contrasts
+from .thresholds import RankedClasses
+
+
+def signs(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any], positive: int | None = None
+) -> list[Floats]:
+    """Return 1 where y is of a class and -1 elsewhere, for each; of two, one only.
+
+    That is the second, or the one with the number ``positive``.
+    """
+    if len(classes) == 2:
+        classes = classes[[1 if positive is None else positive]]
+    return [np.where(y == each, 1.0, -1.0) for each in classes]
+
+
+def codes(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return numbers of classes; rows of others, which have no weight, have any."""
+    return np.minimum(np.searchsorted(classes, y), len(classes) - 1).astype(np.intp)
+
+
+def class_problems(
+    model: LinearModel,
+    X: Any,
+    y: npt.NDArray[Any],
+    loss: Loss,
+    weights: Floats,
+    classes: npt.NDArray[Any],
+    positive: int | None = None,
+    offset: Floats | None = None,
+) -> LinearProblems:
+    """Return one problem for two classes, or one of each against the rest.
+
+    ``positive`` is the number of the positive one of two classes, by default one;
+    ``offset`` of shape (n,) is added to the scores.
+    """
+    kind = RankedClasses if loss.ranks and model.fit_intercept else LinearProblems
+    targets, known = signs(y, classes, positive), of_classes(classes, positive)
+    if offset is not None:
+        loss = loss.with_offsets()
+        targets = [np.column_stack([each, offset]) for each in targets]
+    data = model, X, targets, loss, weights
+    return kind(*data, parts=classes, known=known, opposite=positive == 0)
+
+
+def of_classes(
+    classes: npt.NDArray[Any], positive: int | None = None
+) -> dict[str, Any]:
+    """Return attributes about classes, one of which may be known as positive."""
+    known: dict[str, Any] = {"classes_": classes}
+    if positive is not None:
+        known["pos_label_"] = classes.tolist()[positive]
+    return known
+
+
+def joint_classes(
+    model: LinearModel,
+    X: Any,
+    y: npt.NDArray[Any],
+    loss: Loss,
+    weights: Floats,
+    classes: npt.NDArray[Any],
+    known: dict[str, Any] | None = None,
+) -> LinearProblems:
+    """Return the joint problem of all classes; of two the difference is stored."""
+    data = model, X, [codes(y, classes)], loss, weights
+    known = {"classes_": classes, **(known or {})}
+    if len(classes) == 2:
+        return Contrasts(*data, n_scores=2, base=0, known=known)
+    return LinearProblems(*data, n_scores=len(classes), known=known)

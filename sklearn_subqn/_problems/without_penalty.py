@@ -1,0 +1,102 @@
+"""Features without a penalty: fits with a small one, proofs without it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .._callbacks import FitTask
+from .._core.design import Design
+from .._core.free_columns import lower_bound
+from .._core.objective import Objective, Point
+from .._core.regularizers import PartlyFree
+from .._core.solvers import minimize_intercept
+from .._solve import Floats, Settings, Solution, changed, warn_of_gap
+from .solving import Problems
+
+# Where the bound without it is no good, problems are solved more accurately by these
+# factors; objectives below this share of that of zero need no proof.
+_ACCURACIES, _VANISHED = (1.0, 1e-2, 1e-4), 1e-6
+
+# How accurately these are fitted alone, with at most so many alphas, each ten times the
+# one before.
+_NULL_TOLERANCE, _MOST_NULL_FITS = 1e-8, 4
+
+
+class PartlyPenalized(Problems):
+    """Problems of features of which some may have no penalty.
+
+    They are solved with a small one, and their proofs are without it.
+
+    Attributes
+    ----------
+    design : Design
+    free : ndarray of bool, of shape (d,), or None
+        Which features have no penalty.
+    """
+
+    design: Design
+    free: npt.NDArray[np.bool_] | None
+
+    def as_read(
+        self, index: int, objective: Objective, w: Floats, value: float, bound: float
+    ) -> tuple[float, float]:
+        value, bound = super().as_read(index, objective, w, value, bound)
+        if self.free is None:
+            return value, bound
+        small = objective.regularizer.value(w)
+        small -= self._without_free(objective).regularizer.value(w)
+        return value - self._unit(index, objective) * objective.alpha * small, -np.inf
+
+    def _solve(
+        self, index: int, objective: Objective, settings: Settings, task: FitTask
+    ) -> Solution:
+        if self.free is None:
+            return super()._solve(index, objective, settings, task)
+        unit, real = self._unit(index, objective), self._without_free(objective)
+        least = _VANISHED * abs(unit * real.origin().value)
+        for more in _ACCURACIES:
+            closer = changed(settings, tol=more * settings.tol)
+            solution = super()._solve(index, objective, closer, task)
+            point = solution.start.at(real)
+            duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
+            proven = solution.with_proof(point.value, lower_bound(real, duals), unit)
+            reached = proven.dual_gap <= settings.tol * max(proven.size, least)
+            if reached or not objective.loss.tells_leeway:
+                return proven
+        warn_of_gap(self._labels[index], proven, settings.tol)
+        return proven
+
+    def _without_free(self, objective: Objective) -> Objective:
+        """Return the objective without the small penalty of free features."""
+        assert self.free is not None, "some features are free"
+        free = np.repeat(self.free, self.design.n_outputs or 1)
+        return objective.with_regularizer(PartlyFree(objective.regularizer, free))
+
+    def null_point(self, index: int) -> Point:
+        """Return the best point with coefficients of free features and intercepts only.
+
+        Its slopes along the other coefficients say from which ``alpha`` on an L1 norm
+        has them all zero; so large a one is what the free features are fitted with.
+        """
+        objective = self.objective(index, 1.0)
+        point = minimize_intercept(objective.origin())
+        if self.free is None:
+            return point
+        penalized = np.zeros(self.design.n_params, dtype=bool)
+        penalized[: self.design.n_coef] = ~np.repeat(
+            self.free, self.design.n_outputs or 1
+        )
+        settings = changed(self._settings, tol=_NULL_TOLERANCE)
+        start = self.starts[index]
+        alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
+        w = point.w
+        for _ in range(_MOST_NULL_FITS):
+            at_alpha = self.objective(index, alpha)
+            w = super()._solve(index, at_alpha, settings, FitTask.silent()).w.copy()
+            self.starts[index] = start
+            if not w[penalized].any():
+                break
+            alpha *= 10.0
+        w[penalized] = 0.0
+        return minimize_intercept(objective.at(w))
