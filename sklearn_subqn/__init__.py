@@ -1,6 +1,7 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
 from . import losses
+from ._row_blocks import RowBlocks
 from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
 from .bundle_regression import BMRMRegressor
@@ -40,6 +41,7 @@ __all__ = [
     "OnlineLBFGSClassifier",
     "OnlineLBFGSRegressor",
     "PathScoreDisplay",
+    "RowBlocks",
     "StructuredSVM",
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",

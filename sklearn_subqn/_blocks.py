@@ -12,16 +12,18 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from ._core.places import PartsElsewhere, Session
+from ._core.read_design import ReadDesign, Shelf
 from ._core.risk import Risk
 from ._core.risk_of_parts import RiskOfParts
 from ._core.solvers import Start
 from ._problems import LinearProblems, SomeRows
 from ._shift import Shift, relative_sums, suspects_of_sums
 from ._solve import Solution
-from ._strength import Scales, column_sums
-from ._validation import AUTO, distinct_classes, non_negative_weights
+from ._strength import Scales, column_sums, divided
+from ._validation import AUTO, distinct_classes, non_negative_weights, plain_csr
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,9 +70,26 @@ class Block:
     def __init__(self, X: Any, y: Any, weights: Any) -> None:
         self._X, self._y, self._weights = X, y, weights
 
+    def rows(self) -> Any:
+        """Return the rows of X, validated once they have been."""
+        return self._X
+
+    def keep(self, X: Any) -> None:
+        """Keep validated rows of X."""
+        self._X = X
+
+    def set_type(self, dtype: Any) -> None:
+        """Set the type in which rows are needed."""
+        self._X = self._X.astype(dtype, copy=False)
+
+    def release(self, problems: LinearProblems, shift: Shift | None) -> None:
+        """Release the rows, of which problems are made."""
+        self._X = None
+
     def checked(self, estimator: Any, weight: float) -> Summary:
         """Validate the rows, of a weight if they have none; say what they are."""
-        n = self._X.shape[0]
+        X = self.rows()
+        n = X.shape[0]
         for name, given in (("y", self._y), ("sample_weight", self._weights)):
             if given is not None and len(given) != n:
                 raise ValueError(
@@ -78,7 +97,8 @@ class Block:
                     f"block of X has {n}, and that of {name} {len(given)}."
                 )
         weights = weight if self._weights is None else np.ravel(self._weights)
-        self._X, self._y = estimator._checked(self._X, self._y)
+        X, self._y = estimator._checked(X, self._y)
+        self.keep(X)
         self._weights = weights = non_negative_weights(weights, n)
         y, labels = self._y, None
         if hasattr(estimator, "class_weight"):
@@ -89,33 +109,80 @@ class Block:
             total = float(weights.sum())
             mean = weights @ y / (total or 1.0)
             sums = np.array([total + 0.0 * mean, mean, weights @ np.square(y - mean)])
-        n, d = self._X.shape
-        return Summary(n, d, self._X.dtype, labels, sums)
+        n, d = X.shape
+        return Summary(n, d, X.dtype, labels, sums)
 
     def weigh(self, dtype: Any, labels: Any, factors: Floats) -> None:
         """Set the type of X, and multiply weights, by the factors of the labels."""
-        self._X = self._X.astype(dtype, copy=False)
+        self.set_type(dtype)
         each = factors if labels is None else factors[np.searchsorted(labels, self._y)]
         self._weights = self._weights * each
 
     def column_sums(self, shift: Shift | None) -> Floats:
         """Return the sums of columns of which scales are made."""
-        X = self._X if shift is None else shift.subtracted(self._X)
+        X = self.rows()
+        X = X if shift is None else shift.subtracted(X)
         return column_sums(X, self._weights)
 
     def relative_sums(self, columns: npt.NDArray[np.intp], about: Floats) -> Floats:
         """Return the sums of columns of which the shift is made."""
-        return relative_sums(self._X, columns, about, self._weights)
+        return relative_sums(self.rows(), columns, about, self._weights)
 
     def problems(
         self, estimator: Any, shift: Shift | None, scales: Scales | None, names: Any
     ) -> LinearProblems:
         """Return the problems, of which these rows are a part; forget the rows."""
-        rows = SomeRows(self._X, shift, scales)
+        rows = SomeRows(self.rows(), shift, scales)
         args = rows, self._y, self._weights, names
         problems: LinearProblems = estimator._problems(*args)
-        self._X = self._y = self._weights = None
+        rows.X = self._y = self._weights = None
+        self.release(problems, shift)
         return problems
+
+
+class ReadBlock(Block):
+    """Some of the rows, which are read for each use.
+
+    Parameters
+    ----------
+    read : callable
+        Returns X.
+    y, weights : as of ``Block``
+    shelf : Shelf
+        Common to all blocks.
+    """
+
+    _dtype: Any = None
+
+    def __init__(
+        self, read: Callable[[], Any], y: Any, weights: Any, shelf: Shelf
+    ) -> None:
+        super().__init__(None, y, weights)
+        self._read, self._shelf = read, shelf
+
+    def rows(self) -> Any:
+        X = self._read()
+        if self._dtype is None:
+            return X
+        if sparse.issparse(X):
+            return plain_csr(X.tocsr().astype(self._dtype, copy=False))
+        return np.asarray(X, dtype=self._dtype)
+
+    def keep(self, X: Any) -> None:
+        self._dtype = X.dtype
+
+    def set_type(self, dtype: Any) -> None:
+        self._dtype = dtype
+
+    def release(self, problems: LinearProblems, shift: Shift | None) -> None:
+        sizes = problems.sizes
+
+        def read() -> Any:
+            X = self.rows()
+            X = X if shift is None else shift.subtracted(X)
+            return X if sizes is None else divided(X, sizes)
+
+        problems.design = ReadDesign(problems.design, read, self._shelf)
 
 
 class Source(Protocol):

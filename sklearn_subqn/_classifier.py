@@ -75,7 +75,7 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
     @scored
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy of predictions.
 
         Parameters
@@ -181,7 +181,7 @@ class LinearClassifier(ScoringClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         coef_init: Any = None,
@@ -194,7 +194,8 @@ class LinearClassifier(ScoringClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
             without a copy. Dask arrays and dataframes, which not all classifiers take,
-            stay where they are, with ``y`` and ``sample_weight`` in the same blocks.
+            stay where they are, with ``y`` and ``sample_weight`` in the same blocks;
+            :class:`RowBlocks`, which the same ones take, are read in blocks.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None

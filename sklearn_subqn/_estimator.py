@@ -16,6 +16,7 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._blocks import Collection
 from ._by_feature import penalty_factors
 from ._callbacks import CallbackSupportMixin, FitTask
 from ._callers import in_search, user_level
@@ -29,6 +30,7 @@ from ._doc_link import DocumentationLink
 from ._names import instead_of
 from ._problems import InputFeatures, LinearModel, Problems
 from ._process import n_threads
+from ._row_blocks import RowBlocks
 from ._solve import Solution, spec_of, warn_of_constants
 from ._state import PlainState
 from ._strength import Rule
@@ -237,10 +239,10 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         previous: dict[str, Any],
         **others: Any,
     ) -> Self:
-        """Fit to a Dask collection."""
+        """Fit to data in blocks."""
         raise TypeError(
-            f"{type(self).__name__} does not take Dask collections; got X of type "
-            f"{type(X).__name__}. If the data fit into memory, give X.compute()."
+            f"{type(self).__name__} does not take Dask collections and RowBlocks; got "
+            f"X of type {type(X).__name__}. Give arrays, if the data fit into memory."
         )
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -277,7 +279,7 @@ class LinearEstimator(Estimator):
     # Of estimators without this parameter.
     penalty_factor: Any = None
 
-    #: Whether ``fit`` takes Dask collections, for losses that are sums over samples.
+    #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
     _takes_collections: ClassVar[bool] = False
 
     def _fit_to_collection(
@@ -296,11 +298,8 @@ class LinearEstimator(Estimator):
         self._check_collection()
         for name, value in others.items():
             if value is not None:
-                raise ValueError(f"{name} is not supported for Dask collections.")
-        # Needs Dask.
-        from ._dask import opened
-
-        rows = opened(self, X, y, sample_weight)
+                raise ValueError(f"{name} is not supported for data in blocks.")
+        rows = self._opened(X, y, sample_weight)
         try:
             problems = rows.problems
             problems.start_from({**previous, "_duals": None})
@@ -314,19 +313,28 @@ class LinearEstimator(Estimator):
             rows.close()
         return self
 
+    def _opened(self, X: Any, y: Any, sample_weight: Any) -> Collection:
+        """Return the rows of data in blocks for a fit."""
+        if isinstance(X, RowBlocks):
+            return X._opened(self, y, sample_weight)
+        # Needs Dask.
+        from ._dask import opened
+
+        return opened(self, X, y, sample_weight)
+
     def _check_collection(self) -> None:
         """Raise where the parameters need all samples in one place."""
         free = self.penalty_factor is not None and not np.all(self._factors_given())
         if self.alpha == 0.0 or free:
             raise ValueError(
-                "Features without a penalty are not supported for Dask collections: "
+                "Features without a penalty are not supported for data in blocks: "
                 "alpha and penalty_factor must be positive."
             )
         if getattr(self, "positive", False) or (
             getattr(self, "coef_bounds", None) is not None
         ):
             raise ValueError(
-                "positive and coef_bounds are not supported for Dask collections."
+                "positive and coef_bounds are not supported for data in blocks."
             )
 
     def _factors_given(self) -> npt.NDArray[Any]:
@@ -574,45 +582,53 @@ def _warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
 
 
 def is_collection(X: Any) -> bool:
-    """Whether X is an array or dataframe of Dask, which need not be installed."""
+    """Whether X is data in blocks, of our own or of Dask, which need not be there."""
+    if isinstance(X, RowBlocks):
+        return True
     package = type(X).__module__.partition(".")[0]
     return package in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 def blockwise(method: _Method) -> _Method:
-    """Make a method of rows lazy for Dask collections, in their blocks."""
+    """Make a method of rows take data in blocks, lazily those of Dask."""
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_collection(X):
             return method(self, X, *args, **kwargs)
         if any(value is not None for value in [*args, *kwargs.values()]):
-            raise ValueError("offset is not supported for Dask collections.")
+            raise ValueError("offset is not supported for data in blocks.")
+        check_is_fitted(self)
+        if isinstance(X, RowBlocks):
+            return X._mapped(functools.partial(method, self))
         # Needs Dask.
         from ._dask import mapped
 
-        check_is_fitted(self)
         return mapped(self, method.__name__, X)
 
     return cast(_Method, of_any)
 
 
 def scored(method: _Method) -> _Method:
-    """Make a method that scores predictions take Dask collections."""
+    """Make a method that scores predictions take data in blocks."""
 
     @functools.wraps(method)
-    def of_any(self: Any, X: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_any(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not is_collection(X):
             return method(self, X, y, *args, **kwargs)
         given = inspect.signature(method).bind(self, X, y, *args, **kwargs).arguments
+        weights = given.get("sample_weight")
         if given.get("offset") is not None:
-            raise ValueError("offset is not supported for Dask collections.")
+            raise ValueError("offset is not supported for data in blocks.")
+        if isinstance(X, RowBlocks):
+            weights = X._all("sample_weight", weights)
+            return method(self, X, X._all("y", y), weights)
         # Needs Dask.
         from ._dask import score
 
         check_is_fitted(self)
         power = variance_power(self) or 0.0 if is_regressor(self) else None
-        return score(self, X, y, given.get("sample_weight"), power)
+        return score(self, X, y, weights, power)
 
     return cast(_Method, of_any)
 

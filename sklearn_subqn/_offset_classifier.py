@@ -29,7 +29,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         offset: Any = None,
         *,
@@ -43,8 +43,8 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
             without a copy. Dask arrays and dataframes stay where they are, with ``y``
-            and ``sample_weight`` in the same blocks; for losses by name that are sums
-            over samples.
+            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
+            blocks. Both are for losses by name that are sums over samples.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -165,7 +165,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
 
     @scored
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> float:
         """Return the accuracy of predictions.
 

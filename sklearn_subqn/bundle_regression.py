@@ -322,7 +322,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         offset: Any = None,
         *,
@@ -336,8 +336,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training data. float64 and float32 arrays and CSR matrices of them are used
             without a copy. Dask arrays and dataframes stay where they are, with ``y``
-            and ``sample_weight`` in the same blocks; for losses by name that are sums
-            over samples.
+            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
+            blocks. Both are for losses by name that are sums over samples.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : float or array-like of shape (n_samples,), default=None
@@ -405,7 +405,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
     @scored
     def score(
-        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> float:
         """Return the share of what there is to explain that predictions explain.
 

@@ -245,7 +245,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         coef_init: Any = None,

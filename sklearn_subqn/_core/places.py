@@ -10,7 +10,6 @@ dual point after its gradient: solvers ask for the same of one point after the o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -98,6 +97,9 @@ class Answer(NamedTuple):
 class Place:
     """Objects of some of the parts, and the end of the way of calls to them.
 
+    All calls of a message are made for one part before those for the next, so that
+    what is read of its rows serves them all.
+
     Parameters
     ----------
     objects : sequence
@@ -105,7 +107,7 @@ class Place:
     """
 
     def __init__(self, objects: Iterable[Any]) -> None:
-        self._held = {0: OfParts(objects)}
+        self._held: dict[int, list[Any]] = {0: list(objects)}
 
     def n_parts(self) -> int:
         """Return the number of parts."""
@@ -113,30 +115,54 @@ class Place:
 
     def answer(self, message: Message) -> Answer:
         """Make the calls of a message."""
-        result = None
-        for call in message.calls:
-            result = self._result(call)
+        calls = [*message.calls, *message.likely]
+        results: list[list[Any]] = [[] for _ in calls]
+        n_wanted, n_made = len(message.calls), len(calls)
+        for call, own in zip(calls, results, strict=True):
             if call.how == "each":
-                self._held[call.result] = result
-        likely = []
-        # Their errors count once they are wanted.
-        with suppress(Exception):
-            for call in message.likely:
-                likely.append(self._result(call))
+                self._held[call.result] = own
+        for i in range(self.n_parts()):
+            for number in range(n_made):
+                try:
+                    self._add(calls[number], i, results[number])
+                except Exception:
+                    if number < n_wanted:
+                        raise
+                    # Errors of calls that may be wanted later count then.
+                    n_made = number
+                    break
+        whole = [_WHOLE[calls[i].how](results[i]) for i in range(n_made)]
         for number in message.dropped:
             self._held.pop(number, None)
         counted = self._held.get(message.counted, ())
         products = [design.products_so_far() for design in counted]
-        return Answer(result, likely, products)
+        return Answer(whole[n_wanted - 1], whole[n_wanted:], products)
 
-    def _result(self, call: Call) -> Any:
-        args = [
-            self._held[arg.number] if isinstance(arg, Reference) else arg
-            for arg in call.args
-        ]
-        parts = Parts(self._held[call.objects])
+    def _add(self, call: Call, i: int, results: list[Any]) -> None:
+        """Make a call of a part, and add the result to those of others."""
+        args = [self._own(arg, i) for arg in call.args]
         with np.errstate(**call.errors):
-            return getattr(parts, call.how)(call.name, *args)
+            result = getattr(self._held[call.objects][i], call.name)(*args)
+        if call.how == "total" and results:
+            results[0] = results[0] + result
+        else:
+            results.append(result)
+
+    def _own(self, arg: Any, i: int) -> Any:
+        if isinstance(arg, Reference):
+            return self._held[arg.number][i]
+        return arg[i] if isinstance(arg, OfParts) else arg
+
+
+# What results of all parts make, by methods of ``Parts``.
+_WHOLE: dict[str, Callable[[list[Any]], Any]] = {
+    "each": lambda results: None,
+    "results": list,
+    "total": lambda results: results[0],
+    "norm": lambda results: float(np.linalg.norm(results)),
+    "largest": lambda results: float(max(results)),
+    "collect": np.concatenate,
+}
 
 
 class Connection(Protocol):

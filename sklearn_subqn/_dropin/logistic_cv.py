@@ -193,7 +193,7 @@ class LogisticRegressionCV(BaseLogistic):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any,
@@ -306,7 +306,9 @@ class LogisticRegressionCV(BaseLogistic):
         router.add(splitter=check_cv(self.cv), method_mapping=of_fit)
         return router.add(scorer=self._scorer(), method_mapping=of_score)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> float:
         """Return the score by ``scoring``.
 
         Parameters

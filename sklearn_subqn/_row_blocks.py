@@ -1,0 +1,369 @@
+"""Data larger than memory: samples that are read in blocks of rows for each use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ._blocks import Collection, ReadBlock
+from ._core.places import Here, Place, Session
+from ._core.read_design import Shelf
+from ._validation import check_number
+
+
+class RowBlocks:
+    """Samples in blocks of rows, which are read for each use.
+
+    For data that do not fit into memory: ``fit``, ``predict``, ``decision_function``,
+    ``predict_proba`` and ``score`` of :class:`SubLBFGSLinearSVC`,
+    :class:`L1LogisticOWLQN`, :class:`MulticlassHingeClassifier`,
+    :class:`BMRMClassifier` and :class:`BMRMRegressor`, and :func:`dual_gap`, take such
+    an object in place of X. A few blocks are in memory at a time, and the targets. The
+    result of a fit is that of a fit in memory, with a gap proven for all rows.
+
+    Parameters
+    ----------
+    X : array, path, callable, or list of them
+        Where the rows come from, those of a list one below the other:
+
+        - an array with a shape and slices of rows that are read when they are taken: a
+          memory map, a dataset of h5py, an array of Zarr; of NumPy and CSR matrices,
+          too;
+        - the path of an ``.npy`` file, which is read in blocks;
+        - a function without arguments that returns a block: ``X``, ``(X, y)`` or
+          ``(X, y, sample_weight)``, where X is an array, a CSR matrix or a dataframe.
+          Each time it must return the same.
+    y : array-like, path, or list of arrays and paths, default=None
+        Labels or targets of all rows, or a list with those of each entry of the list X,
+        unless functions return them.
+    sample_weight : as ``y``, default=None
+        Non-negative weights.
+    block_size : int, default=20000
+        Number of rows that are read from arrays and files at a time. Functions choose
+        that themselves.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is something else among the sources, or numbers of rows differ.
+
+    Notes
+    -----
+    A fit reads all blocks some times at first, and then about once for each two of its
+    passes over X, which ``history_`` counts. In memory are, besides the targets, about
+    25 vectors of n_samples numbers, times the number of scores of a sample for joint
+    losses, three blocks, and what the solver needs for its coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import RowBlocks, SubLBFGSLinearSVC
+    >>> X, y = make_classification(1000, random_state=0)
+    >>> rows = RowBlocks(X, y, block_size=300)
+    >>> clf = SubLBFGSLinearSVC().fit(rows)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
+    >>> clf.predict(rows).shape
+    (1000,)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        block_size: int = 20_000,
+    ) -> None:
+        check_number("block_size", block_size, low=1, integer=True)
+        several = isinstance(X, (list, tuple))
+        sources = [_source(each) for each in (X if several else [X])]
+        self._names: list[Any] | None = None
+        self._readers = [_readers(source, block_size) for source in sources]
+        self._y = _numbers(y, len(sources) if several else 0)
+        self._weights = _numbers(sample_weight, len(sources) if several else 0)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: Any,
+        y: str | None = None,
+        sample_weight: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> RowBlocks:
+        """Return the rows of Parquet files, whose row groups are the blocks.
+
+        Reading them takes many times as long as reading arrays: where there is room
+        for a copy, convert them to ``.npy`` files once. Needs pyarrow.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Of files with the same columns.
+        y, sample_weight : str, default=None
+            Names of the columns with the targets, and weights.
+        columns : list of str, default=None
+            The features; by default all other columns.
+
+        Returns
+        -------
+        rows : RowBlocks
+        """
+        from pyarrow import parquet
+
+        if isinstance(paths, (str, os.PathLike)):
+            paths = [paths]
+        others = [name for name in (y, sample_weight) if name is not None]
+        functions = []
+        for path in paths:
+            file = parquet.ParquetFile(path)
+            names = list(columns or file.schema_arrow.names)
+            names = [name for name in names if name not in others]
+            functions += [
+                _RowGroup(path, i, names, y, sample_weight)
+                for i in range(file.num_row_groups)
+            ]
+            file.close()
+        return cls(functions)
+
+    def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
+        """Return the rows for a fit, with targets and weights where they lack them."""
+        one = sample_weight is not None and np.ndim(sample_weight) == 0
+        number = float(sample_weight) if one else 1.0
+        targets = self._own("y", y)
+        if any(each is None for each in targets):
+            raise ValueError(
+                "The blocks have no y: give y to RowBlocks, or to fit after it, or let "
+                "functions return (X, y)."
+            )
+        weights = self._own("sample_weight", None if one else sample_weight)
+        readers = [each for each in self._each() if each.n_rows]
+        if not readers:
+            raise ValueError("X has no rows: all of its blocks are empty.")
+        first = self._read(readers[0])
+        head = first.iloc if hasattr(first, "iloc") else first
+        estimator._check_X(head[:1], reset=True)
+        del first, head
+        shelf = Shelf()
+        blocks = [
+            ReadBlock(partial(self._read, reader), of_y, of_weights, shelf)
+            for reader, of_y, of_weights in zip(
+                self._each(), targets, weights, strict=True
+            )
+            if reader.n_rows
+        ]
+        return Collection(estimator, _InThisProcess(blocks), None, number)
+
+    def _mapped(self, function: Callable[[Any], Any]) -> Any:
+        """Return what a function returns for the rows of all blocks."""
+        blocks = (self._read(reader) for reader in self._each())
+        results = [function(X) for X in blocks if X.shape[0]]
+        if not results:
+            raise ValueError("X has no rows: all of its blocks are empty.")
+        return np.concatenate(results)
+
+    def _all(self, name: str, given: Any) -> Any:
+        """Return targets or weights of all rows, in one array, or None."""
+        own = self._own(name, given)
+        if any(each is None for each in own):
+            return None
+        return np.concatenate(own)
+
+    def _each(self) -> Iterator[_Reader]:
+        return (reader for readers in self._readers for reader in readers)
+
+    def _read(self, reader: _Reader) -> Any:
+        """Return the rows of a block."""
+        X = reader.read()
+        if hasattr(X, "columns"):
+            names = list(X.columns)
+            self._names = self._names or names
+            if names != self._names:
+                raise ValueError(
+                    "Blocks must have the same columns in the same order; there are "
+                    f"blocks with {self._names} and {names}."
+                )
+        return X
+
+    def _own(self, name: str, given: Any) -> list[Any]:
+        """Return targets or weights of each block, None where there are none."""
+        for reader in self._each():
+            if reader.n_rows is None:
+                self._read(reader)
+        own = self._y if name == "y" else self._weights
+        returned = [getattr(reader, name) for reader in self._each()]
+        has_own = own is not None or any(each is not None for each in returned)
+        if has_own and given is not None:
+            raise ValueError(f"The blocks have {name} of their own; leave it out.")
+        if own is None and given is None:
+            return returned
+        own = _numbers(given, len(self._readers)) if own is None else own
+        parts: list[Any] = []
+        if isinstance(own, list):
+            for readers, numbers in zip(self._readers, own, strict=True):
+                parts += _split(name, numbers, readers)
+            return parts
+        return _split(name, own, list(self._each()))
+
+
+class _Reader:
+    """Reads a block.
+
+    Parameters
+    ----------
+    source : object
+        With slices of rows, or a function that returns the block.
+    rows : slice or None
+        None of a function.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        None as long as a function has not been called.
+    y, sample_weight : ndarray or None
+        What the function has returned beside X.
+    """
+
+    def __init__(self, source: Any, rows: slice | None) -> None:
+        self._source, self._rows = source, rows
+        self.n_rows = None if rows is None else rows.stop - rows.start
+        self.y = self.sample_weight = None
+
+    def read(self) -> Any:
+        """Return the rows of X."""
+        if self._rows is not None:
+            return self._source[self._rows]
+        X = self._source()
+        others: list[Any] = []
+        if isinstance(X, tuple):
+            if not 1 <= len(X) <= 3:
+                raise ValueError(
+                    "Functions of blocks must return X, (X, y) or (X, y, "
+                    f"sample_weight); got a tuple of {len(X)}."
+                )
+            X, *others = X
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        if len(X.shape) != 2:
+            raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
+        if self.n_rows is None:
+            self.n_rows = X.shape[0]
+            for name, numbers in zip(("y", "sample_weight"), others, strict=False):
+                if numbers is not None:
+                    setattr(self, name, np.asarray(numbers))
+        elif self.n_rows != X.shape[0]:
+            raise ValueError(
+                "A function of a block must return the same each time; it has returned "
+                f"{self.n_rows} rows, and then {X.shape[0]}."
+            )
+        return X
+
+
+class _File:
+    """The array in an ``.npy`` file, of which no pages stay mapped."""
+
+    def __init__(self, path: Any) -> None:
+        self._path = path
+        self.shape = np.load(path, mmap_mode="r").shape
+
+    def __getitem__(self, rows: slice) -> Any:
+        return np.array(np.load(self._path, mmap_mode="r")[rows])
+
+
+class _RowGroup:
+    """Reads a row group of a Parquet file."""
+
+    def __init__(
+        self,
+        path: Any,
+        number: int,
+        columns: list[str],
+        y: str | None,
+        sample_weight: str | None,
+    ) -> None:
+        self._path, self._number, self._columns = path, number, columns
+        self._others = [name for name in (y, sample_weight) if name is not None]
+
+    def __call__(self) -> Any:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self._path) as file:
+            names = [*self._columns, *self._others]
+            frame = file.read_row_group(self._number, columns=names).to_pandas()
+        others = [frame[name].to_numpy() for name in self._others]
+        return frame[self._columns], *others
+
+
+class _InThisProcess:
+    """Where the blocks of a fit come from: all of them are parts of one place."""
+
+    def __init__(self, blocks: list[ReadBlock]) -> None:
+        self._blocks = blocks
+
+    def open(self) -> Session:
+        """Return a session whose parts are the blocks."""
+        place = Place(self._blocks)
+        return Session([Here(place)], [place.n_parts()])
+
+    def close(self) -> None:
+        """Release the blocks."""
+        self._blocks = []
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike))
+
+
+def _source(source: Any) -> Any:
+    """Return an object with slices of rows, or a function, from what a user gives."""
+    if _is_path(source):
+        source = _File(source)
+    if callable(source):
+        return source
+    if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
+        raise TypeError(
+            "X must be an array with slices of rows, the path of an .npy file, a "
+            "function that returns a block, or a list of these; got an object of type "
+            f"{type(source).__name__}."
+        )
+    if len(source.shape) != 2:
+        raise ValueError(f"X must have two dimensions, got {len(source.shape)}.")
+    return source.tocsr() if sparse.issparse(source) else source
+
+
+def _readers(source: Any, size: int) -> list[_Reader]:
+    """Return readers of the blocks of a source."""
+    if callable(source):
+        return [_Reader(source, None)]
+    n = source.shape[0]
+    return [_Reader(source, slice(a, min(a + size, n))) for a in range(0, n, size)]
+
+
+def _numbers(given: Any, n_sources: int) -> Any:
+    """Return targets or weights: an array, or a list of them for several sources."""
+    if given is None:
+        return None
+    several = isinstance(given, (list, tuple)) and 0 < n_sources == len(given)
+    if several and all(_is_path(each) or np.ndim(each) > 0 for each in given):
+        return [_numbers(each, 0) for each in given]
+    return np.load(given) if _is_path(given) else np.asarray(given)
+
+
+def _split(name: str, numbers: Any, readers: list[_Reader]) -> list[Any]:
+    """Return the numbers of each of some blocks, which are those of all their rows."""
+    sizes = [reader.n_rows or 0 for reader in readers]
+    if len(numbers) != sum(sizes):
+        raise ValueError(
+            f"X and {name} must have the same number of rows; X has {sum(sizes)}, and "
+            f"{name} {len(numbers)}."
+        )
+    ends = np.cumsum([0, *sizes])
+    return [numbers[a:b] for a, b in pairwise(ends)]
