@@ -13,7 +13,8 @@ sparse vectors phi_y. A step moves a share from the one with the least slope tha
 to the one with the largest, exactly far enough: pairwise Frank-Wolfe steps
 (Lacoste-Julien & Jaggi 2015) in blocks (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013;
 with kept labelings Osokin et al. 2016). They need neither scores nor inference, so that
-most epochs are over labelings kept.
+most epochs are over labelings kept. Products of the vectors of a sequence are kept too:
+with them a step changes slopes without the vectors, which a visit reads once.
 
 Arrays of features are those of ``chain_ascent``; parameters of transitions follow those
 of pairs in ``w``.
@@ -35,14 +36,16 @@ from .lattice cimport (
     open_violations,
     padded,
 )
-from .rows cimport allocate
+from .rows cimport allocate, prefetch
 from .standard cimport free, malloc, memcpy, memset
 
 # Steps at most at a visit without inference; visits with it after which a labeling that
-# has no share goes.
+# has no share goes. So many lines of the cache of a labeling are fetched ahead; the
+# processor then goes on by itself.
 cdef enum:
     MOST_STEPS = 5
     MOST_IDLE = 10
+    LINES = 5
 
 
 cdef struct Labeling:
@@ -52,6 +55,8 @@ cdef struct Labeling:
     double rate
     double square  # of phi
     double slope
+    double change  # of the share, not in w yet
+    Py_ssize_t slot
     Py_ssize_t idle
     Py_ssize_t n_bytes
     Py_ssize_t size
@@ -60,11 +65,18 @@ cdef struct Labeling:
     unsigned short* labels  # (L,)
 
 
+cdef struct Block:
+    # The labelings kept of a sequence, and the products of their vectors by slots.
+    Labeling* first
+    Py_ssize_t n_slots
+    double* products  # (n_slots, n_slots)
+
+
 cdef struct Visit:
     Parameters p
     Features features
     double step
-    double share  # of the true labels
+    Py_ssize_t n_bytes  # what labelings took in addition
     double* scratch  # (n_params,), of zeros
     # Room for inference and for new labelings.
     double* z
@@ -80,30 +92,35 @@ cdef struct Visit:
 cdef class Labelings:
     """The labelings kept of n sequences, with their shares; at first the true ones."""
 
-    cdef Labeling** first
+    cdef Block* blocks
     cdef Py_ssize_t n
     cdef readonly Py_ssize_t n_bytes  # what they take
 
     def __cinit__(self, Py_ssize_t n):
         self.n = n
         self.n_bytes = 0
-        self.first = <Labeling**> allocate(max(n, 1) * sizeof(Labeling*))
-        memset(self.first, 0, n * sizeof(Labeling*))
+        self.blocks = <Block*> allocate(max(n, 1) * sizeof(Block))
+        memset(self.blocks, 0, n * sizeof(Block))
 
     def __dealloc__(self):
-        if self.first != NULL:
+        if self.blocks != NULL:
             self.clear()
-            free(self.first)
+            free(self.blocks)
 
     cpdef clear(self):
         """Go back to the true labels."""
         cdef Py_ssize_t i
+        cdef Block* block
         cdef Labeling* y
         for i in range(self.n):
-            while self.first[i] != NULL:
-                y = self.first[i]
-                self.first[i] = y.next
+            block = self.blocks + i
+            while block.first != NULL:
+                y = block.first
+                block.first = y.next
                 free(y)
+            free(block.products)
+            block.products = NULL
+            block.n_slots = 0
         self.n_bytes = 0
 
     def write(
@@ -131,7 +148,7 @@ cdef class Labelings:
                 start, length = starts[i], starts[i + 1] - starts[i]
                 truth = &targets[start]
                 costs[i] = 0.0
-                y = self.first[i]
+                y = self.blocks[i].first
                 while y != NULL:
                     costs[i] += y.share * y.cost
                     share = weights[i] * y.share * y.rate
@@ -253,6 +270,14 @@ cdef inline Labeling* _new(
     return y
 
 
+cdef inline void _fetch(const Labeling* y) noexcept nogil:
+    """Have the beginning of a labeling, or of NULL, come into the cache."""
+    cdef Py_ssize_t line
+    if y != NULL:
+        for line in range(LINES):
+            prefetch(<const char*> y + 64 * line)
+
+
 cdef inline void _find_slope(Labeling* y, const Parameters* p) noexcept nogil:
     cdef Py_ssize_t j
     cdef double a = 0.0, b = 0.0
@@ -268,45 +293,80 @@ cdef inline void _find_slope(Labeling* y, const Parameters* p) noexcept nogil:
     y.slope = y.cost + (a + b)
 
 
-cdef inline double _squared_difference(
-    Visit* v, const Labeling* x, const Labeling* y
-) noexcept nogil:
-    """Return the squared distance of the vectors of two labelings, NULL the true one."""
-    cdef Py_ssize_t j
-    cdef double product = 0.0
-    if x == NULL or y == NULL:
-        return (0.0 if x == NULL else x.square) + (0.0 if y == NULL else y.square)
-    for j in range(x.size):
-        v.scratch[x.places[j]] = x.values[j]
+cdef inline bint _take_slot(Visit* v, Block* block, Labeling* y) noexcept nogil:
+    """Put a labeling first, with its products; return False without room for them."""
+    cdef Py_ssize_t j, i, n = block.n_slots, slot = 0, size
+    cdef double product
+    cdef double* products
+    cdef Labeling* x
+    # Slots of labelings that went are taken first.
+    while slot < n:
+        x = block.first
+        while x != NULL and x.slot != slot:
+            x = x.next
+        if x == NULL:
+            break
+        slot += 1
+    if slot == n:
+        size = 2 * n if n else 4
+        products = <double*> malloc(size * size * sizeof(double))
+        if products == NULL:
+            return False
+        for i in range(n):
+            memcpy(products + i * size, block.products + i * n, n * sizeof(double))
+        free(block.products)
+        block.products, block.n_slots = products, size
+        v.n_bytes += (size * size - n * n) * sizeof(double)
+        n = size
+    y.slot = slot
     for j in range(y.size):
-        product += v.scratch[y.places[j]] * y.values[j]
-    for j in range(x.size):
-        v.scratch[x.places[j]] = 0.0
-    return x.square + y.square - 2.0 * product
+        v.scratch[y.places[j]] = y.values[j]
+    products = block.products
+    products[slot * n + slot] = y.square
+    x = block.first
+    while x != NULL:
+        product = 0.0
+        for j in range(x.size):
+            product += v.scratch[x.places[j]] * x.values[j]
+        products[slot * n + x.slot] = products[x.slot * n + slot] = product
+        x = x.next
+    for j in range(y.size):
+        v.scratch[y.places[j]] = 0.0
+    y.next = block.first
+    block.first = y
+    return True
 
 
-cdef inline void _shift(
-    Visit* v, Labeling* y, double share
+cdef inline const double* _products_of(
+    const Block* block, const Labeling* y
 ) noexcept nogil:
-    """Give a labeling, NULL the true one, some more share."""
+    """Return the products of the vectors of a sequence with that of one labeling."""
+    return block.products + y.slot * block.n_slots
+
+
+cdef inline void _move(Visit* v, const Labeling* y, double share) noexcept nogil:
+    """Move w by some more share of a labeling."""
     cdef Py_ssize_t j
     cdef double* w = v.p.w
-    if y == NULL:
-        v.share += share
-        return
-    y.share += share
     share *= v.step
     for j in range(y.size):
         w[y.places[j]] -= share * y.values[j]
 
 
+cdef inline void _shift(Visit* v, Labeling* y, double share) noexcept nogil:
+    """Give a labeling some more share, and move w."""
+    y.share += share
+    _move(v, y, share)
+
+
 cdef inline void _step_towards(
-    Visit* v, Labeling* first, Labeling* to
+    Visit* v, const Block* block, Labeling* to
 ) noexcept nogil:
     """Take shares from all labelings in proportion, and give them to one, exactly."""
-    cdef Py_ssize_t j
-    cdef double gap, c = 0.0, gamma, share
-    cdef Labeling* y = first
+    cdef double gap, c = 0.0, gamma, share, other
+    cdef const double* products
+    cdef Labeling* x
+    cdef Labeling* y = block.first
     if to == NULL:
         gap = 0.0
     else:
@@ -318,21 +378,18 @@ cdef inline void _step_towards(
         gap -= y.share * y.slope if y.share > 0.0 else 0.0
         share = (1.0 if y == to else 0.0) - y.share
         if share != 0.0:
-            for j in range(y.size):
-                v.scratch[y.places[j]] += share * y.values[j]
-        y = y.next
-    y = first
-    while y != NULL:
-        if y == to or y.share > 0.0:
-            for j in range(y.size):
-                c += v.scratch[y.places[j]] * v.scratch[y.places[j]]
-                v.scratch[y.places[j]] = 0.0
+            products = _products_of(block, y)
+            x = block.first
+            while x != NULL:
+                other = (1.0 if x == to else 0.0) - x.share
+                c += share * other * products[x.slot]
+                x = x.next
         y = y.next
     if not gap > 0.0:
         return
     c *= v.step
     gamma = gap / c if gap < c else 1.0
-    y = first
+    y = block.first
     while y != NULL:
         share = gamma * ((1.0 if y == to else 0.0) - y.share)
         if share != 0.0:
@@ -342,31 +399,32 @@ cdef inline void _step_towards(
         y = y.next
 
 
-cdef inline double _steps(Visit* v, Labeling* first) noexcept nogil:
+cdef inline double _steps(Visit* v, const Block* block) noexcept nogil:
     """Move shares between the labelings kept of a sequence; return the gap there was.
 
     That is among the labelings kept.
     """
     cdef Py_ssize_t n
-    cdef double high, low, c, share, most, gap = 0.0, mean = 0.0
-    cdef Labeling* y
+    cdef double high, low, c, share, most, gap = 0.0, mean = 0.0, true_share = 1.0
+    cdef Labeling* y = block.first
     cdef Labeling* to
     cdef Labeling* away
-    v.share = 1.0
-    y = first
+    cdef const double* of_to
+    cdef const double* of_away
     while y != NULL:
-        v.share -= y.share
+        _fetch(y.next)
+        _find_slope(y, &v.p)
+        y.change = 0.0
+        true_share -= y.share
         y = y.next
-    if v.share < 0.0:
-        v.share = 0.0
+    true_share = max(true_share, 0.0)
     for n in range(MOST_STEPS):
         # The true labels have slope zero.
         high = 0.0
-        low = 0.0 if v.share > 0.0 else 1e300
+        low = 0.0 if true_share > 0.0 else 1e300
         to = away = NULL
-        y = first
+        y = block.first
         while y != NULL:
-            _find_slope(y, &v.p)
             if y.slope > high:
                 high, to = y.slope, y
             if y.share > 0.0 and y.slope < low:
@@ -378,18 +436,56 @@ cdef inline double _steps(Visit* v, Labeling* first) noexcept nogil:
             gap = max(high - mean, 0.0)
         if not high > low:
             break
-        c = v.step * _squared_difference(v, to, away)
-        most = v.share if away == NULL else away.share
+        of_to = of_away = NULL
+        c = 0.0
+        if to != NULL:
+            of_to = _products_of(block, to)
+            c += of_to[to.slot]
+        if away != NULL:
+            of_away = _products_of(block, away)
+            c += of_away[away.slot]
+        if to != NULL and away != NULL:
+            c -= 2.0 * of_to[away.slot]
+        c *= v.step
+        most = true_share if away == NULL else away.share
         share = (high - low) / c if high - low < most * c else most
-        _shift(v, away, -share)
-        _shift(v, to, share)
-        if share == most:
-            # What it had, to the last digit.
-            if away == NULL:
-                v.share = 0.0
-            else:
-                away.share = 0.0
+        if to == NULL:
+            true_share += share
+        else:
+            to.share += share
+            to.change += share
+        # What goes has none left, to the last digit.
+        if away == NULL:
+            true_share = true_share - share if share < most else 0.0
+        else:
+            away.share = away.share - share if share < most else 0.0
+            away.change -= share
+        y = block.first
+        if v.p.threshold > 0.0:
+            _apply(v, block)
+            while y != NULL:
+                _find_slope(y, &v.p)
+                y = y.next
+            continue
+        share *= v.step
+        while y != NULL:
+            if of_to != NULL:
+                y.slope -= share * of_to[y.slot]
+            if of_away != NULL:
+                y.slope += share * of_away[y.slot]
+            y = y.next
+    _apply(v, block)
     return gap
+
+
+cdef inline void _apply(Visit* v, const Block* block) noexcept nogil:
+    """Move w by what the shares changed."""
+    cdef Labeling* y = block.first
+    while y != NULL:
+        if y.change != 0.0:
+            _move(v, y, y.change)
+            y.change = 0.0
+        y = y.next
 
 
 def sweep(
@@ -451,6 +547,7 @@ def sweep(
     cdef bint failed = False
     cdef double* room
     cdef Labeling* y
+    cdef Block* block
     cdef Visit v
     check_features(
         local, indptr, starts, own, own_ptr, ptr, labels, mask, w, stride, k, order
@@ -484,6 +581,7 @@ def sweep(
     v.features.data = &data[0] if data.shape[0] else NULL
     v.features.local = &local[0] if local.shape[0] else NULL
     v.scratch = &scratch[0] if scratch.shape[0] else NULL
+    v.n_bytes = 0
     v.of_pairs, v.ends = &of_pairs[0], &ends[0, 0]
     room = <double*> allocate(
         (longest * (width + 1) + k * k + most * width) * sizeof(double)
@@ -506,6 +604,7 @@ def sweep(
                 continue
             v.features.length = starts[i + 1] - starts[i]
             v.step = steps[i]
+            block = labelings.blocks + i
             v.truth = &targets[starts[i]]
             v.features.indptr = &indptr[starts[i]]
             v.features.size = own_ptr[i + 1] - own_ptr[i]
@@ -516,32 +615,34 @@ def sweep(
                     v.features.length * sizeof(Py_ssize_t),
                 )
             elif infer:
-                labelings.n_bytes -= _drop_idle(&labelings.first[i])
+                labelings.n_bytes -= _drop_idle(&block.first)
                 _find_worst(&v, pattern, n_pairs)
             if given is not None or infer:
                 t = 0
                 while t < v.features.length and v.worst[t] == v.truth[t]:
                     t += 1
-                if t < v.features.length and _of(&v, labelings.first[i], v.worst) == NULL:
+                if t < v.features.length and _of(&v, block.first, v.worst) == NULL:
                     y = _new(&v, v.worst, slack, n_pairs)
                     if y == NULL:
                         failed = True
                         break
-                    labelings.n_bytes += y.n_bytes
-                    y.next = labelings.first[i]
-                    labelings.first[i] = y
+                    if not _take_slot(&v, block, y):
+                        free(y)
+                        failed = True
+                        break
+                    v.n_bytes += y.n_bytes
             if given is not None:
-                v.share = 1.0
-                y = _of(&v, labelings.first[i], v.worst)
+                y = _of(&v, block.first, v.worst)
                 if y != NULL:
                     _shift(&v, y, 1.0)
             elif infer:
-                y = _of(&v, labelings.first[i], v.worst)
-                _step_towards(&v, labelings.first[i], y)
+                y = _of(&v, block.first, v.worst)
+                _step_towards(&v, block, y)
             else:
-                gaps[i] = _steps(&v, labelings.first[i])
+                gaps[i] = _steps(&v, block)
         close_violations(&v.violations)
         free(room)
+    labelings.n_bytes += v.n_bytes
     if failed:
         raise MemoryError("no room for the labelings of a sequence.")
 
