@@ -129,7 +129,7 @@ class Terms(NamedTuple):
         risk = self.risk(self.scores)
         charge = _OF_VALUE * _EPS * (abs(risk) + LONG(alpha) * abs(self.penalty))
         charge += 4.0 * _EPS * self.unit + _TINY
-        return float(charge + self._of_scores)
+        return float(charge + self._of_scores) + self.own_rounding()
 
     @property
     def _of_scores(self) -> Any:
@@ -148,9 +148,10 @@ class Terms(NamedTuple):
     def own_rounding(self) -> float:
         """How far off the value is that ``value`` returns, of extended precision.
 
-        The terms of a risk near zero may be of the size of one, and cancel.
+        The terms of a risk near zero may be of the size of one, as costs and margins
+        are, and cancel.
         """
-        unit = self._of_scores / LONG(_OF_TERMS * _EPS) + self.unit
+        unit = self._of_scores / LONG(_OF_TERMS * _EPS) + self.unit + 1
         return float(_OF_FEW * np.finfo(LONG).eps * unit)
 
 

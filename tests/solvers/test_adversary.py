@@ -183,7 +183,7 @@ def test_objectives_of_rounded_shares_are_those_of_shares(kind, is_far):
     assert first(model.objective_) == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", [721247, 731023])
+@pytest.mark.parametrize("seed", [721247, 731023, 800050])
 def test_formulas_are_known_to_the_digits_that_are_asked_for(seed):
     """Bounds that exceed a value by its own rounding, and pairs that round alike.
 
@@ -196,7 +196,7 @@ def test_the_rounding_of_formulas_hides_no_false_bounds():
     case, p = hard_case(721247)
     model = fitted(case, p, "ls-bmrm")
     terms = case.terms_of(model, p)
-    assert terms.own_rounding() < 1e-9 * terms.value(p.alpha) < 1e-17
+    assert terms.own_rounding() < 2e-9 * terms.value(p.alpha) < 1e-17
 
 
 @pytest.mark.parametrize("part", range(4))
