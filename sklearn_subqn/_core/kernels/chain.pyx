@@ -265,8 +265,7 @@ def viterbi(
         for i in range(n):
             scores[i] = best_labels(
                 &transitions[0, 0], k, &emissions[starts[i], 0],
-                starts[i + 1] - starts[i], NULL, room.best, room.origins,
-                &labels[starts[i]],
+                starts[i + 1] - starts[i], NULL, room.best, &labels[starts[i]],
             )
             if scores[i] == -INFINITY:
                 failed = i

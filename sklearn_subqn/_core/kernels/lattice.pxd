@@ -502,40 +502,60 @@ cdef inline double best_labels(
     Py_ssize_t length,
     const Py_ssize_t* own,
     double* best,
-    unsigned short* origins,
     Py_ssize_t* labels,
 ) noexcept nogil:
     """Find the labeling with the best score (Viterbi 1967), of equal ones the lowest.
 
-    Labels other than ``own``, unless that is NULL, score one more. Rooms ``best`` of
-    shape (2, k) and ``origins`` of shape (L, k) are for its own use. Returns the score,
-    minus infinity if no labeling is allowed.
+    Labels other than ``own``, unless that is NULL, score one more. The room ``best`` of
+    shape (L, k) is for its own use. Returns the score, minus infinity if no labeling is
+    allowed.
     """
-    cdef Py_ssize_t t, i, j
+    cdef Py_ssize_t t, i, j, before
+    cdef double score, reached
     cdef double* now = best
-    cdef double* before = best + k
-    cdef double* swapped
-    cdef double score
     for t in range(length):
         if t == 0:
-            for j in range(k):
-                now[j] = z[j]
+            memcpy(now, z, k * sizeof(double))
         else:
-            swapped = before
-            before = now
-            now = swapped
-            _go_on(T, k, z + t * k, before, now, origins + t * k)
+            _reach(T, k, z + t * k, now - k, now)
         if own != NULL:
             for j in range(k):
                 if j != own[t]:
                     now[j] += 1.0
-    i = _largest(now, k)
-    score = now[i]
+        now += k
+    now -= k
+    j = _largest(now, k)
+    score = now[j]
+    labels[length - 1] = j
+    # Only along the labeling itself it matters which label is before.
     for t in range(length - 1, 0, -1):
-        labels[t] = i
-        i = origins[t * k + i]
-    labels[0] = i
+        now -= k
+        before, reached = 0, now[0] + T[j]
+        for i in range(1, k):
+            if now[i] + T[i * k + j] > reached:
+                before, reached = i, now[i] + T[i * k + j]
+        j = before
+        labels[t - 1] = j
     return score
+
+
+cdef inline void _reach(
+    const double* T, Py_ssize_t k, const double* z, const double* before, double* now
+) noexcept nogil:
+    """Write the best scores with one more token by its label."""
+    cdef Py_ssize_t i, j
+    cdef double score, reached
+    cdef const double* row
+    for j in range(k):
+        now[j] = before[0] + T[j]
+    for i in range(1, k):
+        reached = before[i]
+        row = T + i * k
+        for j in range(k):
+            score = reached + row[j]
+            now[j] = score if score > now[j] else now[j]
+    for j in range(k):
+        now[j] += z[j]
 
 
 cdef inline void _go_on(
@@ -598,11 +618,11 @@ cdef struct Violations:
 cdef inline int open_violations(
     Violations* room, Py_ssize_t k, Py_ssize_t longest, bint slack
 ) except -1:
-    cdef size_t n_best = 2 * k, n_origins = longest * k
+    cdef size_t n_best = longest * k, n_origins = 0
     if slack:
         # For each number of wrong labels so far.
-        n_best *= longest + 1
-        n_origins = n_origins * (longest + 1) // 2
+        n_best = 2 * (longest + 1) * k
+        n_origins = longest * (longest + 1) // 2 * k
     room.slack = slack
     room.best = <double*> allocate(
         n_best * sizeof(double) + n_origins * sizeof(unsigned short)
@@ -631,7 +651,7 @@ cdef inline double most_violated(
     own labeling, which is allowed, has zero of either.
     """
     cdef double score = labels_score(T, k, z, length, own)
-    cdef double most = best_labels(T, k, z, length, own, room.best, room.origins, labels)
+    cdef double most = best_labels(T, k, z, length, own, room.best, labels)
     # The own labeling is one of them, but for rounding.
     most = max(most - score, 0.0)
     if room.slack:
