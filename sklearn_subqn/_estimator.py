@@ -240,6 +240,22 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         **others: Any,
     ) -> Self:
         """Fit to data in blocks."""
+        rows = self._opened(X, y, sample_weight, **others)
+        try:
+            problems = rows.problems
+            problems.start_from({**previous, "_duals": None})
+            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+            self._solved(
+                problems, rows.y, rows.weights, coef_init, intercept_init, task
+            )
+            self._duals = None
+            task.end()
+        finally:
+            rows.close()
+        return self
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
+        """Return the rows of data in blocks for a fit, to be closed after it."""
         raise TypeError(
             f"{type(self).__name__} does not take Dask collections and RowBlocks; got "
             f"X of type {type(X).__name__}. Give arrays, if the data fit into memory."
@@ -282,39 +298,13 @@ class LinearEstimator(Estimator):
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
     _takes_collections: ClassVar[bool] = False
 
-    def _fit_to_collection(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        coef_init: Any,
-        intercept_init: Any,
-        previous: dict[str, Any],
-        **others: Any,
-    ) -> Self:
-        given = coef_init, intercept_init, previous
+    def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
         if not self._takes_collections:
-            return super()._fit_to_collection(X, y, sample_weight, *given, **others)
+            return super()._opened(X, y, sample_weight, **others)
         self._check_collection()
         for name, value in others.items():
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
-        rows = self._opened(X, y, sample_weight)
-        try:
-            problems = rows.problems
-            problems.start_from({**previous, "_duals": None})
-            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
-            self._solved(
-                problems, rows.y, rows.weights, coef_init, intercept_init, task
-            )
-            self._duals = None
-            task.end()
-        finally:
-            rows.close()
-        return self
-
-    def _opened(self, X: Any, y: Any, sample_weight: Any) -> Collection:
-        """Return the rows of data in blocks for a fit."""
         if isinstance(X, RowBlocks):
             return X._opened(self, y, sample_weight)
         # Needs Dask.

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._callbacks import FitTask
 from ._core.solvers import Start, minimize_intercept
-from ._estimator import Estimator, LinearEstimator
+from ._estimator import Estimator, LinearEstimator, is_collection
 from ._problems import LinearProblems
+from ._row_blocks import RowBlocks
 from ._validation import row_weights
 from .bundle_classification import BMRMClassifier
 from .bundle_regression import BMRMRegressor
@@ -37,7 +38,7 @@ _LOSSES_OF_SGD = {
 def dual_gap(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     sample_weight: Any = None,
     *,
     estimator: Any = None,
@@ -60,8 +61,10 @@ def dual_gap(
         changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The samples of the objective, as a rule those that the model was trained on.
+        Dask arrays and dataframes, and :class:`RowBlocks`, for the estimators and
+        losses that are fitted to them.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Their targets.
+        Their targets, unless they are part of ``RowBlocks``.
     sample_weight : array-like of shape (n_samples,), default=None
         Their weights.
     estimator : estimator instance, default=None
@@ -126,7 +129,7 @@ def dual_gap(
     """
     given = _given(model)
     if estimator is None:
-        estimator = _objective_of(model, y, sample_weight)
+        estimator = _objective_of(model, *_known_targets(model, X, y, sample_weight))
     if not _has_objective(estimator):
         raise TypeError(
             "estimator must be one of this package with coef_ and intercept_, which "
@@ -142,7 +145,32 @@ def dual_gap(
         raise ValueError(
             f"The objective of {type(own).__name__} has no offset; leave it out."
         )
-    problems = own._encode(X, y, sample_weight, **others)
+    if is_collection(X):
+        rows = own._opened(X, y, sample_weight, **others)
+        try:
+            ends = _ends(rows.problems, own, given, rows.y, rows.weights, tol)
+        finally:
+            rows.close()
+    else:
+        problems = own._encode(X, y, sample_weight, **others)
+        ends = _ends(problems, own, given, y, sample_weight, tol)
+    values, bounds, several = ends
+    gaps = np.maximum(values - bounds, 0.0)
+    if not several:
+        gap, value = float(gaps[0]), float(values[0])
+        return (gap, value) if return_objective else gap
+    return (gaps, values) if return_objective else gaps
+
+
+def _ends(
+    problems: Any,
+    own: Any,
+    given: dict[str, Any],
+    y: Any,
+    sample_weight: Any,
+    tol: float | None,
+) -> tuple[Any, Any, bool]:
+    """Return objectives of a model, lower bounds, and whether they may be several."""
     if type(problems).solve is not LinearProblems.solve:
         raise ValueError(
             f"{type(own).__name__} with these parameters chooses more than "
@@ -162,11 +190,23 @@ def dual_gap(
     if tol is not None:
         solutions = problems.solve(strengths, FitTask.silent())
         bounds = np.array([each.objective - each.dual_gap for each in solutions])
-    gaps = np.maximum(values - bounds, 0.0)
-    if not problems.several:
-        gap, value = float(gaps[0]), float(values[0])
-        return (gap, value) if return_objective else gap
-    return (gaps, values) if return_objective else gaps
+    return values, bounds, problems.several
+
+
+def _known_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Return targets and weights of which the objective of a model is made."""
+    if isinstance(X, RowBlocks):
+        return X._all("y", y), X._all("sample_weight", sample_weight)
+    weighted = sample_weight is not None or (
+        getattr(model, "class_weight", None) is not None
+    )
+    if is_collection(X) and weighted and not _has_objective(model):
+        raise TypeError(
+            "Of weighted Dask collections the objective of another package's model is "
+            "not known. Give an estimator of this package with the same objective as "
+            "estimator."
+        )
+    return y, sample_weight
 
 
 def _given(model: Any) -> dict[str, Any]:
@@ -297,9 +337,10 @@ def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
             # Each class against the rest then has weights of its own.
             return None
         given["class_weight"] = model.class_weight
-        weights = row_weights(
-            model.class_weight, model.classes_, np.asarray(y), sample_weight
-        )
+        if model.class_weight is not None:
+            weights = row_weights(
+                model.class_weight, model.classes_, np.asarray(y), sample_weight
+            )
     kind: Any = BMRMClassifier if classifies else BMRMRegressor
     losses = _LOSSES_OF_SGD["classifier" if classifies else "regressor"]
     if model.loss not in losses or model.penalty is None or model.alpha <= 0.0:

@@ -15,6 +15,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -23,6 +24,7 @@ from sklearn_subqn import (
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
     SubLBFGSLinearSVC,
+    dual_gap,
 )
 from sklearn_subqn._core import places
 from sklearn_subqn._core.design import Design
@@ -234,6 +236,24 @@ def test_scores_of_regressors(name):
     assert model.score(dX, dy) == pytest.approx(model.score(X, y))
     expected = model.score(X, y, weights)
     assert model.score(dX, dy, dweights) == pytest.approx(expected)
+
+
+def test_bounds_of_models_of_any_trainer():
+    X, y, weights = data()
+    X[:, 2] -= 1000.0
+    dX, dy, dweights = blocks(7, X, y, weights)
+    sgd = SGDClassifier(alpha=0.01, max_iter=5, tol=None, random_state=0).fit(X, y)
+    for tol in (1e-9, None):
+        expected, objective = dual_gap(sgd, X, y, tol=tol, return_objective=True)
+        assert dual_gap(sgd, dX, dy, tol=tol) == pytest.approx(
+            expected, abs=2e-9 * objective
+        )
+    with pytest.raises(TypeError, match="Give an estimator of this package"):
+        dual_gap(sgd, dX, dy, dweights)
+    own = BMRMClassifier(0.01, loss="hinge")
+    found = dual_gap(sgd, dX, dy, dweights, estimator=own, tol=1e-9)
+    expected = dual_gap(sgd, X, y, weights, estimator=own, tol=1e-9)
+    assert found == pytest.approx(expected, abs=2e-9 * objective)
 
 
 def test_starts_callbacks_and_reports(capsys):

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -19,6 +20,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     RowBlocks,
     SubLBFGSLinearSVC,
+    dual_gap,
 )
 
 N, D = 300, 5
@@ -203,6 +205,30 @@ def test_memory_and_reads_are_limited(model):
     assert peak <= 25 * 8 * n + 3 * 8 * d * size + fixed < 0.5 * X.nbytes
     n_passes = model.history_[0].passes[-1]
     assert source.n_taken / n <= n_passes + 22
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SGDClassifier(alpha=0.01, max_iter=5, tol=None, random_state=0),
+        SGDClassifier("log_loss", class_weight="balanced", random_state=0),
+        SubLBFGSLinearSVC(tol=0.1),
+    ],
+)
+def test_bounds_of_models_of_any_trainer(model):
+    X, y, weights = data(2, 600)
+    X[:, 2] -= 1000.0
+    model.fit(X, y, sample_weight=weights)
+    source = Counting(X)
+    rows = RowBlocks(source, y, weights, block_size=70)
+    known = dual_gap(model, X, y, weights, tol=1e-9, return_objective=True)
+    found = dual_gap(model, rows, tol=1e-9, return_objective=True)
+    assert found[1] == pytest.approx(known[1], rel=1e-12)
+    assert found[0] == pytest.approx(known[0], abs=2e-9 * known[1])
+    source.n_taken = 0
+    gap = dual_gap(model, rows, tol=None)
+    assert gap == pytest.approx(dual_gap(model, X, y, weights, tol=None), rel=1e-9)
+    assert source.n_taken <= 9 * len(X)
 
 
 def test_starts_callbacks_and_reports(capsys):
