@@ -53,12 +53,18 @@ class RowBlocks:
     TypeError, ValueError
         If there is something else among the sources, or numbers of rows differ.
 
+    See Also
+    --------
+    dual_gap : Bound on how far a model is from the optimum, over these rows, too.
+    OnlineLBFGSClassifier : Trained on batches that are seen once, without a bound.
+
     Notes
     -----
-    A fit reads all blocks some times at first, and then about once for each two of its
-    passes over X, which ``history_`` counts. In memory are, besides the targets, about
-    25 vectors of n_samples numbers, times the number of scores of a sample for joint
-    losses, three blocks, and what the solver needs for its coefficients.
+    A fit reads all blocks about six times at first, and then up to three times as often
+    as it makes passes over X, which ``history_`` counts. In memory are, besides the
+    targets, about 25 vectors of n_samples numbers, times the number of scores of a
+    sample for joint losses, three blocks, and what the solver needs for its
+    coefficients.
 
     Examples
     --------
