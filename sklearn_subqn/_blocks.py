@@ -21,7 +21,7 @@ from ._core.risk_of_parts import RiskOfParts
 from ._core.solvers import Start
 from ._problems import LinearProblems, SomeRows
 from ._shift import Shift, relative_sums, suspects_of_sums
-from ._solve import Solution
+from ._solution import Solution
 from ._strength import Scales, column_sums, divided
 from ._validation import AUTO, distinct_classes, non_negative_weights, plain_csr
 

@@ -21,9 +21,10 @@ from ._core.regularizers import (
     elastic_net,
 )
 from ._core.solvers import CATALOGUE_SOLVERS, SolverSpec
-from ._estimator import LinearEstimator, loss_name
+from ._estimator import loss_name
 from ._export import Exports
-from ._solve import Floats, Progress
+from ._linear_estimator import LinearEstimator
+from ._solution import Floats, Progress
 from ._validation import check_matrix, check_option, check_parameters, warn_of_unused
 
 #: Penalties Omega of the coefficients (Teo et al. 2010, section 2.3 and appendix C).

@@ -10,13 +10,16 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from ._block_methods import blockwise, scored
 from ._callbacks import with_callbacks
 from ._core.regularizers import L2, Regularizer
 from ._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
-from ._estimator import LinearEstimator, blockwise, log_probabilities, loss_name, scored
+from ._estimator import loss_name
 from ._export import Exports
+from ._linear_estimator import LinearEstimator
+from ._predictions import log_probabilities
 from ._problems import LinearProblems, Problems
-from ._solve import Progress
+from ._solution import Progress
 from ._state import unchanged_on_failure
 from ._strength import Rule, rule_of_labels
 from ._validation import check_weights, row_weights, weights_of_classes

@@ -19,7 +19,8 @@ from sklearn.model_selection import check_cv
 from ._callbacks import FitTask, with_callbacks
 from ._callers import user_level
 from ._classifier import LinearClassifier
-from ._estimator import LinearEstimator, forget
+from ._estimator import forget
+from ._linear_estimator import LinearEstimator
 from ._problems import LinearProblems
 from ._process import n_threads
 from ._scoring import (

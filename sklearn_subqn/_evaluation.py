@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ._queries import Queries
-from ._solve import Floats
+from ._solution import Floats
 from ._validation import check_unmasked
 
 # Attributes of a model from which its scores are.

@@ -19,7 +19,7 @@ from ._core.design import Design
 from ._core.losses import BINARY_LOSSES, read_only
 from ._core.objective import Objective
 from ._problems import LinearModel, LinearProblems, of_classes, signs
-from ._solve import Floats, Solution, changed
+from ._solution import Floats, Solution, changed
 
 #: Of a fitted model, for each class: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")

@@ -26,7 +26,8 @@ from ._core.objective import Objective
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.risk import Risk
 from ._core.solvers import CHAIN_SOLVERS, CHAIN_STREAMS, Options, Start
-from ._estimator import LinearEstimator, forget
+from ._estimator import forget
+from ._linear_estimator import LinearEstimator
 from ._process import n_threads
 from ._sequences import (
     AttributeReader,
@@ -44,7 +45,8 @@ from ._sequences import (
     stack_matrices,
     starts_of_lengths,
 )
-from ._solve import Floats, Problem, Progress, solve
+from ._solution import Floats, Problem, Progress
+from ._solve import solve
 from ._state import unchanged_on_failure
 from ._tables import by_size, data_frame
 from ._transitions import TransitionRules

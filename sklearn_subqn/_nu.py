@@ -26,7 +26,7 @@ from ._core.losses._base import rounding
 from ._core.objective import Cut, Dual
 from ._core.solvers import History, Start
 from ._problems import LinearModel, LinearProblems
-from ._solve import Floats, Progress, Solution, changed
+from ._solution import Floats, Progress, Solution, changed
 
 # Fits for one strength after another, at most. They go on to the last digits of that
 # where they are themselves solved to the second number, as small problems are.

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
+from ._block_methods import blockwise, scored
 from ._callbacks import with_callbacks
 from ._classifier import LinearClassifier, ProbabilityMixin, has_probabilities
-from ._estimator import blockwise, loss_name, scored
+from ._estimator import loss_name
 from ._state import unchanged_on_failure
 from ._validation import check_offset
 

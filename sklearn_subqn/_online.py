@@ -35,10 +35,11 @@ from ._core.online.batch import LinearBatch, Penalty
 from ._core.online.columns import ColumnState, ColumnwiseLBFGS
 from ._core.online.losses import OnlineLoss
 from ._core.options import Option
-from ._estimator import LinearEstimator, forget
+from ._estimator import forget
+from ._linear_estimator import LinearEstimator
 from ._process import ignoring_errors
 from ._shift import Shift
-from ._solve import Floats, Progress
+from ._solution import Floats, Progress
 from ._validation import (
     as_sample_weights,
     check_number,

@@ -11,7 +11,7 @@ from ._callbacks import FitTask
 from ._core.losses import Loss, regression_losses
 from ._core.solvers import Start
 from ._problems import LinearModel, LinearProblems
-from ._solve import Floats, Solution
+from ._solution import Floats, Solution
 from ._validation import check_fraction
 
 #: What may be done about quantiles that cross.

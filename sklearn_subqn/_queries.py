@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_array, column_or_1d
 
 from ._core.losses import Groups, Ndcg
-from ._solve import Floats
+from ._solution import Floats
 from ._validation import as_sample_weights, check_sample_weight, check_unmasked
 
 # Scores sum discounts up to the weight of a query's rows, one after the other.

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import copy
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from ._callbacks import FitTask, ProblemTask
-from ._callers import in_search, user_level
 from ._core.certificate import CutBundle
 from ._core.line_search import minimize_intercept, rounding_of
 from ._core.objective import Objective, Point
 from ._core.regularizers import L2
-from ._core.solvers import History, Options, Result, SolverSpec, Start, run
+from ._core.solvers import Options, Result, SolverSpec, Start, run, size_of
 from ._process import isolated
-from ._tolerance import Accuracy, Scale, Shrinkage, accuracy_of, relative
+from ._solution import Floats, Problem, Progress, Settings, Solution, gap_between
+from ._tolerance import Accuracy, Scale, accuracy_of, relative
 from ._validation import checked_options
-from .exceptions import ConstantModelWarning, UnderfittingWarning
-
-Floats = npt.NDArray[np.float64]
+from ._warnings import warn_of_tolerance
 
 # Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
 # all of them large against the second number of entries.
@@ -42,167 +37,6 @@ _SAME = 1e-15
 
 # With verbose=1, lines are printed at powers of two, and after so many seconds.
 _QUIET = 5.0
-
-# Problems that a warning names.
-_MOST_NAMED = 5
-
-
-class Progress(NamedTuple):
-    """What a ``callback`` gets after each iteration.
-
-    Attributes
-    ----------
-    n_iter : int
-        Number of the iteration; 0 is the starting point.
-    objective : float
-        The smallest objective so far.
-    dual_gap : float
-        Proven bound on its distance from the optimum, ``inf`` before there is one.
-    passes : float
-        Products with X or its transpose so far.
-    seconds : float
-        Wall-clock time so far.
-    """
-
-    n_iter: int
-    objective: float
-    dual_gap: float
-    passes: float
-    seconds: float
-
-
-class Settings(Protocol):
-    """What an estimator's parameters ask of solving, and its registry of solvers.
-
-    ``memory``, ``direction_tol``, ``direction_max_iter``, ``bundle_size`` and
-    ``solver_options`` count where there are any. A registry without "auto" means its
-    first solver by that.
-    """
-
-    _solvers: Mapping[str, SolverSpec]
-    solver: str
-    tol: float
-    max_iter: int
-    callback: Callable[[Progress], Any] | None
-    verbose: int
-
-
-def changed(settings: Settings, **values: Any) -> Settings:
-    """Return settings with other values."""
-    other = copy.copy(settings)
-    for name, value in values.items():
-        setattr(other, name, value)
-    return other
-
-
-class Watch(Protocol):
-    """Looks at a model after each iteration, and may end the fit with an earlier one.
-
-    Attributes
-    ----------
-    chosen : ndarray of shape (q,) or None
-        Parameters to return, where it has ended the fit.
-    """
-
-    chosen: Floats | None
-
-    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
-        """Look at parameters and attributes so far; return whether to stop."""
-
-
-class Problem(NamedTuple):
-    """One problem, and how its solution will be reported.
-
-    Attributes
-    ----------
-    label : str
-        Its name for ``verbose`` output and warnings.
-    objective : Objective
-    start : Start
-    dtype : dtype
-        Type in which coefficients will be stored.
-    fitted : callable
-        From parameters w to what scikit-learn's callbacks may ask for: the attributes
-        of an estimator fitted so far.
-    stored : callable, optional
-        From parameters to those of the attributes, after the rounding to
-        ``dtype``. By default they are rounded each.
-    unit : float
-        Users read objectives and gaps times this.
-    watch : Watch, optional
-        Looks at the model after each iteration but the starting point.
-    """
-
-    label: str
-    objective: Objective
-    start: Start
-    dtype: Any
-    fitted: Callable[[Floats], dict[str, Any]]
-    stored: Callable[[Floats], Floats] | None = None
-    unit: float = 1.0
-    watch: Watch | None = None
-
-
-@dataclass
-class Solution:
-    """Parameters, objective and certificate of one fitted problem.
-
-    ``size`` is what ``relative_gap`` is relative to.
-    ``proven`` says whether the tolerance was reached, or a callback ended the run,
-    ``constant`` whether the coefficients are of no use: zero would do as well,
-    ``shrinkage`` whether much larger ones would do much better but for the penalty, and
-    ``plan`` what solver="auto" chose, or the solver.
-    """
-
-    w: Floats
-    objective: float
-    dual_gap: float
-    n_iter: int
-    history: History
-    dual: Floats | None
-    scores: Floats
-    drift: float
-    proven: bool
-    constant: bool
-    size: float
-    shrinkage: Shrinkage | None = None
-    plan: str = ""
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap as a share of what the tolerance is relative to."""
-        return relative(self.dual_gap, self.size)
-
-    def times(self, unit: float) -> Solution:
-        """Return the solution with objectives and gaps times a positive number."""
-        if unit == 1.0:
-            return self
-        return replace(
-            self,
-            objective=unit * self.objective,
-            dual_gap=unit * self.dual_gap,
-            history=self.history.times(unit),
-        )
-
-    def with_proof(self, value: float, bound: float, unit: float) -> Solution:
-        """Return the solution with another objective and bound, in place of its own.
-
-        The user reads them times ``unit``. Those of earlier iterates are not proven.
-        """
-        shift = unit * value - self.objective
-        gap = unit * gap_between(value, bound)
-        bounds = [-np.inf] * len(self.history)
-        history = replace(
-            self.history,
-            objective=[each + shift for each in self.history.objective],
-            lower_bound=[*bounds[1:], unit * bound] if bounds else bounds,
-        )
-        return replace(self, objective=unit * value, dual_gap=gap, history=history)
-
-    @property
-    def start(self) -> Start:
-        """Where a fit of a similar problem may start."""
-        return Start(self.w, self.dual, self.scores, self.drift)
 
 
 def solve(
@@ -235,7 +69,8 @@ def solve(
     accuracy = accuracy_of(problem.objective, settings.tol, name == "auto")
     options = options or _options(settings)
     scale = Scale(problem.objective)
-    target = Target(f"tol={settings.tol:g}", settings.tol, scale.size, scale.is_useful)
+    size = partial(size_of, infimum=scale.infimum)
+    target = Target(f"tol={settings.tol:g}", settings.tol, size, scale.is_useful)
     if options.gap is not None:
         accuracy = Accuracy(options.gap / problem.unit, 0.0, 0.0)
         target = Target(
@@ -265,7 +100,9 @@ def solve(
         print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
     if task.warns and not solution.proven:
         faster = name != "auto" and "auto" in solvers
-        _warn(problem.label, status, solution, settings, faster, target.name)
+        warn_of_tolerance(
+            problem.label, status, solution, settings, faster, target.name
+        )
     task.end()
     return solution
 
@@ -433,15 +270,6 @@ def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
         )
 
 
-def gap_between(value: float, bound: float) -> float:
-    """Return value - bound, or a little more: value less it is not above the bound."""
-    gap = max(value - bound, 0.0)
-    while value - gap > bound:
-        # By the rounding of the difference.
-        gap = float(np.nextafter(gap, np.inf))
-    return gap
-
-
 def _certified(
     problem: Problem,
     target: Target,
@@ -479,114 +307,3 @@ def _certified(
     if reached and not solution.constant:
         solution.shrinkage = scale.shrinkage(end)
     return solution, status
-
-
-def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
-    """Warn that a problem is solved, but not proven to be where penalties are zero."""
-    warnings.warn(
-        f"Fitting {label} did not prove tol={tol:g} where features have no penalty: "
-        f"the objective {solution.objective:.6g} is proven to be within "
-        f"{solution.dual_gap:.2g} of the optimum. Decrease tol, or give these features "
-        "a small penalty.",
-        ConvergenceWarning,
-        stacklevel=user_level(),
-    )
-
-
-def warn_of_constants(
-    name: str,
-    solutions: list[Solution],
-    instead: str,
-    parts: Any = None,
-    weaker: str = "decrease alpha or tol",
-) -> None:
-    """Warn once if fitted problems have solutions that do not use the features.
-
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    solutions : list of Solution
-    instead : str
-        What to do where a smaller ``alpha`` does not help.
-    parts : sequence, optional
-        What each of several problems is for, such as its class.
-    weaker : str
-        How to make more use of the features.
-    """
-    found = [index for index, solution in enumerate(solutions) if solution.constant]
-    if in_search():
-        return
-    if not found:
-        _warn_of_shrinkage(name, solutions, weaker)
-        return
-    of = ""
-    if len(solutions) > 1:
-        names = [str(parts[i] if parts is not None else i) for i in found]
-        shown = ", ".join(names[:_MOST_NAMED])
-        shown += ", ..." if len(names) > _MOST_NAMED else ""
-        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
-    warnings.warn(
-        f"{name} makes no use of the features{of}: its objective is proven to be "
-        "about as small with all coefficients zero. Scale features that are tiny, and "
-        f"{weaker}. Where that changes nothing, {instead}.",
-        ConstantModelWarning,
-        stacklevel=user_level(),
-    )
-
-
-def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> None:
-    """Warn once if the penalty leaves little of the coefficients of a problem."""
-    found = [s.shrinkage for s in solutions if s.shrinkage is not None]
-    if not found:
-        return
-    worst = max(found, key=lambda each: each.loss - each.loss_of_larger)
-    warnings.warn(
-        f"{name} underfits: its coefficients times {worst.factor:g} would have a mean "
-        f"loss of {worst.loss_of_larger:.4g} on the training data in place of "
-        f"{worst.loss:.4g}. To weaken the penalty, {weaker}.",
-        UnderfittingWarning,
-        stacklevel=user_level(),
-    )
-
-
-def _warn(
-    label: str,
-    status: str,
-    solution: Solution,
-    settings: Settings,
-    faster: bool,
-    asked: str,
-) -> None:
-    other = "solver='auto'" if faster else "another solver"
-    or_other = f", or choose {other}" if faster else ""
-    tolerance = asked.partition("=")[0]
-    reasons = {
-        "max_iter": (
-            f"reached max_iter={settings.max_iter}",
-            f"Increase max_iter or {tolerance}{or_other}",
-        ),
-        "stalled": (
-            "stopped because it no longer made progress",
-            f"Increase {tolerance}, choose {other}, scale the features, or "
-            "increase alpha",
-        ),
-        "rounded": (
-            "lost precision as its coefficients were rounded to float32,",
-            "Convert X to float64, or scale the features",
-        ),
-    }
-    otherwise = (
-        f"stopped where it found no better point ({status})",
-        f"Increase {tolerance}, choose {other}, or scale the features",
-    )
-    reason, advice = reasons.get(status, otherwise)
-    plural = "" if solution.n_iter == 1 else "s"
-    warnings.warn(
-        f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
-        f"objective {solution.objective:.6g} is proven to be within "
-        f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
-        f"{solution.relative_gap:.1e}; {asked} was asked for. {advice}.",
-        ConvergenceWarning,
-        stacklevel=user_level(),
-    )

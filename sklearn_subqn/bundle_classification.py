@@ -42,7 +42,7 @@ from ._problems import (
     joint_classes,
 )
 from ._roles import category_order, class_order, positive_class, warn_of_no_effect
-from ._solve import Floats, Progress, Solution
+from ._solution import Floats, Progress, Solution
 from ._validation import check_option, check_weights, warn_of_unused
 
 #: The losses by name, most for targets -1 or +1; each class against the rest.

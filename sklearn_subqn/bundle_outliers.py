@@ -13,7 +13,7 @@ from ._callbacks import with_callbacks
 from ._core.losses import NOVELTY_LOSS
 from ._nu import NuProblem, quantile
 from ._problems import LinearModel, LinearProblems
-from ._solve import Floats, Progress, Solution
+from ._solution import Floats, Progress, Solution
 from ._state import unchanged_on_failure
 from ._validation import check_number, check_sample_weight
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from ._block_methods import blockwise, scored
 from ._bundle import BundleEstimator, checked_metric
 from ._callbacks import with_callbacks
 from ._core.losses import (
@@ -20,7 +21,7 @@ from ._core.losses import (
     regression_losses,
 )
 from ._core.names import Axis, column_names
-from ._estimator import ScoringRegressor, blockwise, loss_name, scored, variance_power
+from ._estimator import loss_name
 from ._problems import LinearProblems
 from ._quantiles import (
     CROSSING,
@@ -30,7 +31,8 @@ from ._quantiles import (
     mean_d2,
     pinball_loss,
 )
-from ._solve import Floats, Progress
+from ._regressor import ScoringRegressor, variance_power
+from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
 from ._strength import Rule, rule_of_means, rule_of_numbers
 from ._validation import (

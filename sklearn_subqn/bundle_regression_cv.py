@@ -19,7 +19,7 @@ from ._core.regularizers import L2
 from ._cv import SearchCV, check_alphas, l2_grid
 from ._problems import LinearProblems
 from ._quantiles import mean_loss
-from ._solve import Progress
+from ._solution import Progress
 from ._state import unchanged_on_failure
 from ._validation import check_sample_weight
 from .bundle_regression import BMRMRegressor

@@ -11,9 +11,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ._block_methods import is_collection
 from ._callbacks import FitTask
 from ._core.solvers import Start, minimize_intercept
-from ._estimator import Estimator, LinearEstimator, is_collection
+from ._estimator import Estimator
+from ._linear_estimator import LinearEstimator
 from ._problems import LinearProblems
 from ._row_blocks import RowBlocks
 from ._validation import row_weights

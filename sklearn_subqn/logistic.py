@@ -13,7 +13,7 @@ from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS
 from ._problems import LinearProblems, class_problems, joint_classes
-from ._solve import Progress
+from ._solution import Progress
 from ._sparse_coefficients import SparseCoefficients
 from ._state import unchanged_on_failure
 
@@ -45,7 +45,7 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         return "the features do not separate the classes"
 
     def _regularizer(self, n_coef: int) -> Regularizer:
-        return elastic_net(n_coef, float(self.l1_ratio))
+        return elastic_net(n_coef, self._l1_share())
 
     def _l1_share(self) -> float:
         return float(self.l1_ratio)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._cv import PathCV, check_alphas, l2_grid
 from ._problems import LinearProblems
-from ._solve import Progress
+from ._solution import Progress
 from .logistic import BaseL1Logistic
 
 # The smallest value of the default grid, as a share of the largest.

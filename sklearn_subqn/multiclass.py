@@ -13,7 +13,7 @@ from ._core.losses import Loss, Simplex
 from ._core.names import classes_axis
 from ._core.regularizers import Regularizer, elastic_net
 from ._problems import LinearProblems, joint_classes
-from ._solve import Progress
+from ._solution import Progress
 from ._validation import check_label_cost, check_option, check_rescaling
 
 

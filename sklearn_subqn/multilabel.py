@@ -20,7 +20,7 @@ from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objective import Objective
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
-from ._solve import Floats, Progress, Solution
+from ._solution import Floats, Progress, Solution
 from ._state import unchanged_on_failure
 from ._validation import (
     check_label_margins,

@@ -20,11 +20,11 @@ from ._core.online.losses import (
     OneVsRest,
     OnlineLoss,
 )
-from ._estimator import ScoringRegressor
 from ._export import Exports
 from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
 from ._problems import InputFeatures
-from ._solve import Floats, Progress
+from ._regressor import ScoringRegressor
+from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
 from ._validation import (
     check_class_weight,

@@ -6,7 +6,7 @@ import math
 import sys
 from typing import Any
 
-from ._solve import Progress
+from ._solution import Progress
 from ._validation import check_number
 
 __all__ = ["ProgressBar"]

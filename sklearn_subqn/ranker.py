@@ -39,7 +39,7 @@ from ._estimator import forget, loss_name
 from ._evaluation import Evaluation, HeldOut, Patience, held_out
 from ._problems import LinearProblems, Problems
 from ._queries import EMPTY_QUERIES, Preferences, Queries
-from ._solve import Floats, Progress, Solution
+from ._solution import Floats, Progress, Solution
 from ._state import unchanged_on_failure
 from ._validation import check_no_times, check_number, check_option, check_unmasked
 

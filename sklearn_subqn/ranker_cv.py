@@ -14,7 +14,7 @@ from ._callbacks import with_callbacks
 from ._cv import FoldPath, Paths, WarmPaths, check_alphas, l2_grid
 from ._process import n_threads
 from ._queries import Queries
-from ._solve import Floats, Progress
+from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
 from ._validation import check_number
 from .ranker import BaseRanker, checked_relevance

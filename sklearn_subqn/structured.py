@@ -21,7 +21,7 @@ from ._core.solvers import STRUCTURED_SOLVERS, History, Start
 from ._estimator import Estimator
 from ._problems import Problems
 from ._process import n_threads
-from ._solve import Floats, Progress, Solution
+from ._solution import Floats, Progress, Solution
 from ._state import unchanged_on_failure
 from ._validation import (
     check_number,

@@ -13,7 +13,7 @@ from ._core.losses import BINARY_LOSSES, Loss
 from ._core.solvers import SOLVERS
 from ._dropin.svm import LinearSVC, LinearSVR
 from ._problems import LinearProblems, class_problems
-from ._solve import Progress
+from ._solution import Progress
 from ._validation import check_option
 
 __all__ = ["LinearSVC", "LinearSVR", "SubLBFGSLinearSVC"]

@@ -26,10 +26,11 @@ from .._core.losses import Loss
 from .._core.objective import Objective
 from .._core.regularizers import Regularizer
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
-from .._estimator import LinearEstimator, ScoringRegressor
 from .._export import Exports
+from .._linear_estimator import LinearEstimator
 from .._problems import LinearModel, LinearProblems
-from .._solve import Floats, Solution
+from .._regressor import ScoringRegressor
+from .._solution import Floats, Solution
 from .._state import unchanged_on_failure
 from .._validation import as_sample_weights, check_sample_weight, check_targets
 

@@ -31,7 +31,7 @@ from .._core.losses import regression_losses
 from .._core.objective import Objective
 from .._core.solvers import History
 from .._problems import LinearModel
-from .._solve import Floats, Solution, changed
+from .._solution import Floats, Solution, changed
 from ._shared import DropInProblems, DropInRegressor
 
 # Fits at one scale after another, at most; few are needed where the scale is not zero.

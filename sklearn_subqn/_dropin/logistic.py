@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from .._core.regularizers import Regularizer, elastic_net
 from .._problems import codes, signs
-from .._solve import Floats
+from .._solution import Floats
 from .._validation import check_weights, row_weights
 from ..logistic import BaseL1Logistic
 from ._shared import DropIn, DropInProblems, warn
@@ -224,9 +223,8 @@ class LogisticRegression(BaseLogistic):
     def _strength(self, *data: Any) -> float:
         return float(self.C)
 
-    def _regularizer(self, n_coef: int) -> Regularizer:
-        l1_ratio = 0.0 if self._is_free else self._l1_ratio_of(self.l1_ratio)
-        return elastic_net(n_coef, l1_ratio)
+    def _l1_share(self) -> float:
+        return 0.0 if self._is_free else self._l1_ratio_of(self.l1_ratio)
 
     @property
     def _is_free(self) -> bool:

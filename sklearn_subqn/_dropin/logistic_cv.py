@@ -21,12 +21,11 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from .._callbacks import FitTask, with_callbacks
-from .._core.regularizers import Regularizer, elastic_net
 from .._cv import warn_of_folds
 from .._estimator import forget
 from .._process import n_threads
 from .._scoring import refuses_weights
-from .._solve import Floats
+from .._solution import Floats
 from .._state import unchanged_on_failure
 from .._validation import check_number, check_weights, row_weights
 from .logistic import BaseLogistic
@@ -357,8 +356,8 @@ class LogisticRegressionCV(BaseLogistic):
     def _strength(self, *data: Any) -> float:
         return self._C
 
-    def _regularizer(self, n_coef: int) -> Regularizer:
-        return elastic_net(n_coef, self._l1_ratio)
+    def _l1_share(self) -> float:
+        return self._l1_ratio
 
     def _with(self, l1_ratio: float) -> Self:
         """Return the model of a fold, silent and of one thread."""

@@ -13,7 +13,7 @@ from .._estimator import forget
 from .._evaluation import Evaluation
 from .._problems import LinearProblems, Problems
 from .._queries import Queries
-from .._solve import Floats, Solution
+from .._solution import Floats, Solution
 from .._state import unchanged_on_failure
 from .._validation import check_n_jobs, check_number, check_option
 from ..ranker import BaseRanker

@@ -9,7 +9,7 @@ from scipy.special import xlogy
 
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
-from .._solve import Floats
+from .._solution import Floats
 from .._strength import spread
 from ._shared import DropInProblems, DropInRegressor
 

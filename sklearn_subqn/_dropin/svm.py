@@ -11,7 +11,7 @@ from .._classifier import LinearClassifier
 from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._problems import Contrasts, LinearModel, codes, signs
-from .._solve import Floats
+from .._solution import Floats
 from .._sparse_coefficients import SparseCoefficients
 from .._validation import (
     as_sample_weights,

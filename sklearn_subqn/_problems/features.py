@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._shift import Shift
-from .._solve import Floats
+from .._solution import Floats
 from .._strength import Scales
 
 

@@ -16,7 +16,7 @@ from .._core.objective import Objective
 from .._core.regularizers import L2, Bounded, NormalizedEntropy
 from .._core.risk import Risk
 from .._core.solvers import Start
-from .._solve import Floats, Solution
+from .._solution import Floats, Solution
 from .._strength import Scales, divided
 from .._validation import check_start
 from .features import Rows

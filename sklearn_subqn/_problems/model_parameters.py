@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._core.losses import Loss
 from .._core.regularizers import Regularizer
-from .._solve import Floats, Settings
+from .._solution import Floats, Settings
 from .._strength import Rule
 from .features import InputFeatures
 

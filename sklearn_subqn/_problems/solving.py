@@ -11,7 +11,8 @@ import numpy as np
 from .._callbacks import FitTask
 from .._core.objective import Objective
 from .._core.solvers import Start
-from .._solve import Floats, Problem, Settings, Solution, Watch, solve
+from .._solution import Floats, Problem, Settings, Solution, Watch
+from .._solve import solve
 
 
 class Problems(ABC):

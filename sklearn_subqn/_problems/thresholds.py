@@ -15,7 +15,7 @@ from .._core.regularizers import L2
 from .._core.risk import Risk
 from .._core.solvers import minimize_intercept
 from .._core.threshold_design import ThresholdDesign
-from .._solve import Floats
+from .._solution import Floats
 from .linear import LinearProblems
 from .several_scores import JointProblem
 

@@ -11,7 +11,8 @@ from .._core.free_columns import lower_bound
 from .._core.objective import Objective, Point
 from .._core.regularizers import PartlyFree
 from .._core.solvers import minimize_intercept
-from .._solve import Floats, Settings, Solution, changed, warn_of_gap
+from .._solution import Floats, Settings, Solution, changed
+from .._warnings import warn_of_gap
 from .solving import Problems
 
 # Where the bound without it is no good, problems are solved more accurately by these

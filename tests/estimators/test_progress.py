@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._solve import Progress
+from sklearn_subqn._solution import Progress
 from sklearn_subqn.progress import ProgressBar
 
 

@@ -1,0 +1,127 @@
+"""Warnings about solutions: what was not proven, and models of little use."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ._callers import in_search, user_level
+from ._solution import Settings, Solution
+from .exceptions import ConstantModelWarning, UnderfittingWarning
+
+# Problems that a warning names.
+_MOST_NAMED = 5
+
+
+def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
+    """Warn that a problem is solved, but not proven to be where penalties are zero."""
+    warnings.warn(
+        f"Fitting {label} did not prove tol={tol:g} where features have no penalty: "
+        f"the objective {solution.objective:.6g} is proven to be within "
+        f"{solution.dual_gap:.2g} of the optimum. Decrease tol, or give these features "
+        "a small penalty.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
+
+
+def warn_of_constants(
+    name: str,
+    solutions: list[Solution],
+    instead: str,
+    parts: Any = None,
+    weaker: str = "decrease alpha or tol",
+) -> None:
+    """Warn once if fitted problems have solutions that do not use the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    solutions : list of Solution
+    instead : str
+        What to do where a smaller ``alpha`` does not help.
+    parts : sequence, optional
+        What each of several problems is for, such as its class.
+    weaker : str
+        How to make more use of the features.
+    """
+    found = [index for index, solution in enumerate(solutions) if solution.constant]
+    if in_search():
+        return
+    if not found:
+        _warn_of_shrinkage(name, solutions, weaker)
+        return
+    of = ""
+    if len(solutions) > 1:
+        names = [str(parts[i] if parts is not None else i) for i in found]
+        shown = ", ".join(names[:_MOST_NAMED])
+        shown += ", ..." if len(names) > _MOST_NAMED else ""
+        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
+    warnings.warn(
+        f"{name} makes no use of the features{of}: its objective is proven to be "
+        "about as small with all coefficients zero. Scale features that are tiny, and "
+        f"{weaker}. Where that changes nothing, {instead}.",
+        ConstantModelWarning,
+        stacklevel=user_level(),
+    )
+
+
+def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> None:
+    """Warn once if the penalty leaves little of the coefficients of a problem."""
+    found = [s.shrinkage for s in solutions if s.shrinkage is not None]
+    if not found:
+        return
+    worst = max(found, key=lambda each: each.loss - each.loss_of_larger)
+    warnings.warn(
+        f"{name} underfits: its coefficients times {worst.factor:g} would have a mean "
+        f"loss of {worst.loss_of_larger:.4g} on the training data in place of "
+        f"{worst.loss:.4g}. To weaken the penalty, {weaker}.",
+        UnderfittingWarning,
+        stacklevel=user_level(),
+    )
+
+
+def warn_of_tolerance(
+    label: str,
+    status: str,
+    solution: Solution,
+    settings: Settings,
+    faster: bool,
+    asked: str,
+) -> None:
+    """Warn that the run of a problem ended, by a status, before what was asked for."""
+    other = "solver='auto'" if faster else "another solver"
+    or_other = f", or choose {other}" if faster else ""
+    tolerance = asked.partition("=")[0]
+    reasons = {
+        "max_iter": (
+            f"reached max_iter={settings.max_iter}",
+            f"Increase max_iter or {tolerance}{or_other}",
+        ),
+        "stalled": (
+            "stopped because it no longer made progress",
+            f"Increase {tolerance}, choose {other}, scale the features, or "
+            "increase alpha",
+        ),
+        "rounded": (
+            "lost precision as its coefficients were rounded to float32,",
+            "Convert X to float64, or scale the features",
+        ),
+    }
+    otherwise = (
+        f"stopped where it found no better point ({status})",
+        f"Increase {tolerance}, choose {other}, or scale the features",
+    )
+    reason, advice = reasons.get(status, otherwise)
+    plural = "" if solution.n_iter == 1 else "s"
+    warnings.warn(
+        f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
+        f"objective {solution.objective:.6g} is proven to be within "
+        f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
+        f"{solution.relative_gap:.1e}; {asked} was asked for. {advice}.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
