@@ -20,12 +20,13 @@ from ._core.online.losses import (
     OneVsRest,
     OnlineLoss,
 )
+from ._epochs import OnlineEstimator
 from ._export import Exports
-from ._online import OnlineEstimator, check_sizes, stream_weights, unit_of
 from ._problems import InputFeatures
 from ._regressor import ScoringRegressor
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
+from ._stream_weights import check_sizes, stream_weights, unit_of
 from ._validation import (
     check_class_weight,
     check_classes,

@@ -1,10 +1,7 @@
-"""What estimators that learn from batches share: streams, epochs, stopping."""
+"""Estimators that learn from one batch after the other."""
 
 from __future__ import annotations
 
-import copy
-import time
-import warnings
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,27 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 
-from ._callbacks import FitTask, ProblemTask
-from ._callers import user_level
-from ._core.columns import own_columns
 from ._core.losses._base import Rows
 from ._core.online import (
     ONLINE_METHODS,
     Averaged,
-    ConvergenceTest,
     Method,
     State,
     hyperparameters,
     known_options,
     online_method,
 )
-from ._core.online.auto import AdaptiveLBFGS, AutoState
 from ._core.online.batch import LinearBatch, Penalty
-from ._core.online.columns import ColumnState, ColumnwiseLBFGS
+from ._core.online.columns import ColumnState
 from ._core.online.losses import OnlineLoss
 from ._core.options import Option
 from ._estimator import forget
@@ -40,24 +29,7 @@ from ._linear_estimator import LinearEstimator
 from ._process import ignoring_errors
 from ._shift import Shift
 from ._solution import Floats, Progress
-from ._validation import (
-    as_sample_weights,
-    check_number,
-    check_option,
-    check_parameters,
-    check_sample_weight,
-    check_start,
-    checked_options,
-)
-
-# Few batches are not enough to distinguish convergence from chance.
-_MIN_PATIENCE = 30
-
-# Where only one column in so many has entries, the others take no part in a fit.
-_MANY = 4
-
-# Weights of batches are added up; sums of numbers smaller or larger by far overflow.
-_SMALLEST_WEIGHT = 1e-100
+from ._validation import check_number, check_option, check_parameters, checked_options
 
 
 class Stream(NamedTuple):
@@ -79,7 +51,7 @@ class Stream(NamedTuple):
     n_outputs: int | None
 
 
-class OnlineEstimator(LinearEstimator):
+class StreamEstimator(LinearEstimator):
     """Base of estimators that learn from one batch after the other."""
 
     loss: str
@@ -220,7 +192,7 @@ class OnlineEstimator(LinearEstimator):
             weights = weights * (self._n_rows / (n * self._weight))
         batch = self._batch(X, targets, weights, loss)
         try:
-            self._state = _step(self._stream.method, batch, self._state)
+            self._state = one_step(self._stream.method, batch, self._state)
         except FloatingPointError as error:
             raise ValueError(
                 f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
@@ -271,7 +243,7 @@ class OnlineEstimator(LinearEstimator):
         if n_batches == 1:
             self._learn(X, targets, weights, loss)
         elif n_batches:
-            for rows in _equal_parts(n, n_batches):
+            for rows in equal_parts(n, n_batches):
                 part = None if weights is None else weights[rows]
                 self._learn(X[rows], targets[rows], part, loss)
         self.n_iter_ = 1
@@ -365,142 +337,6 @@ class OnlineEstimator(LinearEstimator):
             state.pop("_coef", None)
         return state
 
-    def _fit_epochs(
-        self,
-        X: Any,
-        targets: Floats,
-        weights: Floats,
-        loss: OnlineLoss,
-        n_outputs: int | None,
-        w0: Floats | None,
-        previous: dict[str, Any],
-        labels: npt.NDArray[Any] | None,
-        unit: float,
-        task: FitTask,
-        init: tuple[Any, Any] = (None, None),
-    ) -> None:
-        """Fit validated data, from where the previous fit ended if w0 is given.
-
-        Parameters
-        ----------
-        X, targets, weights, loss, n_outputs
-            As of ``_partial_fit``; the weights in any unit.
-        w0 : ndarray of shape (q,) or None
-        previous : dict
-            The attributes of the previous fit.
-        labels : ndarray of shape (n,) or None
-            Classes of rows, if there are any.
-        unit : float
-            The mean of the positive weights as they were given, which those of
-            batches to come are relative to.
-        task : FitTask
-        init : tuple
-            Coefficients and intercepts to start from, or None.
-        """
-        used = weights > 0.0
-        if not used.all():
-            X, targets, weights = X[used], targets[used], weights[used]
-            labels = labels if labels is None else labels[used]
-        rng = _generator(self.random_state)
-        held_out = None
-        if self.early_stopping:
-            rows, out = self._held_out(len(targets), labels, rng)
-            y = targets if labels is None else labels
-            held_out = X[out], y[out], weights[out]
-            X, targets, weights = X[rows], targets[rows], weights[rows]
-        # The loss is a mean over rows whatever the unit of the weights is.
-        weights = weights * (len(weights) / weights.sum())
-        # At a solution the first gradient is but noise: no unit to compare others with.
-        self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
-        if any(given is not None for given in init):
-            if w0 is None:
-                w0 = self._start_parameters(X, targets, weights, n_outputs)
-            w0 = self._started(w0, n_outputs, *init)
-        columns = None
-        if isinstance(self._method(), ColumnwiseLBFGS):
-            columns, X, w0 = _with_entries(X, w0, n_outputs or 1)
-        if w0 is None:
-            w0 = self._start_parameters(X, targets, weights, n_outputs)
-        self._begin(X, n_outputs, w0)
-        stream = self._stream
-        if isinstance(stream.method, ColumnwiseLBFGS):
-            # The test of convergence looks at all columns in any case.
-            everywhere: Any = stream.method.on_all_columns()
-            self._stream = stream._replace(method=everywhere)
-        self._columns = columns
-        problem = task.problem(type(self).__name__)
-        self._epochs(X, targets, weights, loss, rng, held_out, problem)
-        problem.end()
-        self._stream = stream
-        self._weight *= unit
-        whole = self._batch(X, targets, weights / len(weights), loss)
-        w = self._state.w.astype(self._dtype).astype(np.float64)
-        if columns is not None and isinstance(self._state, AutoState):
-            self._columns = None
-            of_all: Any = ColumnState.among(
-                self._state, columns, self.n_features_in_, whole.penalty, whole.n_scores
-            )
-            self._state = of_all
-            self._show()
-            free = self.intercept_ if self.fit_intercept else ()
-            w = np.append(self.coef_.T[columns], free).astype(np.float64)
-        if self._shift is not None:
-            coef = np.atleast_2d(self.coef_).astype(np.float64)
-            w = np.append(coef.T, self._shift.inward(coef, self.intercept_))
-        self.objective_ = whole.value_and_gradient(w)[0]
-        task.end()
-
-    def _held_out(
-        self, n: int, labels: npt.NDArray[Any] | None, rng: np.random.RandomState
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-        """Return the rows to learn from, and those that are held out."""
-        hint = (
-            f"early_stopping holds out validation_fraction={self.validation_fraction!r}"
-            f" of {n} rows, which is too few to score by. Choose another "
-            "validation_fraction, or early_stopping=False."
-        )
-        try:
-            rows, out = train_test_split(
-                np.arange(n),
-                test_size=self.validation_fraction,
-                random_state=rng,
-                stratify=labels,
-            )
-        except ValueError as error:
-            raise ValueError(f"{hint} ({error})") from error
-        if len(out) < 2:
-            raise ValueError(hint)
-        return rows, out
-
-    def _score_of_arrays(self, X: Any, y: Any, weights: Floats) -> float:
-        """Return ``score`` of checked samples, whose columns have no names any more."""
-        nameless: Any = copy.copy(self)
-        vars(nameless).pop("feature_names_in_", None)
-        return float(nameless.score(X, y, weights))
-
-    def _residual(self, state: State) -> Floats:
-        """Return the vector whose running average the test of convergence looks at."""
-        method = self._stream.method
-        if isinstance(method, AdaptiveLBFGS) and isinstance(state, AutoState):
-            return method.residual(state, float(self.alpha) * float(self.l1_ratio))
-        return state.gradient
-
-    def _started(
-        self, w0: Floats, n_outputs: int | None, coef: Any, intercept: Any
-    ) -> Floats:
-        """Return w0 with the coefficients and intercepts that are given, if any."""
-        told, free = self._split(w0, n_outputs)
-        if coef is not None:
-            told = check_start("coef_init", coef, told.shape)
-        if intercept is not None:
-            if not self.fit_intercept:
-                raise ValueError(
-                    "intercept_init has no effect with fit_intercept=False. Leave it "
-                    "out."
-                )
-            free = check_start("intercept_init", intercept, free.shape)
-        return np.append(told.T, free)
-
     def _start_parameters(
         self,
         X: Any,
@@ -520,152 +356,17 @@ class OnlineEstimator(LinearEstimator):
         return w0
 
     def _start_intercept(self, targets: Floats, weights: Floats) -> float:
+        """Return the intercept of the start."""
         return 0.0
 
-    def _epochs(
-        self,
-        X: Any,
-        targets: Floats,
-        weights: Floats,
-        loss: OnlineLoss,
-        rng: np.random.RandomState,
-        held_out: tuple[Any, Any, Floats] | None,
-        task: ProblemTask,
-    ) -> None:
-        """Learn from all rows again and again, in an order drawn for each epoch."""
-        n = X.shape[0]
-        parts = _equal_parts(n, -(-n // self.batch_size))
-        patience = max(len(parts), _MIN_PATIENCE)
-        test = ConvergenceTest(float(self.tol), patience, float(patience))
-        average = test.start(len(self._state.w))
-        best, n_worse = (-np.inf, self._state), 0
-        most_worse = max(self.n_iter_no_change, -(-_MIN_PATIENCE // len(parts)))
-        self.loss_curve_: list[float] = []
-        scores: list[float] = []
-        self.validation_scores_ = None if held_out is None else scores
-        converged, begin = False, time.perf_counter()
-        for epoch in range(1, self.max_iter + 1):
-            order = rng.permutation(n)
-            total = 0.0
-            for part in parts:
-                rows = order[part]
-                state = self._learn(X[rows], targets[rows], weights[rows], loss)
-                total += len(rows) * state.value
-                residual = self._residual(state)
-                self._unit = self._unit or float(np.linalg.norm(residual))
-                average = test.step(average, residual / (self._unit or 1.0))
-            self.n_iter_ = epoch
-            self.loss_curve_.append(total / n)
-            converged = held_out is None and test.passed(average)
-            if self.verbose:
-                print(
-                    f"{type(self).__name__}: epoch {epoch:4d}  "
-                    f"objective {self.loss_curve_[-1]:.8g}"
-                )
-            if held_out is not None:
-                self._show()
-                score = self._score_of_arrays(*held_out)
-                scores.append(score)
-                n_worse = 0 if score > best[0] + self.tol else n_worse + 1
-                if score > best[0]:
-                    best = score, self._state
-                converged = n_worse >= most_worse
-            stop = task.iteration(self._stored) or converged
-            if self.callback is not None:
-                least, seconds = min(self.loss_curve_), time.perf_counter() - begin
-                progress = Progress(epoch, least, np.inf, float(epoch), seconds)
-                stop = bool(self.callback(progress)) or stop
-            if stop:
-                break
-        if held_out is not None:
-            self._state = best[1]
-        if not stop:
-            event = (
-                f"the average of gradients stayed below tol={self.tol:g} times the "
-                "first one"
-                if held_out is None
-                else "the score of the rows held out stopped to rise by more than "
-                f"tol={self.tol:g}"
-            )
-            warnings.warn(
-                f"{type(self).__name__} reached max_iter={self.max_iter} before "
-                f"{event}. Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=user_level(),
-            )
-        self._show()
 
-
-def _with_entries(
-    X: Any, w0: Floats | None, k: int
-) -> tuple[Rows | None, Any, Floats | None]:
-    """Return which columns of X have entries, X and w0 of these; None if most do.
-
-    Coefficients of the others, zero in w0, too, stay so.
-    """
-    d = X.shape[1]
-    if not sparse.issparse(X):
-        return None, X, w0
-    if w0 is None:
-        columns, own = own_columns(X)
-    else:
-        coef = w0[: d * k].reshape(d, k)
-        columns, own = own_columns(X, np.flatnonzero(coef.any(axis=1)))
-    if _MANY * len(columns) > d:
-        return None, X, w0
-    if w0 is not None:
-        w0 = np.append(coef[columns], w0[d * k :])
-    return columns, own, w0
-
-
-def _equal_parts(n: int, n_parts: int) -> list[slice]:
+def equal_parts(n: int, n_parts: int) -> list[slice]:
+    """Return slices of n rows whose lengths differ by one at most."""
     bounds = [n * i // n_parts for i in range(n_parts + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]
 
 
-def unit_of(*factors: Any) -> float:
-    """Return the mean of positive products of weights, all within bounds."""
-    weights = np.ones(1)
-    for factor in factors:
-        factor = np.asarray(1.0 if factor is None else factor, dtype=np.float64)
-        sizes = factor.clip(_SMALLEST_WEIGHT, 1.0 / _SMALLEST_WEIGHT)
-        weights = weights * np.where(factor > 0.0, sizes, 0.0)
-    mean = float(weights[weights > 0.0].mean())
-    return min(max(mean, _SMALLEST_WEIGHT), 1.0 / _SMALLEST_WEIGHT)
-
-
-def _generator(random_state: Any) -> np.random.RandomState:
-    if random_state is None:
-        return np.random.RandomState()
-    return check_random_state(random_state)
-
-
-def stream_weights(sample_weight: Any, n: int) -> Floats | None:
-    """Return checked weights in their own unit, or None for equal ones."""
-    if sample_weight is None:
-        return None
-    weights = as_sample_weights(sample_weight, n)
-    if not weights.any():
-        return weights
-    check_sample_weight(weights, n)
-    check_sizes("sample_weight", weights)
-    return weights
-
-
-def check_sizes(name: str, weights: Floats) -> None:
-    """Raise ValueError if sums of such weights might overflow or underflow."""
-    sizes = weights[weights > 0.0]
-    if not sizes.size:
-        return
-    if sizes.min() < _SMALLEST_WEIGHT or sizes.max() > 1.0 / _SMALLEST_WEIGHT:
-        raise ValueError(
-            f"{name} must be zero or between {_SMALLEST_WEIGHT:g} and "
-            f"{1.0 / _SMALLEST_WEIGHT:g}, so that weights of batches can be added; got "
-            f"weights from {sizes.min():g} to {sizes.max():g}."
-        )
-
-
 @ignoring_errors
-def _step(method: Method[State], batch: LinearBatch, state: State) -> State:
+def one_step(method: Method[State], batch: LinearBatch, state: State) -> State:
     """Return the state after a step, which raises where it is not finite."""
     return method.step(batch, state)
