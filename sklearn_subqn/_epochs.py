@@ -20,8 +20,8 @@ from ._core.columns import own_columns
 from ._core.losses._base import Rows
 from ._core.online import ConvergenceTest, State
 from ._core.online.auto import AdaptiveLBFGS, AutoState
-from ._core.online.columns import ColumnState, ColumnwiseLBFGS
-from ._core.online.losses import OnlineLoss
+from ._core.online.losses_with_curvature import OnlineLoss
+from ._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from ._solution import Floats, Progress
 from ._stream import StreamEstimator, equal_parts
 from ._validation import check_start

@@ -21,8 +21,8 @@ from ._core.online import (
     online_method,
 )
 from ._core.online.batch import LinearBatch, Penalty
-from ._core.online.columns import ColumnState
-from ._core.online.losses import OnlineLoss
+from ._core.online.losses_with_curvature import OnlineLoss
+from ._core.online.sparse_columns import ColumnState
 from ._core.options import Option
 from ._estimator import forget
 from ._linear_estimator import LinearEstimator

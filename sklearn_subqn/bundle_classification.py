@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ._bundle import BundleEstimator
+from ._catalogue import BundleEstimator
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,

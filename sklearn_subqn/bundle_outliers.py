@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
+from ._catalogue import BundleEstimator
 from ._core.losses import NOVELTY_LOSS
 from ._nu import NuProblem, quantile
 from ._problems import LinearModel, LinearProblems

@@ -11,8 +11,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ._block_methods import blockwise, scored
-from ._bundle import BundleEstimator, checked_metric
 from ._callbacks import with_callbacks
+from ._catalogue import BundleEstimator, checked_metric
 from ._core.losses import (
     AnyLoss,
     Composed,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._callbacks import FitTask, with_callbacks
 from ._classifier import ProbabilityMixin, ScoringClassifier
 from ._core.losses import BINARY_LOSSES, regression_losses
-from ._core.online.losses import (
+from ._core.online.losses_with_curvature import (
     LARGEST_COUNT,
     DampedSoftmax,
     OfScores,

@@ -15,9 +15,9 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from ._bundle import BundleEstimator
 from ._callbacks import with_callbacks
 from ._callers import user_level
+from ._catalogue import BundleEstimator
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import FitTask, with_callbacks
 from ._core.design import Design
-from ._core.oracle import Answers, OracleHinge, OracleObjective
 from ._core.regularizers import Regularizer, elastic_net
+from ._core.risk_by_oracle import Answers, OracleHinge, OracleObjective
 from ._core.solvers import STRUCTURED_SOLVERS, History, Start
 from ._estimator import Estimator
 from ._problems import Problems

@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
-from sklearn_subqn._core import newton as newton_module
+from sklearn_subqn._core import newton_direction as newton_module
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.newton import (
+from sklearn_subqn._core.newton_direction import (
     conjugate_gradients,
     is_factorized,
     newton_direction,

@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier, StructuredSVM
-from sklearn_subqn._core.oracle import CandidateHinge
+from sklearn_subqn._core.risk_by_oracle import CandidateHinge
 from sklearn_subqn._core.solvers import STRUCTURED_SOLVERS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

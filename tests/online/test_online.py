@@ -25,7 +25,11 @@ from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.online import ONLINE_METHODS
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Average, Level, Metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
-from sklearn_subqn._core.online.losses import DampedSoftmax, OfScores, OneVsRest
+from sklearn_subqn._core.online.losses_with_curvature import (
+    DampedSoftmax,
+    OfScores,
+    OneVsRest,
+)
 
 LABELS = [
     OfScores(BINARY_LOSSES[name])

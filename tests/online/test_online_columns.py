@@ -17,11 +17,15 @@ from sklearn_subqn import (
     OnlineLBFGSRegressor,
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.online import columns as module
+from sklearn_subqn._core.online import sparse_columns as module
 from sklearn_subqn._core.online.auto import AdaptiveLBFGS, make_metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
-from sklearn_subqn._core.online.columns import Columns, ColumnState, ColumnwiseLBFGS
-from sklearn_subqn._core.online.losses import DampedSoftmax, OfScores
+from sklearn_subqn._core.online.losses_with_curvature import DampedSoftmax, OfScores
+from sklearn_subqn._core.online.sparse_columns import (
+    Columns,
+    ColumnState,
+    ColumnwiseLBFGS,
+)
 
 
 @pytest.fixture

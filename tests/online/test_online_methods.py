@@ -16,7 +16,7 @@ from sklearn_subqn._core.online import (
     online_method,
     step_size,
 )
-from sklearn_subqn._core.online._pairs import pair_of
+from sklearn_subqn._core.online.curvature_pairs import pair_of
 from sklearn_subqn._core.online.inconsistent import InconsistentBFGS
 from sklearn_subqn._core.online.obfgs import OBFGS
 from sklearn_subqn._core.online.olbfgs import OLBFGS, mean_scale

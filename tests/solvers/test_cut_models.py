@@ -11,9 +11,9 @@ from sklearn_subqn._core import losses
 from sklearn_subqn._core.cut_model import Unsolved, _solve_linear
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.objective import Objective
-from sklearn_subqn._core.oracle import Answers, OracleHinge, OracleObjective
 from sklearn_subqn._core.regularizers import L2, ElasticNet, NormalizedEntropy
 from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.risk_by_oracle import Answers, OracleHinge, OracleObjective
 from sklearn_subqn._core.solvers import bundle, run
 
 

@@ -12,11 +12,10 @@ from functools import partial
 from typing import Any
 
 from ..options import Option, options_of
-from ._base import Batch, Method, State, check_finite, step_size
 from .adaptive import AdaGrad, Adam, RMSProp
 from .averaging import Averaged
-from .columns import ColumnwiseLBFGS
 from .convergence import ConvergenceTest
+from .method import Batch, Method, State, check_finite, step_size
 from .momentum import Momentum
 from .natural_gradient import NaturalGradient
 from .obfgs import OBFGS
@@ -24,6 +23,7 @@ from .olbfgs import OLBFGS
 from .res import RES, LimitedRES
 from .sgd import SGD
 from .smd import SMD
+from .sparse_columns import ColumnwiseLBFGS
 
 __all__ = [
     "ONLINE_METHODS",

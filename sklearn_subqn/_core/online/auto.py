@@ -33,8 +33,8 @@ from scipy import linalg
 
 from ..losses._base import Curvature, Floats
 from ..options import option
-from ._base import State, check_finite, number_of_pairs
 from .batch import LinearBatch
+from .method import State, check_finite, number_of_pairs
 
 # Exponent of the falling step and of the weights of iterates in the average.
 _STEP_EXPONENT = 0.5

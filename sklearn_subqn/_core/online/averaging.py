@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from ..losses._base import Floats
-from ._base import Batch, Method, S, State
+from .method import Batch, Method, S, State
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from ..columns import own_columns
 from ..lazy import cached_property
 from ..losses._base import Curvature, Floats, Rows
-from .losses import OnlineLoss
+from .losses_with_curvature import OnlineLoss
 
 
 @dataclass(frozen=True)

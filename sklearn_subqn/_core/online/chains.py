@@ -24,12 +24,12 @@ from ..chain_design import ChainDesign, Pairs
 from ..losses._base import Floats, Rows
 from ..losses._oracle import Oracle
 from ..quasi_newton import Pair, two_loop
-from ._base import State, step_size
-from ._pairs import consistent_pair
-from .columns import Columns
+from .curvature_pairs import consistent_pair
+from .method import State, step_size
 from .olbfgs import OLBFGS, OLBFGSState, mean_scale
 from .sgd import SGD
 from .smd import SMD, SMDState
+from .sparse_columns import Columns
 
 
 class ChainBatch:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..quasi_newton import Pair, bfgs_change
-from ._base import Batch, State, step_size
+from .method import Batch, State, step_size
 
 
 @dataclass(frozen=True)

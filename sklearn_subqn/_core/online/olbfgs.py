@@ -9,7 +9,8 @@ import numpy as np
 from ..losses._base import Floats
 from ..options import option
 from ..quasi_newton import Pair, two_loop
-from ._base import (
+from .curvature_pairs import consistent_pair
+from .method import (
     Batch,
     State,
     first_step,
@@ -17,7 +18,6 @@ from ._base import (
     step_size,
     steps_fall_after,
 )
-from ._pairs import consistent_pair
 
 
 @dataclass(frozen=True)

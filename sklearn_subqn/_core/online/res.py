@@ -14,7 +14,8 @@ from scipy import linalg
 from ..losses._base import Floats
 from ..options import option
 from ..quasi_newton import Pair
-from ._base import (
+from .curvature_pairs import consistent_pair
+from .method import (
     Batch,
     State,
     first_step,
@@ -22,7 +23,6 @@ from ._base import (
     step_size,
     steps_fall_after,
 )
-from ._pairs import consistent_pair
 
 # Where delta equals the smallest eigenvalue of a batch's Hessian, the corrected
 # variation may vanish but for rounding; less than this share of the product of its

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
-from ._base import Batch, State, first_step, step_size, steps_fall_after
+from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
-from ._base import Batch, State, first_step
+from .method import Batch, State, first_step
 
 
 @dataclass(frozen=True)

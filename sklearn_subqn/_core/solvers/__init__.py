@@ -18,9 +18,9 @@ from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
 from ..objective import Objective
 from ..options import Option
-from ..oracle import OracleObjective
 from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
 from ..regularizers import L2, ElasticNet, Regularizer
+from ..risk_by_oracle import OracleObjective
 from .aggregated import aggregated_bmrm
 from .alm import alm
 from .bfgs import bfgs
@@ -29,11 +29,7 @@ from .cd import cd
 from .cg import cg
 from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
 from .chain_online import CHAIN_STREAMS, chain_online, options_of_chains
-from .fista import fista
-from .n_slack import n_slack
-from .narrowing import narrowing
-from .newton import newton
-from .options import (
+from .common_options import (
     BETWEEN,
     CUTS,
     DIRECTION,
@@ -45,6 +41,10 @@ from .options import (
     SUBGRADIENT,
     WOLFE,
 )
+from .fista import fista
+from .n_slack import n_slack
+from .narrowing import narrowing
+from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle

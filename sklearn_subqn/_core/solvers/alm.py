@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..line_search import minimize_intercept, minimize_smooth, scaled
-from ..newton import has_rough_directions, is_short, is_wide, newton_direction
+from ..newton_direction import has_rough_directions, is_short, is_wide, newton_direction
 from ..objective import Line, Objective, Point
 from .run import Iterate, Solver, Start
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..lazy import cached_property
 from ..line_search import minimize_intercept
 from ..losses._base import Curvature, Floats, LabelSets
-from ..newton import CG_ACCURACY, is_factorized, is_wide
+from ..newton_direction import CG_ACCURACY, is_factorized, is_wide
 from ..objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
 from .run import Options, Start

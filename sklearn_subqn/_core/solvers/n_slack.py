@@ -10,7 +10,7 @@ risk of more candidates is only larger.
 from __future__ import annotations
 
 from ..cut_model import cut_model
-from ..oracle import Candidates, OracleObjective
+from ..risk_by_oracle import Candidates, OracleObjective
 from .bundle import ls_bmrm
 from .run import Iterate, Solver, Start
 

@@ -9,7 +9,7 @@ dual variables all along, so that each iterate proves a bound.
 from __future__ import annotations
 
 from ..line_search import newton_step
-from ..newton import newton_direction
+from ..newton_direction import newton_direction
 from ..objective import Objective
 from .run import Iterate, Solver, Start
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..line_search import exact, minimize_intercept, newton_step
 from ..losses._base import Floats
-from ..newton import is_short, is_wide, newton_direction
+from ..newton_direction import is_short, is_wide, newton_direction
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..line_search import exact
-from ..newton import is_factorized
+from ..newton_direction import is_factorized
 from ..objective import Objective
 from ..quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm

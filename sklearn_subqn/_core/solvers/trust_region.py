@@ -6,7 +6,7 @@ import numpy as np
 
 from ..line_search import minimize_intercept
 from ..losses._base import EPS, Floats
-from ..newton import conjugate_gradients, preconditioner
+from ..newton_direction import conjugate_gradients, preconditioner
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..losses._base import Floats
 from ..quasi_newton import Pair, tells_curvature
-from ._base import Batch, check_finite
+from .method import Batch, check_finite
 
 
 def consistent_pair(
