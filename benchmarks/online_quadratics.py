@@ -117,8 +117,9 @@ def batches(
 
 
 def make(name: str, b: int, setting: dict[str, Any]) -> Any:
+    from inconsistent_bfgs import InconsistentBFGS
+
     from sklearn_subqn._core.online import online_method
-    from sklearn_subqn._core.online.inconsistent import InconsistentBFGS
 
     options = dict(setting)
     if "b" in options:

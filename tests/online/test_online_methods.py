@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import numpy as np
 import pytest
+from inconsistent_bfgs import InconsistentBFGS
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.online import (
@@ -17,7 +18,6 @@ from sklearn_subqn._core.online import (
     step_size,
 )
 from sklearn_subqn._core.online.curvature_pairs import pair_of
-from sklearn_subqn._core.online.inconsistent import InconsistentBFGS
 from sklearn_subqn._core.online.obfgs import OBFGS
 from sklearn_subqn._core.online.olbfgs import OLBFGS, mean_scale
 from sklearn_subqn._core.online.res import RES, LimitedRES

@@ -1,8 +1,7 @@
 """Online BFGS with inconsistent gradients (Yu 2009, eq. 5.17), for demonstration only.
 
 The two gradients of a difference are of different batches, so that the noise of
-sampling enters the curvature. In small batches that undoes what the curvature gains,
-and no registry lists it.
+sampling enters the curvature. In small batches that undoes what the curvature gains.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..losses._base import Floats
-from ..quasi_newton import Pair, bfgs_change
-from .method import Batch, State, step_size
+from sklearn_subqn._core.losses._base import Floats
+from sklearn_subqn._core.online.method import Batch, State, step_size
+from sklearn_subqn._core.quasi_newton import Pair, bfgs_change
 
 
 @dataclass(frozen=True)
