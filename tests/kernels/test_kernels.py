@@ -59,6 +59,20 @@ def test_box_value_and_subgradient(n, box):
 
 
 @each_n
+@pytest.mark.parametrize("shift", [-0.3, 0.0, 0.3])
+def test_balance_shrinks_one_sign(n, shift):
+    dual = np.random.default_rng(n).standard_normal(n) + shift
+    out = np.empty(n)
+    changed = kernels.balance(dual, out)
+    up, down = dual[dual > 0.0].sum(), -dual[dual < 0.0].sum()
+    assert changed == (up != down)
+    heavier = dual > 0.0 if up > down else dual < 0.0
+    share = min(up, down) / max(up, down) if changed else 1.0
+    assert_allclose(out, np.where(heavier, share * dual, dual), rtol=1e-13, atol=0)
+    assert abs(out.sum()) <= 1e-15 * np.abs(dual).sum()
+
+
+@each_n
 @each_box
 def test_box_kinks_ahead(n, box):
     labels, low, high, shift = box

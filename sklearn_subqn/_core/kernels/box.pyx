@@ -11,7 +11,7 @@ both sides and select, without branches.
 """
 
 from .standard cimport fabs
-from .sums cimport Sum, add_to, result
+from .sums cimport Sum, add_all, result
 
 
 def value(
@@ -24,17 +24,21 @@ def value(
     double tube,
 ):
     """Return the weighted sum of the losses without a ridge."""
-    cdef Py_ssize_t i, n = scores.shape[0]
+    cdef Py_ssize_t i, start, size, n = scores.shape[0]
     cdef double t, above, below
+    cdef double[256] terms
     cdef Sum total = Sum(0.0, 0.0)
     check_length(n, targets, weights)
     with nogil:
-        for i in range(n):
-            t = sign(targets[i], labels) * (targets[i] - scores[i])
-            above, below = t - tube, t + tube
-            above = high * above if above > 0.0 else 0.0
-            below = low * below if below < 0.0 else 0.0
-            add_to(&total, weights[i] * (above + below))
+        for start in range(0, n, 256):
+            size = min(256, n - start)
+            for i in range(start, start + size):
+                t = sign(targets[i], labels) * (targets[i] - scores[i])
+                above, below = t - tube, t + tube
+                above = high * above if above > 0.0 else 0.0
+                below = low * below if below < 0.0 else 0.0
+                terms[i - start] = weights[i] * (above + below)
+            add_all(&total, terms, size)
     return result(&total)
 
 
@@ -117,25 +121,29 @@ def smooth_value(
     const double[::1] center,
 ):
     """Return the weighted sum of the losses with a ridge; ``center`` may be None."""
-    cdef Py_ssize_t i, n = scores.shape[0]
+    cdef Py_ssize_t i, start, size, n = scores.shape[0]
     cdef double t, v, c, shift
+    cdef double[256] terms
     cdef Sum total = Sum(0.0, 0.0)
     cdef double inverse = 1.0 / ridge, edge = tube * inverse
     cdef bint centered = check_center(n, center)
     check_length(n, targets, weights)
     with nogil:
-        for i in range(n):
-            t = sign(targets[i], labels) * (targets[i] - scores[i])
-            if centered:
-                c = center[i]
-                v = clip(c + t * inverse, low, high, edge)
-                shift = v - c
-                t = v * t - 0.5 * ridge * shift * shift
-            else:
-                # Not as a difference of squares, which may overflow.
-                v = clip(t * inverse, low, high, edge)
-                t = v * (t - 0.5 * ridge * v)
-            add_to(&total, weights[i] * (t - tube * fabs(v)))
+        for start in range(0, n, 256):
+            size = min(256, n - start)
+            for i in range(start, start + size):
+                t = sign(targets[i], labels) * (targets[i] - scores[i])
+                if centered:
+                    c = center[i]
+                    v = clip(c + t * inverse, low, high, edge)
+                    shift = v - c
+                    t = v * t - 0.5 * ridge * shift * shift
+                else:
+                    # Not as a difference of squares, which may overflow.
+                    v = clip(t * inverse, low, high, edge)
+                    t = v * (t - 0.5 * ridge * v)
+                terms[i - start] = weights[i] * (t - tube * fabs(v))
+            add_all(&total, terms, size)
     return result(&total)
 
 
@@ -247,6 +255,36 @@ def smooth_slope(
             change = change * dq[i] if (first <= at) & (at <= last) else 0.0
             curvature += change if fabs(at) >= edge else 0.0
     return ridge * total, ridge * curvature
+
+
+def balance(const double[::1] dual, double[::1] out):
+    """Fill ``out`` with the dual, entries of the heavier sign shrunk to sum to zero.
+
+    Returns whether anything has changed.
+    """
+    cdef Py_ssize_t i, start, size, n = dual.shape[0]
+    cdef double u, shrink_up = 1.0, shrink_down = 1.0, high, low
+    cdef Sum up = Sum(0.0, 0.0), down = Sum(0.0, 0.0)
+    cdef double[256] above, below
+    check_length(n, out, out)
+    with nogil:
+        for start in range(0, n, 256):
+            size = min(256, n - start)
+            for i in range(size):
+                u = dual[start + i]
+                above[i] = u if u > 0.0 else 0.0
+                below[i] = -u if u < 0.0 else 0.0
+            add_all(&up, above, size)
+            add_all(&down, below, size)
+        high, low = result(&up), result(&down)
+        if high > low:
+            shrink_up = low / high
+        elif low > high:
+            shrink_down = high / low
+        for i in range(n):
+            u = dual[i]
+            out[i] = u * (shrink_up if u > 0.0 else shrink_down)
+    return high != low
 
 
 cdef inline double sign(double y, double labels) noexcept nogil:

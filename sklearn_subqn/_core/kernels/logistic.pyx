@@ -9,7 +9,7 @@ at a time: each block's numbers stay in the cache, and loops over them vectorize
 from .exponentials cimport exponentials
 from .logarithms cimport log_of, log_of_one_less, log_of_one_more
 from .standard cimport INFINITY, fabs
-from .sums cimport Sum, add_to, result
+from .sums cimport Sum, add_all, result
 
 cdef double EPS = 2.0**-52
 cdef double TINY = 2.0**-1022
@@ -21,7 +21,6 @@ def value(
     """Return the weighted sum of the losses."""
     cdef Py_ssize_t i, start, size, n = scores.shape[0]
     cdef double[256] t, e
-    cdef double part
     cdef Sum total = Sum(0.0, 0.0)
     check_length(n, targets, weights)
     with nogil:
@@ -30,14 +29,11 @@ def value(
             for i in range(size):
                 t[i] = -targets[start + i] * scores[start + i]
                 e[i] = -fabs(t[i])
-            exponentials(&e[0], size)
+            exponentials(e, size)
             for i in range(size):
                 e[i] = log_of_one_more(e[i]) + (t[i] if t[i] > 0.0 else 0.0)
                 e[i] = weights[start + i] * e[i]
-            part = 0.0
-            for i in range(size):
-                part += e[i]
-            add_to(&total, part)
+            add_all(&total, e, size)
     return result(&total)
 
 
@@ -58,7 +54,7 @@ def subgradient(
             for i in range(size):
                 t[i] = -targets[start + i] * scores[start + i]
                 e[i] = -fabs(t[i])
-            exponentials(&e[0], size)
+            exponentials(e, size)
             for i in range(size):
                 e[i] = (1.0 if t[i] > 0.0 else e[i]) / (1.0 + e[i])
                 out[start + i] = -weights[start + i] * targets[start + i] * e[i]
@@ -81,7 +77,7 @@ def curvature(
             size = min(256, n - start)
             for i in range(size):
                 e[i] = -fabs(targets[start + i] * scores[start + i])
-            exponentials(&e[0], size)
+            exponentials(e, size)
             for i in range(size):
                 total = 1.0 + e[i]
                 out[start + i] = weights[start + i] * (e[i] / (total * total))
@@ -98,7 +94,7 @@ def on_line(
     """
     cdef Py_ssize_t i, start, size, n = scores.shape[0]
     cdef double[256] t, e
-    cdef double total, change, part, bend
+    cdef double total, change
     cdef Sum slope = Sum(0.0, 0.0), curvature = Sum(0.0, 0.0)
     check_length(n, dscores, targets)
     check_length(n, weights, weights)
@@ -109,7 +105,7 @@ def on_line(
                 t[i] = scores[start + i] + step * dscores[start + i]
                 t[i] = -targets[start + i] * t[i]
                 e[i] = -fabs(t[i])
-            exponentials(&e[0], size)
+            exponentials(e, size)
             for i in range(size):
                 total = 1.0 / (1.0 + e[i])
                 change = -targets[start + i] * dscores[start + i]
@@ -117,12 +113,8 @@ def on_line(
                     (1.0 if t[i] > 0.0 else e[i]) * total
                 )
                 e[i] = weights[start + i] * change * change * (e[i] * total * total)
-            part = bend = 0.0
-            for i in range(size):
-                part += t[i]
-                bend += e[i]
-            add_to(&slope, part)
-            add_to(&curvature, bend)
+            add_all(&slope, t, size)
+            add_all(&curvature, e, size)
     return result(&slope), result(&curvature)
 
 
@@ -132,7 +124,7 @@ def conjugate(
     """Return the weighted sum of v ln v + (1 - v) ln(1 - v), infinite out of [0, 1]."""
     cdef Py_ssize_t i, start, size, n = dual.shape[0]
     cdef double[256] v
-    cdef double p, part, lowest = 0.0, highest = 0.0
+    cdef double p, lowest = 0.0, highest = 0.0
     cdef Sum total = Sum(0.0, 0.0)
     check_length(n, targets, weights)
     with nogil:
@@ -150,10 +142,7 @@ def conjugate(
                     p if p < 1.0 - 0.5 * EPS else 1.0 - 0.5 * EPS
                 )
                 v[i] = weights[start + i] * v[i]
-            part = 0.0
-            for i in range(size):
-                part += v[i]
-            add_to(&total, part)
+            add_all(&total, v, size)
     # By rounding v may leave the interval a little.
     return INFINITY if lowest < 0.0 or highest > 1.0 + 4.0 * EPS else result(&total)
 
@@ -166,7 +155,7 @@ def conjugate_change(
     """
     cdef Py_ssize_t i, start, size, n = dual.shape[0]
     cdef double[256] v
-    cdef double p, part
+    cdef double p
     cdef Sum total = Sum(0.0, 0.0)
     check_length(n, targets, weights)
     with nogil:
@@ -177,10 +166,7 @@ def conjugate_change(
                 p = p if p > 0.5 else 0.0
                 p = p if p < 1.0 - EPS else 1.0 - EPS
                 v[i] = -weights[start + i] * log_of_one_less(p)
-            part = 0.0
-            for i in range(size):
-                part += v[i]
-            add_to(&total, part)
+            add_all(&total, v, size)
     return result(&total)
 
 

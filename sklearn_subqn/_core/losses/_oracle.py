@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..kernels import box
 from ._base import (
     EPS,
     Chains,
@@ -309,12 +310,9 @@ class Oracle(ABC):
         """
         if dual.ndim > 1:
             raise TypeError(f"{type(self).__name__} does not balance its duals.")
-        up = float(dual[dual > 0.0].sum(dtype=np.longdouble))
-        down = float(-dual[dual < 0.0].sum(dtype=np.longdouble))
-        if up == down:
-            return dual
-        heavier = dual > 0.0 if up > down else dual < 0.0
-        return np.where(heavier, dual * (min(up, down) / max(up, down)), dual)
+        balanced = np.empty(dual.shape)
+        changed = box.balance(np.ascontiguousarray(dual), balanced)
+        return balanced if changed else dual
 
     def balance_near_optimum(
         self, dual: Floats, targets: Any, weights: Floats
