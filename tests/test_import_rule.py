@@ -30,7 +30,7 @@ LEVELS = [
     ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names"],
     ["_core.losses._base"],
     ["_core.losses._*"],
-    ["_core.losses", "_core.regularizers", "_core.design"],
+    ["_core.losses", "_core.regularizers", "_core.design", "_core.sampling"],
     ["_core.parts"],
     ["_core.risk"],
     ["_core.risk_of_parts"],
@@ -123,8 +123,10 @@ ALLOWED = [
             "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
+            "_core.sampling",
         ],
     ),
+    ("_core.sampling", ["_core.losses._base"]),
 ]
 
 # Of these only files that match a pattern may import.

@@ -72,12 +72,17 @@ def exact(line: Line) -> float:
     return minimize_piecewise(line.restriction)
 
 
-def newton_step(line: Line) -> float:
+def newton_step(line: Line, *, rows_apart: bool = False) -> float:
     """Return about the minimizer on a line in a Newton direction, 0 or ``inf`` if none.
 
-    Where slopes are dear, such as those that need a sort. The step is 1 if the slope
-    falls to a small share there.
+    With ``rows_apart`` each row has second derivatives of its own, which the line knows
+    at little cost: of losses with kinks in their slopes, of which the last step is to
+    end at the minimizer, the step is exact. Elsewhere slopes are dear, such as those
+    that need a sort, and the step is 1 if the slope falls to a small share there.
     """
+    if rows_apart:
+        accuracy = _NEAR if line.start.objective.loss.analytic else _ROUNDING
+        return minimize_smooth(line.derivatives, accuracy=accuracy)
     start = line.slope_of(line.start)
     if start < 0.0 and abs(line.slope_of(line.point(1.0))) <= _NEAR * -start:
         return 1.0
@@ -356,6 +361,8 @@ def _settle_by_newton(point: Point) -> Point:
     # squares, whose scores are in units of the targets, are exact.
     exact_within = risk.curvature_radius(point.scores)
     farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
+    if o.n_free == 1:
+        point = _moved_by_newton(point, farthest)
     n_idle = 0
     for _ in range(_MAX_SETTLE):
         sums = risk.column_sums(point.dual)
@@ -389,6 +396,26 @@ def _settle_by_newton(point: Point) -> Point:
         point = new
     point.dual = risk.balance(point.dual)
     return point
+
+
+def _moved_by_newton(point: Point, farthest: float) -> Point:
+    """Return the point after steps of Newton's method in one free parameter.
+
+    As long as these halve the slope. Slopes on the line cost no dual variables.
+    """
+    line, step = point.along_free(np.ones(1)), 0.0
+    slope, curvature = line.derivatives(step)
+    for _ in range(_MAX_SETTLE):
+        if abs(slope) <= _SETTLED * point.objective.risk.dual_scale:
+            break
+        move = -slope / curvature if curvature > 0.0 else np.inf
+        if abs(move) > farthest:
+            break
+        last, (slope, curvature) = abs(slope), line.derivatives(step + move)
+        if not abs(slope) <= 0.5 * last:
+            break
+        step += move
+    return line.point(step) if step else point
 
 
 def _middle_of_flat(derivatives: Derivatives, step: float) -> float:

@@ -26,6 +26,7 @@ from .losses._base import (
 from .losses._loss import Loss
 from .regularizers import L2, ElasticNet, Regularizer
 from .risk import Risk
+from .sampling import thinned
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
 # often they are computed anew, so that rounding errors do not add up.
@@ -697,7 +698,13 @@ class Point:
     @property
     def hessian(self) -> Hessian:
         """The generalized Hessian of J here, for losses that have one."""
-        return Hessian(self)
+        return Hessian(self, self.curvature)
+
+    def sampled_hessian(self, stride: int) -> Hessian:
+        """Return an estimate of it by every so many rows, for one score per row."""
+        if stride == 1:
+            return self.hessian
+        return Hessian(self, thinned(self.curvature, stride))
 
     @cached_property
     def _kink_risk(self) -> Risk:
@@ -907,6 +914,8 @@ class Hessian:
     Parameters
     ----------
     point : Point
+    curvature : Curvature
+        Second derivatives of the loss there.
 
     Attributes
     ----------
@@ -916,9 +925,9 @@ class Hessian:
         Number of intercepts.
     """
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, curvature: Curvature) -> None:
         o = point.objective
-        self.risk = o.risk.hessian(point.curvature)
+        self.risk = o.risk.hessian(curvature)
         self.n_free = o.n_free
         self._design = o.design
         self._penalty = o.alpha * o.regularizer.curvature(point.w)

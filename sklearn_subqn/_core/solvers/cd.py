@@ -14,7 +14,7 @@ from ..losses._base import Floats, Rows
 from ..objective import Dual, Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
 from ..risk import Risk
-from .related.sample import fractions
+from ..sampling import fractions
 from .run import Iterate, Solver, Start
 
 # The model is minimized until its violations are this share of those before: roughly

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import exact, minimize_intercept, newton_step
+from ..line_search import minimize_intercept, newton_step
 from ..losses._base import Floats
-from ..newton_direction import is_short, is_wide, newton_direction
+from ..newton_direction import hessian_stride, is_short, is_wide, newton_direction
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
 
@@ -14,12 +14,17 @@ from .run import Iterate, Solver
 # the matrix is not factorized.
 _CG_ACCURACY, _CG_LIMIT = 0.1, 100
 
+# Where a step leaves more than this share of the gap, second derivatives of all rows
+# take the place of those of a sample.
+_SLOW = 0.1
+
 
 def newton(objective: Objective, w: Floats) -> Solver:
     """Yield the iterates of Newton's method with an exact line search.
 
     Once differentiable, piecewise quadratic losses have a generalized Hessian; where
-    the rows in error no longer change, one step is exact.
+    the rows in error no longer change, one step is exact. As long as second derivatives
+    of a sample of the rows do, and save much, no others are used.
 
     Parameters
     ----------
@@ -34,15 +39,19 @@ def newton(objective: Objective, w: Floats) -> Solver:
         "no_step": no direction leads further down, as happens at an optimum.
     """
     point, follows_intercept = minimize_intercept(objective.at(w)), True
+    samples, gap = True, np.inf
     while True:
         minimal = point if follows_intercept else minimize_intercept(point)
         yield Iterate(
             minimal, minimal.cut, minimal.lower_bound, "newton", Dual(minimal.dual)
         )
-        p = newton_direction(point)
+        last, gap = gap, minimal.value - minimal.lower_bound
+        samples = samples and gap <= _SLOW * last
+        hessian = point.sampled_hessian(hessian_stride(point) if samples else 1)
+        p = newton_direction(point, hessian)
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)
-        step = exact(line) if rows_apart else newton_step(line)
+        step = newton_step(line, rows_apart=rows_apart)
         if not 0.0 < step < np.inf:
             return "no_step"
         follows_intercept = follows_intercept and not (

@@ -12,15 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ...line_search import minimize_intercept
-from ...losses._base import Floats, Rows
 from ...objective import Objective
+from ...sampling import spread
 from ..run import Iterate
 from . import Related
 
 # Limit on the iterations, of which small alphas take some hundred for larger ones.
 _MAX_ITER = 500
-
-_GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
 
 
 def sample(
@@ -74,15 +72,3 @@ def as_accurate_as_rows() -> Callable[[Iterate], bool]:
         return bool(min(gained, best.gap) <= excess)
 
     return is_solved
-
-
-def spread(n: int, n_sampled: int) -> Rows:
-    """Return indices of rows spread evenly but with no period that data might have."""
-    sampled = np.zeros(n, dtype=bool)
-    sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
-    return np.flatnonzero(sampled)
-
-
-def fractions(n: int) -> Floats:
-    """Return numbers spread evenly over [0, 1), in no order."""
-    return np.asarray(np.arange(n) * _GOLDEN_RATIO % 1.0, dtype=np.float64)

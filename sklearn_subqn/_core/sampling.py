@@ -1,0 +1,35 @@
+"""Which rows stand for all: spread evenly, with no period that data might have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .losses._base import Curvature, DiagonalCurvature, Floats, Rows
+
+_GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
+
+
+def spread(n: int, n_sampled: int) -> Rows:
+    """Return indices of rows spread evenly but with no period that data might have."""
+    sampled = np.zeros(n, dtype=bool)
+    sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
+    return np.flatnonzero(sampled)
+
+
+def fractions(n: int) -> Floats:
+    """Return numbers spread evenly over [0, 1), in no order."""
+    return np.asarray(np.arange(n) * _GOLDEN_RATIO % 1.0, dtype=np.float64)
+
+
+def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:
+    """Return the second derivatives of some of the rows, larger for the others' sake.
+
+    One in so many of those that do not vanish, of one score per row.
+    """
+    h = curvature.diagonal()
+    rows = np.flatnonzero(h)
+    rows = rows[spread(len(rows), len(rows) // stride)]
+    some = np.zeros_like(h)
+    some[rows] = h[rows]
+    some[rows] *= float(h.sum()) / float(some.sum())
+    return DiagonalCurvature(some)
