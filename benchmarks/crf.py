@@ -37,13 +37,15 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._core.chain_design import tokens_of
-from sklearn_subqn._core.online.chains import ChainBatch, LazyMethod
+from sklearn_subqn._chains.ascent import chain_ascent
+from sklearn_subqn._chains.auto import chain_lbfgs
+from sklearn_subqn._chains.batches import ChainBatch, LazyMethod
+from sklearn_subqn._chains.design import tokens_of
+from sklearn_subqn._chains.tokens import AttributeReader
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD
-from sklearn_subqn._core.solvers import Start, chain_ascent, chain_lbfgs
-from sklearn_subqn._sequences import AttributeReader
+from sklearn_subqn._core.solvers import Start
 
 NAME = "crf"
 TASKS = tuple(sequences.TASKS)

@@ -1,6 +1,6 @@
 """Linear-chain conditional random fields with a proven distance from the optimum."""
 
+from ._chains.estimator import LinearChainCRF
 from ._dropin.crf import CRF
-from ._linear_chain import LinearChainCRF
 
 __all__ = ["CRF", "LinearChainCRF"]

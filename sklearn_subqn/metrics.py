@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, make_scorer
 from sklearn.utils import check_consistent_length
 
-from ._sequences import starts_of_lengths
+from ._chains.sequences import starts_of_lengths
 from ._validation import as_sample_weights, check_sample_weight
 
 __all__ = [

@@ -8,17 +8,16 @@ from itertools import pairwise, product
 import numpy as np
 from scipy import sparse
 
+from sklearn_subqn._chains.design import ChainDesign
+from sklearn_subqn._chains.hinge import ChainHinge
+from sklearn_subqn._chains.log_loss import ChainLogLoss
+from sklearn_subqn._chains.pairs import observed_pairs, observed_transitions
+from sklearn_subqn._chains.solvers import CHAIN_SOLVERS
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.chain_design import (
-    ChainDesign,
-    observed_pairs,
-    observed_transitions,
-)
-from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2, ElasticNet
 from sklearn_subqn._core.risk import Risk
-from sklearn_subqn._core.solvers import CHAIN_SOLVERS, Options, Start, run
+from sklearn_subqn._core.solvers import Options, Start, run
 
 SlackHinge = partial(ChainHinge, rescaling="slack")
 

@@ -24,6 +24,27 @@ def related_files():
     return [f"_core.solvers.related.{path.stem}" for path in folder.glob("[a-z]*.py")]
 
 
+# Of chains, what is beside the core: the others are beside estimators.
+CHAIN_METHODS = [
+    "_chains",
+    "_chains.ascent",
+    "_chains.auto",
+    "_chains.batches",
+    "_chains.design",
+    "_chains.entropy_sweeps",
+    "_chains.hinge",
+    "_chains.inference",
+    "_chains.labeling_sweeps",
+    "_chains.log_loss",
+    "_chains.loss",
+    "_chains.pairs",
+    "_chains.passes",
+    "_chains.solvers",
+    "_chains.stream",
+    "_chains.sweeps",
+    "_chains.sweeps_base",
+]
+
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
@@ -43,6 +64,7 @@ LEVELS = [
     ["_core.solvers.related", *related_files()],
     ["_core.solvers.*"],
     ["_core.solvers", "_core"],
+    CHAIN_METHODS,
     ["_callers", "_doc_link", "_names", "_state", "_text", "exceptions"],
     ["_validation.*"],
     ["_callbacks", "_plotting", "_process", "_validation"],
@@ -55,13 +77,11 @@ LEVELS = [
         "_regressor",
         "_roles",
         "_scoring",
-        "_sequences",
         "_shift",
         "_solve",
         "_sparse_coefficients",
         "_strength",
         "_tables",
-        "_transitions",
     ],
     ["_problems.*"],
     ["_problems"],
@@ -75,7 +95,8 @@ LEVELS = [
     ["_epochs"],
     ["_offset_classifier"],
     ["_cv"],
-    ["*", "_dropin", "_dropin.*", "_linear_chain"],
+    ["_chains.*", "_structures.*"],
+    ["*", "_dropin", "_dropin.*", "_structures"],
     [""],
     ["onnx"],
 ]
@@ -135,6 +156,9 @@ RESERVED = {
     "distributed": ["_dask"],
     "sklearn": [
         "_catalogue",
+        "_chains.estimator",
+        "_chains.prediction",
+        "_chains.reading",
         "_dask",
         "_estimator",
         "_linear_estimator",
@@ -157,18 +181,21 @@ RESERVED = {
         "_callbacks",
         "_plotting",
         "_dropin.*",
-        "_linear_chain",
         "[a-z]*",
     ],
     "scipy.sparse": [
         "_blocks",
         "_row_blocks",
-        "_core.chain_design",
+        "_chains.learning",
+        "_chains.pairs",
+        "_chains.reading",
+        "_chains.tables",
+        "_chains.tokens",
         "_core.columns",
         "_core.design",
         "_core.row_sweeps",
-        "_sequences",
         "_shift",
+        "_structures.*",
         "_sparse_coefficients",
         "_strength",
         "_tables",
@@ -184,7 +211,6 @@ RESERVED = {
         "_regressor",
         "_export",
         "_dropin.*",
-        "_linear_chain",
         "[a-z]*",
     ],
     "matplotlib": ["_plotting"],
@@ -192,7 +218,7 @@ RESERVED = {
         "_core.online.losses_with_curvature",
         "_catalogue",
         "_dropin.*",
-        "_linear_chain",
+        "_chains.model",
         "_estimator",
         "_linear_estimator",
         "_predictions",
@@ -217,12 +243,11 @@ RESERVED = {
         "_core.threshold_design",
         "_f_beta",
         "_nu",
-        "_linear_chain",
         "_problems.*",
-        "structured",
+        "_structures.oracle",
     ],
-    "_core.kernels": ["_core.*", "_core.*.*"],
-    "_core.kernels.*": ["_core.*", "_core.*.*"],
+    "_core.kernels": ["_chains.*", "_core.*", "_core.*.*"],
+    "_core.kernels.*": ["_chains.*", "_core.*", "_core.*.*"],
 }
 
 

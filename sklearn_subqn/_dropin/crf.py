@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._chains.estimator import LinearChainCRF
 from .._core.solvers import History
 from .._estimator import Estimator, forget
-from .._linear_chain import LinearChainCRF
 from .._state import unchanged_on_failure
 from .._validation import check_number, check_option
 from ._shared import warn

@@ -19,10 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 from sklearn_subqn import ConvergenceDisplay, LinearChainCRF
-from sklearn_subqn._core import chain_design
-from sklearn_subqn._core.chain_stream import Seen
-from sklearn_subqn._core.losses import _base
-from sklearn_subqn._core.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
+from sklearn_subqn._chains import design, loss
+from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
+from sklearn_subqn._chains.stream import Seen
 
 EXACT = {"tol": 1e-10, "max_iter": 5000}
 
@@ -431,8 +430,8 @@ def test_hinge_has_no_probabilities():
     ],
 )
 def test_threads_do_not_change_results(options, monkeypatch):
-    monkeypatch.setattr(_base, "_BLOCK", 20)
-    monkeypatch.setattr(chain_design, "_PART_SIZE", 30)
+    monkeypatch.setattr(loss, "_BLOCK", 20)
+    monkeypatch.setattr(design, "_PART_SIZE", 30)
     X, y = problem(n=40)
     a, *others = [
         LinearChainCRF(1e-2, n_jobs=n, **options).fit(X, y) for n in (None, 2, 3)

@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import LinearChainCRF, MulticlassHingeClassifier
-from sklearn_subqn._sequences import AttributeReader
+from sklearn_subqn._chains.tokens import AttributeReader
 
 
 def read(sequences, columns=None):
@@ -129,17 +129,17 @@ def test_unknown_attributes_are_left_out():
 
 
 def test_long_input_is_read_in_blocks(monkeypatch):
-    from sklearn_subqn import _sequences
+    from sklearn_subqn._chains import tokens
 
     X, _ = random_sequences(np.random.default_rng(0), n=30)
     whole = read(X)
-    monkeypatch.setattr(_sequences, "_BLOCK", 7)
+    monkeypatch.setattr(tokens, "_BLOCK", 7)
     assert read(X) == whole
 
 
 def test_sets_are_read_in_an_order_of_their_own():
     code = (
-        "from sklearn_subqn._sequences import AttributeReader as R; c = {}; "
+        "from sklearn_subqn._chains.tokens import AttributeReader as R; c = {}; "
         "R(c, True).read([[{'a': {'x', 'y', 'z'}}, {'u', 'v', 'w'}]]); print(list(c))"
     )
     printed = {

@@ -21,11 +21,10 @@ from sklearn_subqn import (
     SubLBFGSLinearSVC,
     SubLBFGSLinearSVCCV,
 )
+from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from sklearn_subqn._core.online import ONLINE_METHODS, known_options
 from sklearn_subqn._core.solvers import (
     CATALOGUE_SOLVERS,
-    CHAIN_SOLVERS,
-    CHAIN_STREAMS,
     L1_SOLVERS,
     STRUCTURED_SOLVERS,
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._transitions import TransitionRules
+from sklearn_subqn._chains.transitions import TransitionRules
 
 # Chunks of one type, {0} for it, as regular expressions. In IOB1 they are runs of
 # chunks, whose later ones begin with B.

@@ -8,7 +8,6 @@ from ._box import (
     OrdinalLogistic,
     regression_losses,
 )
-from ._chain import ChainHinge, ChainLogLoss, ChainLoss
 from ._check import LossChecks
 from ._contingency import FBeta
 from ._groups import Groups
@@ -47,9 +46,6 @@ __all__ = [
     "AnyLoss",
     "BinaryEntropy",
     "Box",
-    "ChainHinge",
-    "ChainLogLoss",
-    "ChainLoss",
     "Composed",
     "Entropy",
     "ExpectedRankUtility",

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,13 +34,6 @@ EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 # So many rows, at least, are summed by themselves.
 _SUMMED_ROWS = 256
-
-# Threads share sequences by blocks of so many tokens. With 3 labels, which take the
-# least time, a block is 300 microseconds of forward and backward sums, ten times what
-# handing it to a thread takes.
-_BLOCK = 4096
-
-Result = TypeVar("Result")
 
 
 def rounding(n_terms: float) -> float:
@@ -355,57 +346,6 @@ class LabelSets(NamedTuple):
 
     targets: npt.NDArray[np.uint8]
     costs: Floats
-
-
-class Chains(NamedTuple):
-    """loss_i(z) = max over mixtures b of labelings of <b, z> - z(targets_i) - h(b).
-
-    Of sequences, with h minus the entropy of the chain that has the marginals of b or,
-    unless ``rescaling`` is None, minus the mean number of wrong labels. The latter is
-    also a factor on each labeling's z where ``rescaling`` is "slack". Transitions that
-    are not ``allowed`` are forbidden, and first and last labels that are not in
-    ``ends``, where these are given.
-    """
-
-    targets: npt.NDArray[np.intp]
-    allowed: Mask | None
-    ends: Mask | None
-    rescaling: str | None
-
-
-def chain_scores(
-    scores: Floats, starts: Rows, allowed: Mask | None, ends: Mask | None
-) -> tuple[Floats, Floats]:
-    """Return emissions of shape (T, k) and transitions, (k, k), of scores of chains.
-
-    Minus infinity are those of transitions that are not allowed, and of first and last
-    tokens with labels that are not in ``ends``.
-    """
-    k = scores.shape[1]
-    emissions, transitions = scores[:-k], scores[-k:]
-    if allowed is not None:
-        transitions = np.where(allowed, transitions, -np.inf)
-    if ends is not None:
-        emissions = emissions.copy()
-        for tokens, possible in zip((starts[:-1], starts[1:] - 1), ends, strict=True):
-            emissions[np.ix_(tokens, ~possible)] = -np.inf
-    return emissions, transitions
-
-
-def each_block(
-    function: Callable[[Rows, slice], Result], starts: Rows, pool: Executor | None
-) -> list[Result]:
-    """Return results of a function of the starts of a block's sequences, and which.
-
-    Blocks are in order, and the same whatever threads there are, so that sums are.
-    """
-    marks = np.searchsorted(starts[:-1], np.arange(0, starts[-1], _BLOCK))
-    bounds = np.unique(np.append(marks, len(starts) - 1)).tolist()
-    blocks = [slice(*pair) for pair in pairwise(bounds)]
-    starts_of = [starts[block.start : block.stop + 1] for block in blocks]
-    if pool is None or len(blocks) == 1:
-        return list(map(function, starts_of, blocks))
-    return list(pool.map(function, starts_of, blocks))
 
 
 #: The forms of a loss whose dual variables are separable by rows.

@@ -11,7 +11,6 @@ import numpy as np
 from ..kernels import box
 from ._base import (
     EPS,
-    Chains,
     Derivatives,
     Floats,
     Mask,
@@ -527,10 +526,6 @@ class Oracle(ABC):
     def projected(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
         """Return u as it is in the domain of R*, outside of which it is by rounding."""
         return dual
-
-    def chains(self, targets: Any) -> Chains | None:
-        """Return the loss as a maximum over mixtures of labelings of sequences."""
-        return None
 
     def narrowed(self, width: float) -> Oracle:
         """Return a smooth function below this one, close to it for a small width.

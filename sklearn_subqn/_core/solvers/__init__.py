@@ -27,8 +27,6 @@ from .bfgs import bfgs
 from .bundle import bmrm, ls_bmrm
 from .cd import cd
 from .cg import cg
-from .chain_ascent import chain_ascent, chain_auto, chain_lbfgs
-from .chain_online import CHAIN_STREAMS, chain_online, options_of_chains
 from .common_options import (
     BETWEEN,
     CUTS,
@@ -39,7 +37,6 @@ from .common_options import (
     MEMORY,
     MEMORY_OR_NONE,
     SUBGRADIENT,
-    WOLFE,
 )
 from .fista import fista
 from .n_slack import n_slack
@@ -56,8 +53,6 @@ from .trust_region import trust_region
 __all__ = [
     "BUNDLE_SOLVERS",
     "CATALOGUE_SOLVERS",
-    "CHAIN_SOLVERS",
-    "CHAIN_STREAMS",
     "JOINT_SOLVERS",
     "L1_SOLVERS",
     "SOLVERS",
@@ -76,9 +71,6 @@ __all__ = [
     "bmrm",
     "cd",
     "cg",
-    "chain_ascent",
-    "chain_auto",
-    "chain_lbfgs",
     "fista",
     "ls_bmrm",
     "minimize_intercept",
@@ -356,46 +348,4 @@ CATALOGUE_SOLVERS: dict[str, SolverSpec] = {
     **BUNDLE_SOLVERS,
     "narrowing": SolverSpec(_narrowing, first_order=True, narrows=True),
     "auto": SolverSpec(auto, l2_only=False, first_order=True),
-}
-
-
-def _chain_auto(objective: Objective, start: Start, options: Options) -> Solver:
-    return chain_auto(objective, start, options.memory, options.seed)
-
-
-def _chain_ascent(objective: Objective, start: Start, options: Options) -> Solver:
-    return chain_ascent(objective, start, seed=options.seed)
-
-
-def _chain_lbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    return chain_lbfgs(objective, start, options.memory, options.c1, options.c2)
-
-
-#: Solvers of losses of chains: "auto" takes any of them and any penalty.
-CHAIN_SOLVERS: dict[str, SolverSpec] = {
-    "auto": SolverSpec(_chain_auto, proves=True, l2_only=False, first_order=True),
-    "dual-ascent": SolverSpec(
-        _chain_ascent, proves=True, l2_only=False, first_order=True
-    ),
-    "lbfgs": SolverSpec(
-        _chain_lbfgs, smooth=True, first_order=True, options=MEMORY | WOLFE
-    ),
-    "owlqn": SolverSpec(
-        _owlqn,
-        smooth=True,
-        l2_only=False,
-        l1=True,
-        first_order=True,
-        options=MEMORY | SUBGRADIENT,
-    ),
-    "ls-bmrm": BUNDLE_SOLVERS["ls-bmrm"],
-    **{
-        name: SolverSpec(
-            partial(chain_online, name),
-            smooth=True,
-            first_order=True,
-            options=options_of_chains(name),
-        )
-        for name in CHAIN_STREAMS
-    },
 }

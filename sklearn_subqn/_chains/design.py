@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
-from .kernels import chain_pairs
-from .losses._base import Floats, Mask, Rows
+from .._core.kernels import chain_pairs
+from .._core.losses._base import Floats, Mask, Rows
+from .pairs import Pairs
 
 Result = TypeVar("Result")
 
@@ -35,137 +34,6 @@ _PARTS = 2
 # many times the stored entries: products then take a sixth (3 labels) to half (11) of
 # the time, for lack of branches.
 _PADDED_SHARE = 2
-
-# Pairs are counted in a table where that has at most so many places a stored entry.
-_TABLE_SHARE = 8
-
-
-class Pairs(NamedTuple):
-    """The labels with which each feature has a parameter.
-
-    Attributes
-    ----------
-    ptr : ndarray of int32 of shape (d + 1,)
-        Feature j has parameters number ptr[j] to ptr[j + 1] - 1.
-    labels : ndarray of uint16 of shape (P,)
-        The label of each parameter, ascending for each feature.
-    """
-
-    ptr: npt.NDArray[np.intc]
-    labels: npt.NDArray[np.uint16]
-
-    @property
-    def features(self) -> Rows:
-        """The feature of each parameter, of shape (P,)."""
-        return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
-
-    def places(self, stride: int) -> Rows:
-        """Return the place of each parameter among ``stride`` of each feature."""
-        return self.features * stride + self.labels
-
-
-def all_pairs(n_features: int, n_labels: int) -> Pairs:
-    """Return all pairs of a feature and a label."""
-    ptr = np.arange(n_features + 1, dtype=np.intc) * np.intc(n_labels)
-    return Pairs(ptr, np.tile(np.arange(n_labels, dtype=np.uint16), n_features))
-
-
-def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
-    """Return the pairs of features of tokens, in CSR format, with the tokens' labels.
-
-    Parameters
-    ----------
-    X : CSR matrix or array of shape (T, d)
-    labels : ndarray of shape (T,)
-    n_labels : int
-        Number k of labels, labels are less.
-    """
-    d, k = X.shape[1], n_labels
-    if d * k <= max(_TABLE_SHARE * X.nnz, 1 << 16):
-        seen = np.zeros(d * k, dtype=bool)
-        places = X.indices.astype(np.intp)
-        places *= k
-        places += np.repeat(labels, np.diff(X.indptr))
-        seen[places] = True
-        found = np.flatnonzero(seen)
-        features, second = found // k, found % k
-    else:
-        n = len(labels)
-        ones = np.ones(n, dtype=np.int32)
-        own = sparse.csr_array((ones, labels, np.arange(n + 1)), shape=(n, k))
-        pattern = sparse.csr_array(
-            (np.ones(X.nnz, dtype=np.int32), X.indices, X.indptr), shape=X.shape
-        )
-        product = sparse.csr_array(pattern.T @ own)
-        product.sort_indices()
-        features = np.repeat(np.arange(d), np.diff(product.indptr))
-        second = product.indices
-    ptr = np.zeros(d + 1, dtype=np.intc)
-    np.cumsum(np.bincount(features, minlength=d), out=ptr[1:])
-    return Pairs(ptr, second.astype(np.uint16))
-
-
-def frequent_pairs(
-    pairs: Pairs, X: Any, labels: Rows, weights: Floats, least: float
-) -> Pairs:
-    """Return the pairs that occur in tokens of a total weight of at least ``least``.
-
-    Parameters
-    ----------
-    pairs : Pairs
-    X, labels
-        As of ``observed_pairs``.
-    weights : ndarray of shape (T,)
-    least : float
-        Positive.
-    """
-    k = int(labels.max()) + 1
-    own = sparse.csr_array((weights, labels, np.arange(len(labels) + 1)))
-    present = sparse.csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
-    seen = sparse.coo_array(present.T @ own)
-    often = seen.data >= least
-    numbers = seen.row[often].astype(np.intp) * k + seen.col[often]
-    kept = np.isin(pairs.features * k + pairs.labels, numbers) & (pairs.labels < k)
-    ptr = np.zeros_like(pairs.ptr)
-    np.cumsum(np.bincount(pairs.features[kept], minlength=len(ptr) - 1), out=ptr[1:])
-    return Pairs(ptr, pairs.labels[kept])
-
-
-def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
-    """Return the places of features with labels among pairs, -1 where they are none.
-
-    Features and labels that are negative are unknown.
-    """
-    if not len(pairs.labels):
-        return np.full(len(features), -1)
-    k = int(max(pairs.labels.max(), labels.max(initial=0))) + 1
-    known, numbers = pairs.places(k), features * k + labels
-    places = np.searchsorted(known, numbers)
-    places[places == len(known)] = 0
-    found = (features >= 0) & (labels >= 0)
-    found &= known[places] == numbers
-    return np.where(found, places, -1)
-
-
-def observed_transitions(
-    labels: Rows,
-    starts: Rows,
-    n_labels: int,
-    weights: Floats | None = None,
-    least: float = 1.0,
-) -> Mask:
-    """Return which labels follow one another within sequences, of shape (k, k).
-
-    That is those that do so at least once, or with weights of shape (T,) at tokens of a
-    total weight of at least ``least``.
-    """
-    inner = np.ones(len(labels), dtype=bool)
-    inner[starts[:-1]] = False
-    second = np.flatnonzero(inner)
-    places = labels[second - 1] * n_labels + labels[second]
-    s = None if weights is None else weights[second]
-    seen = np.bincount(places, s, n_labels * n_labels) >= least
-    return seen.reshape(n_labels, n_labels)
 
 
 class ChainDesign:

@@ -31,10 +31,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .chain_design import ChainDesign, Pairs
-from .chain_sweeps import chain_sweeps, soft_threshold
-from .losses._base import Floats, Rows
-from .losses._oracle import Oracle
+from .._core.losses._base import Floats, Rows
+from .design import ChainDesign
+from .loss import ChainLoss
+from .pairs import Pairs
+from .sweeps import chain_sweeps
+from .sweeps_base import soft_threshold
 
 # One pass over base NP in batches of 500, alpha = 1 / n, ends at 2.7, 2.2 and 2.2 times
 # the optimum with 1, 3 and 6 sweeps of a batch.
@@ -152,7 +154,7 @@ class Strengths(NamedTuple):
 
 def learn(
     design: ChainDesign,
-    loss: Oracle,
+    loss: ChainLoss,
     targets: Any,
     weights: Floats,
     strengths: Strengths,
@@ -164,8 +166,7 @@ def learn(
     ----------
     design : ChainDesign
         Of the batch, with q parameters.
-    loss : Oracle
-        Of chains.
+    loss : ChainLoss
     targets : ndarray of shape (T,)
     weights : ndarray of shape (n,)
     strengths : Strengths
@@ -174,7 +175,6 @@ def learn(
         Those before.
     """
     chains = loss.chains(targets)
-    assert chains is not None, "a loss of chains"
     l1, l2, scales = strengths
     design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
@@ -195,18 +195,3 @@ def _scaled(design: ChainDesign, scales: Floats | float) -> ChainDesign:
     arrays = X.data / of_features[X.indices], X.indices, X.indptr
     X = type(X)(arrays, shape=X.shape)
     return ChainDesign(X, design.starts, design.n_labels, pairs, design.transitions)
-
-
-def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
-    """Return all pairs of two, and the places among them of those of the first.
-
-    The second may have more features than the first.
-    """
-    d = len(more.ptr) - 1
-    k = int(max(pairs.labels.max(initial=0), more.labels.max(initial=0))) + 1
-    known = pairs.places(k)
-    numbers = np.union1d(known, more.places(k))
-    features, labels = numbers // k, (numbers % k).astype(np.uint16)
-    ptr = np.zeros(d + 1, dtype=np.intc)
-    np.cumsum(np.bincount(features, minlength=d), out=ptr[1:])
-    return Pairs(ptr, labels), np.searchsorted(numbers, known)

@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sklearn_subqn._core.chain_design import (
-    ChainDesign,
+from sklearn_subqn._chains.design import ChainDesign, tokens_of
+from sklearn_subqn._chains.hinge import ChainHinge
+from sklearn_subqn._chains.log_loss import ChainLogLoss
+from sklearn_subqn._chains.pairs import (
     all_pairs,
     observed_pairs,
     observed_transitions,
-    tokens_of,
 )
-from sklearn_subqn._core.losses import MULTINOMIAL_LOSS, ChainHinge, ChainLogLoss
+from sklearn_subqn._core.losses import MULTINOMIAL_LOSS
 
 seeds = st.integers(0, 2**32 - 1)
 losses = pytest.mark.parametrize("kind", [ChainLogLoss, ChainHinge, SlackHinge])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from _chains import fitted, random_problem
 
-from sklearn_subqn._core.chain_design import tokens_of
-from sklearn_subqn._core.losses import ChainLogLoss
+from sklearn_subqn._chains.batches import ChainBatch, LazyMethod
+from sklearn_subqn._chains.design import tokens_of
+from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._core.objective import Objective
-from sklearn_subqn._core.online.chains import ChainBatch, LazyMethod
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD

@@ -1,6 +1,6 @@
 """SGD, SMD and oLBFGS for linear-chain CRFs, pass by pass (Yu 2009, chapter 6).
 
-The methods are those of streams (``online/chains.py``). An iteration is a pass over all
+The methods are those of streams (``batches.py``). An iteration is a pass over all
 sequences in batches, in another random order each; its end gives a cut, so that a gap
 is proven here, too.
 """
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..chain_design import tokens_of
-from ..objective import Dual, Objective
-from ..online.chains import ChainBatch, LazyMethod
-from ..online.olbfgs import OLBFGS
-from ..online.sgd import SGD
-from ..online.smd import SMD
-from ..options import Option, options_of
-from .run import Iterate, Options, Solver, Start
+from .._core.objective import Dual, Objective
+from .._core.online.olbfgs import OLBFGS
+from .._core.online.sgd import SGD
+from .._core.online.smd import SMD
+from .._core.options import Option, options_of
+from .._core.solvers.run import Iterate, Options, Solver, Start
+from .batches import ChainBatch, LazyMethod
+from .design import tokens_of
 
 #: Names of the methods.
 CHAIN_STREAMS = ("sgd", "smd", "olbfgs")

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .chain_design import ChainDesign
-from .kernels import chain
-from .losses._base import Floats, Mask, Rows, chain_scores, each_block
+from .._core.kernels import chain
+from .._core.losses._base import Floats, Mask, Rows
+from .design import ChainDesign
+from .loss import chain_scores, each_block
 
 
 class Lattice:

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ._core.names import by_name, classes_axis
-from ._names import did_you_mean
-
-Mask = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.intp]
+from .._core.losses._base import Mask
+from .._core.names import by_name, classes_axis
+from .._names import did_you_mean
+from .sequences import Index
 
 # Prefixes of labels: which need one of their chunk's type before them, which these may
 # be, and after which a chunk may end. In IOB1 "I" begins chunks as well, and "B" those

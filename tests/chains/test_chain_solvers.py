@@ -9,11 +9,15 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._core import chain_sweeps
-from sklearn_subqn._core.chain_design import ChainDesign, observed_pairs
-from sklearn_subqn._core.losses import ChainHinge, ChainLogLoss
+from sklearn_subqn._chains import sweeps_base
+from sklearn_subqn._chains.design import ChainDesign
+from sklearn_subqn._chains.entropy_sweeps import EntropySweeps
+from sklearn_subqn._chains.hinge import ChainHinge
+from sklearn_subqn._chains.log_loss import ChainLogLoss
+from sklearn_subqn._chains.pairs import observed_pairs
+from sklearn_subqn._chains.solvers import CHAIN_SOLVERS
+from sklearn_subqn._chains.sweeps import chain_sweeps
 from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.solvers import CHAIN_SOLVERS
 
 SMOOTH = ["auto", "dual-ascent", "lbfgs", "ls-bmrm"]
 
@@ -112,9 +116,7 @@ def test_dual_of_sweeps_is_that_of_their_parameters(kind, packed, monkeypatch):
     if packed:
         o.design.stride, o.design._places = 0, None
     design = o.design
-    sweeps = chain_sweeps.chain_sweeps(
-        design, o.loss.oracle.chains(o.targets), o.weights, o.alpha
-    )
+    sweeps = chain_sweeps(design, o.loss.oracle.chains(o.targets), o.weights, o.alpha)
     order, last = np.flatnonzero(o.weights), -np.inf
     for _ in range(4):
         sweeps.run(order)
@@ -141,7 +143,7 @@ def test_dual_is_that_of_the_chains_with_its_potentials(scale, packed, begun):
         o.design.stride, o.design._places = 0, None
     design, k = o.design, o.design.n_labels
     chains, starts = o.loss.oracle.chains(o.targets), o.design.starts
-    sweeps = chain_sweeps.chain_sweeps(design, chains, o.weights, o.alpha)
+    sweeps = chain_sweeps(design, chains, o.weights, o.alpha)
     order = np.flatnonzero(o.weights)
     if begun:
         sweeps.begin(o.at(rng.normal(size=o.n_params)).scores)
@@ -195,7 +197,7 @@ def test_dual_variables_of_many_labels_take_little_room():
         labels = rng.integers(k, size=4000)
         pairs = observed_pairs(X, labels, k)
         design = ChainDesign(X, starts, k, pairs, np.eye(k, dtype=bool))
-        sizes.append(chain_sweeps.EntropySweeps.n_bytes(design))
+        sizes.append(EntropySweeps.n_bytes(design))
     assert sizes[1] < 2.0 * sizes[0] < 16 * 2 * 4000 * 13
 
 
@@ -213,7 +215,7 @@ def test_steps_between_labelings_kept_ascend(kind, packed, l1_ratio):
     design, order = o.design, np.flatnonzero(o.weights)
     l1, l2 = o.penalties if l1_ratio else (0.0, o.alpha)
     chains = o.loss.oracle.chains(o.targets)
-    sweeps = chain_sweeps.chain_sweeps(design, chains, o.weights, l2, l1 / l2)
+    sweeps = chain_sweeps(design, chains, o.weights, l2, l1 / l2)
     sweeps.begin(o.at(rng.normal(size=o.n_params)).scores)
     dual, costs = sweeps.dual()
     sweeps.recenter(design.adjoint(dual) / -l2)
@@ -244,7 +246,7 @@ def test_ascent_begins_anew_after_a_reset():
     rng = np.random.default_rng(4)
     o = random_problem(rng, loss=ChainHinge, alpha=0.01, n=9, k=4)
     chains, order = o.loss.oracle.chains(o.targets), np.flatnonzero(o.weights)
-    sweeps = chain_sweeps.chain_sweeps(o.design, chains, o.weights, o.alpha)
+    sweeps = chain_sweeps(o.design, chains, o.weights, o.alpha)
     dual, costs = sweeps.dual()
     for _ in range(3):
         sweeps.run(order)
@@ -265,9 +267,7 @@ def test_dual_begins_at_zero_and_stays_within_the_ends(kind):
     rng = np.random.default_rng(7)
     o = random_problem(rng, loss=kind, alpha=0.01, n=9, k=4, ends=0.6)
     assert not o.loss.set.ends.all()
-    sweeps = chain_sweeps.chain_sweeps(
-        o.design, o.loss.oracle.chains(o.targets), o.weights, o.alpha
-    )
+    sweeps = chain_sweeps(o.design, o.loss.oracle.chains(o.targets), o.weights, o.alpha)
     dual, costs = sweeps.dual()
     assert not dual.any()
     assert not costs.any()
@@ -300,7 +300,7 @@ def test_ascent_begins_at_earlier_parameters():
 
 def test_without_room_for_marginals_others_take_over(monkeypatch):
     o = random_problem(np.random.default_rng(2), alpha=0.01, n=10)
-    monkeypatch.setattr(chain_sweeps, "_MOST_BYTES", 100)
+    monkeypatch.setattr(sweeps_base, "_MOST_BYTES", 100)
     with pytest.raises(MemoryError, match="take the solver 'auto'"):
         fitted(o, "dual-ascent")
     result = fitted(o, "auto")
@@ -311,7 +311,7 @@ def test_without_room_for_marginals_others_take_over(monkeypatch):
 def test_without_room_for_labelings_the_bundle_method_takes_over(monkeypatch):
     """How many will be kept is not known before."""
     o = random_problem(np.random.default_rng(2), loss=ChainHinge, alpha=0.01, n=10)
-    monkeypatch.setattr(chain_sweeps, "_MOST_BYTES", 100)
+    monkeypatch.setattr(sweeps_base, "_MOST_BYTES", 100)
     with pytest.raises(MemoryError, match="take the solver 'auto'"):
         fitted(o, "dual-ascent")
     result = fitted(o, "auto")
@@ -325,7 +325,7 @@ def test_labelings_take_no_room_once_they_are_dropped():
     rng = np.random.default_rng(4)
     o = random_problem(rng, loss=ChainHinge, alpha=0.01, n=9, k=4)
     chains, order = o.loss.oracle.chains(o.targets), np.flatnonzero(o.weights)
-    sweeps = chain_sweeps.chain_sweeps(o.design, chains, o.weights, o.alpha)
+    sweeps = chain_sweeps(o.design, chains, o.weights, o.alpha)
     labelings, sizes = sweeps._labelings, [0]
     for _ in range(40):
         sweeps.round(order, rng)
@@ -341,7 +341,7 @@ def test_visits_with_inference_count_as_products(kind):
     rng = np.random.default_rng(4)
     o = random_problem(rng, loss=kind, alpha=0.01, n=9, k=4)
     chains = o.loss.oracle.chains(o.targets)
-    sweeps = chain_sweeps.chain_sweeps(o.design, chains, o.weights, o.alpha)
+    sweeps = chain_sweeps(o.design, chains, o.weights, o.alpha)
     before = o.passes
     sweeps.run(np.arange(9))
     assert o.passes == pytest.approx(before + 2.0)
@@ -362,7 +362,7 @@ def test_steps_with_l1_ascend_the_dual(kind, packed, l1_ratio):
     if packed:
         o.design.stride, o.design._places = 0, None
     l1, l2 = o.penalties
-    sweeps = chain_sweeps.chain_sweeps(
+    sweeps = chain_sweeps(
         o.design, o.loss.oracle.chains(o.targets), o.weights, l2, l1 / l2
     )
     order, last = np.flatnonzero(o.weights), -np.inf

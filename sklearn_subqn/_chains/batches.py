@@ -20,16 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from ..chain_design import ChainDesign, Pairs
-from ..losses._base import Floats, Rows
-from ..losses._oracle import Oracle
-from ..quasi_newton import Pair, two_loop
-from .curvature_pairs import consistent_pair
-from .method import State, step_size
-from .olbfgs import OLBFGS, OLBFGSState, mean_scale
-from .sgd import SGD
-from .smd import SMD, SMDState
-from .sparse_columns import Columns
+from .._core.losses._base import Floats, Rows
+from .._core.losses._oracle import Oracle
+from .._core.online.curvature_pairs import consistent_pair
+from .._core.online.method import State, step_size
+from .._core.online.olbfgs import OLBFGS, OLBFGSState, mean_scale
+from .._core.online.sgd import SGD
+from .._core.online.smd import SMD, SMDState
+from .._core.online.sparse_columns import Columns
+from .._core.quasi_newton import Pair, two_loop
+from .design import ChainDesign
+from .pairs import Pairs
 
 
 class ChainBatch:

@@ -8,28 +8,20 @@ Globerson, Koo, Carreras & Bartlett 2008). Steps are those of Shalev-Shwartz & Z
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from ..certificate import CutBundle
-from ..chain_design import ChainDesign
-from ..chain_sweeps import ChainSweeps, chain_sweeps, marginals_fit, soft_threshold
-from ..cut_model import cut_model
-from ..line_search import minimizer, wolfe
-from ..losses._base import Chains, Floats
-from ..objective import Cut, Dual, Objective, Point
-from ..quasi_newton import LimitedMemoryInverseHessian
-from ..regularizers import ElasticNet
-from .bfgs import bfgs
-from .bundle import ls_bmrm
-from .dual_ascent import Momentum
-from .owlqn import owlqn
-from .run import Iterate, Solver, Start
+from .._core.line_search import minimizer
+from .._core.losses._base import Floats
+from .._core.objective import Cut, Dual, Objective, Point
+from .._core.regularizers import ElasticNet
+from .._core.solvers.dual_ascent import Momentum
+from .._core.solvers.run import Iterate, Solver, Start
+from .design import ChainDesign
+from .loss import ChainLoss, Chains
+from .sweeps import chain_sweeps, marginals_fit
+from .sweeps_base import ChainSweeps, soft_threshold
 
 # Rounds before the first bound, which proves little so early, and before each further
 # one: of smooth losses and of others, whose rounds are shorter and bounds dearer. The
@@ -43,16 +35,6 @@ _ROUNDS = {True: 1, False: 5}
 # 3,000 of base NP. The hinge on 500 sentences of chunking takes 225, 65, 55 and 79 to
 # 1e-2 with 2, 4, 8 and 30.
 _ROOT_SHARE = 6.0
-
-# So many cuts are handed on.
-_CUTS = 10
-
-# Cuts of L-BFGS are combined every so many iterations.
-_BOUND_INTERVAL = 5
-
-# The ascent is left where so many iterations do not halve the gap.
-_PATIENCE = 60
-
 
 _NO_ROOM = (
     "The dual variables of all sequences take too much room for dual ascent; take the "
@@ -108,7 +90,7 @@ def chain_ascent(
     of steps have rounding errors. What is left of these in the marginals is
     accounted for.
     """
-    o, design, chains = objective, _design(objective), _chains(objective)
+    o, design, chains = objective, design_of(objective), chains_of(objective)
     if not marginals_fit(design, chains):
         raise MemoryError(_NO_ROOM)
     l1, l2 = 0.0, o.alpha
@@ -181,7 +163,7 @@ def _valued(objective: Objective, w: Floats) -> Point:
 
 def _curvature(objective: Objective) -> float:
     """Return the mean squared norm of the features of a sequence times its weight."""
-    o, design = objective, _design(objective)
+    o, design = objective, design_of(objective)
     n = max(int(np.count_nonzero(o.weights)), 1)
     return design.squared_norm / design.n_rows / n
 
@@ -194,15 +176,15 @@ def _cut(sweeps: ChainSweeps, point: Point) -> Cut:
     return o.cut(Dual(dual, offset=-float(o.weights @ costs) - charge))
 
 
-def _chains(objective: Objective) -> Chains:
+def chains_of(objective: Objective) -> Chains:
     o = objective
-    chains = o.risk.oracle.chains(o.targets)
-    if chains is None:
+    loss = o.risk.oracle
+    if not isinstance(loss, ChainLoss):
         raise TypeError(f"{type(o.loss.set).__name__} is no loss of chains.")
-    return chains
+    return loss.chains(o.targets)
 
 
-def _design(objective: Objective) -> ChainDesign:
+def design_of(objective: Objective) -> ChainDesign:
     design: Any = objective.design
     if not isinstance(design, ChainDesign):
         raise TypeError(f"{type(design).__name__} is no design of chains.")
@@ -213,74 +195,3 @@ def _improved(best: Point, point: Point) -> Point:
     if not best.objective.loss.smooth:
         point = minimizer(best.towards(point))
     return point if point.value < best.value else best
-
-
-def chain_lbfgs(
-    objective: Objective, start: Start, memory: int, c1: float = 1e-4, c2: float = 0.9
-) -> Solver:
-    """Yield the iterates of L-BFGS, by steps that obey the Wolfe conditions.
-
-    A trial step takes one forward-backward pass, which gives value and slope.
-    """
-    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
-    return bfgs(objective, start.w, hessian, search=partial(wolfe, c1=c1, c2=c2))
-
-
-def chain_auto(
-    objective: Objective, start: Start, memory: int, seed: int = 0
-) -> Solver:
-    """Yield iterates of dual ascent, then those of a method of products.
-
-    That is L-BFGS, with L1 OWL-QN, and for the hinge the bundle method with line
-    search, which begins with the last cuts of the ascent. It takes over where marginals
-    take too much room, or the ascent becomes slow.
-    """
-    last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
-    if not objective.loss.smooth:
-        last = "bundle method"
-    ascends = marginals_fit(_design(objective), _chains(objective))
-    iterates = _carry_out(objective, start, memory, seed, ascends)
-    plan = f"dual ascent, {last}" if ascends else last
-    yield next(iterates)._replace(plan=plan)
-    return (yield from iterates)
-
-
-def _carry_out(
-    objective: Objective, start: Start, memory: int, seed: int, ascends: bool
-) -> Solver:
-    o = objective
-    w = start.w
-    cuts: deque[Cut] = deque(maxlen=_CUTS)
-    if ascends:
-        for iterate in chain_ascent(o, start, patience=_PATIENCE, seed=seed):
-            yield iterate
-            w = iterate.point.w
-            if iterate.cut is not None:
-                cuts.append(iterate.cut)
-    if not o.loss.smooth:
-        model = cut_model(o)
-        for cut in cuts:
-            model.add(cut)
-        return (yield from ls_bmrm(o, w, model=model))
-    if not o.regularizer.smooth:
-        hessian = LimitedMemoryInverseHessian(o.n_params, memory)
-        return (yield from owlqn(o, w, hessian))
-    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), cuts))
-
-
-def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:
-    """Yield the iterates of a solver with bounds from their cuts, and earlier ones."""
-    bundle = CutBundle(objective)
-    for cut in cuts:
-        bundle.add(cut)
-    for n in count():
-        try:
-            iterate = next(solver)
-        except StopIteration as stop:
-            return str(stop.value)
-        assert iterate.cut is not None
-        bundle.add(iterate.cut)
-        if n % _BOUND_INTERVAL == 0:
-            bundle.improve()
-        yield iterate._replace(lower_bound=bundle.lower_bound)
-    raise AssertionError

@@ -1,0 +1,1 @@
+"""Chains: linear-chain models of sequences, on top of the core."""

@@ -1,0 +1,100 @@
+"""The solver "auto" of chains: dual ascent, and where it ends a method of products."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from itertools import count
+
+from .._core.certificate import CutBundle
+from .._core.cut_model import cut_model
+from .._core.line_search import wolfe
+from .._core.objective import Cut, Objective
+from .._core.quasi_newton import LimitedMemoryInverseHessian
+from .._core.solvers.bfgs import bfgs
+from .._core.solvers.bundle import ls_bmrm
+from .._core.solvers.owlqn import owlqn
+from .._core.solvers.run import Solver, Start
+from .ascent import chain_ascent, chains_of, design_of
+from .sweeps import marginals_fit
+
+# So many cuts are handed on.
+_CUTS = 10
+
+# Cuts of L-BFGS are combined every so many iterations.
+_BOUND_INTERVAL = 5
+
+# The ascent is left where so many iterations do not halve the gap.
+_PATIENCE = 60
+
+
+def chain_auto(
+    objective: Objective, start: Start, memory: int, seed: int = 0
+) -> Solver:
+    """Yield iterates of dual ascent, then those of a method of products.
+
+    That is L-BFGS, with L1 OWL-QN, and for the hinge the bundle method with line
+    search, which begins with the last cuts of the ascent. It takes over where marginals
+    take too much room, or the ascent becomes slow.
+    """
+    last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
+    if not objective.loss.smooth:
+        last = "bundle method"
+    ascends = marginals_fit(design_of(objective), chains_of(objective))
+    iterates = _carry_out(objective, start, memory, seed, ascends)
+    plan = f"dual ascent, {last}" if ascends else last
+    yield next(iterates)._replace(plan=plan)
+    return (yield from iterates)
+
+
+def _carry_out(
+    objective: Objective, start: Start, memory: int, seed: int, ascends: bool
+) -> Solver:
+    o = objective
+    w = start.w
+    cuts: deque[Cut] = deque(maxlen=_CUTS)
+    if ascends:
+        for iterate in chain_ascent(o, start, patience=_PATIENCE, seed=seed):
+            yield iterate
+            w = iterate.point.w
+            if iterate.cut is not None:
+                cuts.append(iterate.cut)
+    if not o.loss.smooth:
+        model = cut_model(o)
+        for cut in cuts:
+            model.add(cut)
+        return (yield from ls_bmrm(o, w, model=model))
+    if not o.regularizer.smooth:
+        hessian = LimitedMemoryInverseHessian(o.n_params, memory)
+        return (yield from owlqn(o, w, hessian))
+    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), cuts))
+
+
+def chain_lbfgs(
+    objective: Objective, start: Start, memory: int, c1: float = 1e-4, c2: float = 0.9
+) -> Solver:
+    """Yield the iterates of L-BFGS, by steps that obey the Wolfe conditions.
+
+    A trial step takes one forward-backward pass, which gives value and slope.
+    """
+    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
+    return bfgs(objective, start.w, hessian, search=partial(wolfe, c1=c1, c2=c2))
+
+
+def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:
+    """Yield the iterates of a solver with bounds from their cuts, and earlier ones."""
+    bundle = CutBundle(objective)
+    for cut in cuts:
+        bundle.add(cut)
+    for n in count():
+        try:
+            iterate = next(solver)
+        except StopIteration as stop:
+            return str(stop.value)
+        assert iterate.cut is not None
+        bundle.add(iterate.cut)
+        if n % _BOUND_INTERVAL == 0:
+            bundle.improve()
+        yield iterate._replace(lower_bound=bundle.lower_bound)
+    raise AssertionError

@@ -1,0 +1,132 @@
+"""Sweeps for the log-likelihood, over the marginals of potentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.kernels import chain_ascent
+from .._core.losses._base import EPS, Floats, Rows
+from .design import ChainDesign
+from .sweeps_base import ChainDual, ChainSweeps
+
+# The share of the way towards the scores to try first after a warm start.
+_FIRST_RATE = 0.5
+
+# Entropies are off by at most this share of their terms, or nearly.
+_ROUNDING = 32.0 * EPS
+
+
+class EntropySweeps(ChainSweeps):
+    """Of the log-likelihood, where h is minus the entropy.
+
+    The dual variables are the marginals of potentials, see ``kernels.chain_ascent``.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (T, width)
+        Marginals mu of labels, at first those of the true ones; k padded to a width.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        design, chains = self._design, self._chains
+        k, n, width = design.n_labels, design.n_rows, _width(design.n_labels)
+        pattern = np.full((k, width), -np.inf)
+        pattern[:, :k] = 0.0
+        if chains.allowed is not None:
+            pattern[:, :k][~chains.allowed] = -np.inf
+        first, second = np.nonzero(self._free)
+        places = (first * width + second).astype(np.intc)
+        ends = np.zeros((0, width))
+        if chains.ends is not None:
+            ends = np.zeros((2, width))
+            ends[:, :k][~chains.ends] = -np.inf
+        self._rules = pattern, places, ends
+        shapes = (design.n_tokens, width), (n, len(places))
+        self._theta, self._theta_pairs = map(np.zeros, shapes)
+        self.nodes, self._pairs = map(np.zeros, shapes)
+        self._entropies, self._sizes, self._rates = np.zeros((3, n))
+        second = _inner(design.starts)
+        of_pairs = np.full(k * k, -1)
+        of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
+        labels = self._targets.astype(np.intp)
+        # Which transitions with a parameter the true labels have, of which sequence.
+        self._true_pairs = of_pairs[labels[second - 1] * k + labels[second]]
+        self._of_pairs = _sequences(design.starts)[second][self._true_pairs >= 0]
+        self._true_pairs = self._true_pairs[self._true_pairs >= 0]
+        self.reset()
+
+    @staticmethod
+    def n_bytes(design: ChainDesign) -> int:
+        n_free = int(np.count_nonzero(design.transitions))
+        tokens = design.n_tokens * _width(design.n_labels)
+        return 16 * (tokens + design.n_rows * n_free)
+
+    def run(self, order: Rows) -> None:
+        chain_ascent.sweep(
+            *self._features,
+            self._w,
+            self._transitions,
+            *self._rules,
+            order,
+            *(self._theta, self._theta_pairs, self.nodes, self._pairs),
+            *(self._entropies, self._sizes, self._rates, self.gaps),
+        )
+        self._count(order)
+
+    def round(self, order: Rows, random: np.random.Generator) -> None:
+        self.run(random.permutation(order))
+        self.run(random.permutation(self._worst()))
+
+    def begin(self, scores: Floats) -> None:
+        k = self._design.n_labels
+        self._theta[:, :k] = scores[:-k]
+        self._theta_pairs[:] = scores[-k:][self._free]
+        chain_ascent.begin(
+            *self._rules,
+            self._design.starts,
+            *(self._theta, self._theta_pairs, self.nodes, self._pairs),
+            *(self._entropies, self._sizes),
+        )
+        self._rates[:] = _FIRST_RATE
+
+    def dual(self) -> ChainDual:
+        design, starts, k = self._design, self._design.starts, self._design.n_labels
+        s = np.repeat(self._weights, np.diff(starts))
+        dual = np.zeros((len(s) + k, k))
+        np.multiply(self.nodes[:, :k], s[:, np.newaxis], out=dual[:-k])
+        dual[np.arange(len(s)), self._targets] -= s
+        pairs = self._weights @ self._pairs
+        shares = self._weights[self._of_pairs]
+        pairs -= np.bincount(self._true_pairs, shares, len(pairs))
+        dual[-k:][self._free] = pairs
+        # Entropies are differences of larger numbers, with the rounding of these.
+        lengths = np.diff(design.starts)
+        rounding = _ROUNDING * (self._sizes + 8.0 * lengths)
+        return ChainDual(dual, rounding * (self._rates > 0.0) - self._entropies)
+
+    def _to_truth(self) -> None:
+        self.nodes[:] = 0.0
+        self.nodes[np.arange(len(self.nodes)), self._targets] = 1.0
+        self._pairs[:] = 0.0
+        np.add.at(self._pairs, (self._of_pairs, self._true_pairs), 1.0)
+        self._entropies[:] = self._sizes[:] = self._rates[:] = 0.0
+
+
+def _inner(starts: Rows) -> Rows:
+    """Return the tokens that have one before them in their sequence."""
+    inner = np.ones(starts[-1], dtype=bool)
+    inner[starts[:-1]] = False
+    return np.flatnonzero(inner)
+
+
+def _sequences(starts: Rows) -> Rows:
+    """Return the sequence of each token."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def _width(k: int) -> int:
+    """Return a number of labels padded to a multiple of four."""
+    return -(-k // 4) * 4

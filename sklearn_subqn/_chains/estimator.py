@@ -1,0 +1,394 @@
+"""Linear-chain conditional random fields with a proven distance from the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._callbacks import FitTask, with_callbacks
+from .._core.solvers import Options, Start
+from .._solution import Problem, Progress
+from .._solve import solve
+from .._state import unchanged_on_failure
+from .._validation import check_number, check_option, check_parameters, checked_options
+from .learning import LearnsFromStreams
+from .prediction import PredictsLabels
+from .sequences import Index
+from .solvers import CHAIN_SOLVERS, CHAIN_STREAMS
+from .weights import WeightsByName
+
+_LOSSES = ("log_loss", "hinge")
+
+_NO_STARTS: Index = np.zeros(1, dtype=np.intp)
+
+
+class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
+    """Linear-chain conditional random field.
+
+    Labels the tokens of sequences. Minimizes ``alpha * penalty(w) + sum_i s_i loss_i /
+    sum_i s_i``, a mean over sequences of weights s_i, and reports how far the result is
+    from the optimum at most.
+
+    Parameters
+    ----------
+    alpha : float or "auto", default="auto"
+        Strength of the penalty against the *mean* loss of a sequence, positive. ``c2``
+        of CRFsuite corresponds to ``alpha = 2 * c2 / n_sequences``, see
+        :meth:`from_crfsuite`. "auto" is one divided by the sum of the weights of the
+        sequences, as ``c2=0.5``; for ``partial_fit``, which does not know how many are
+        to come, it is 1e-4.
+    l1_ratio : float, default=0.0
+        Share of L1 in the penalty ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * ||w||²``,
+        in [0, 1].
+    loss : {"log_loss", "hinge"}, default="log_loss"
+        The negative logarithm of the probability of a sequence's labels, or the
+        structured hinge: the most by which other labelings violate their margins, see
+        ``rescaling``.
+    rescaling : {"margin", "slack"}, default="margin"
+        What the number of wrong labels D of a labeling is in the hinge. "margin": ``max
+        D + score - score of the right labels``, a margin that grows with D. "slack":
+        ``max D * (1 + score - score of the right labels)``, which asks for a margin of
+        one and charges violations by D; the time it takes grows with the square of the
+        length of a sequence.
+    solver : str, default="auto"
+        Optimization method.
+
+        - "auto": dual coordinate ascent over the sequences, and where that would take
+          too much memory or becomes slow "lbfgs", with L1 "owlqn", or with the hinge
+          "ls-bmrm".
+        - "dual-ascent": dual coordinate ascent over the sequences.
+        - "lbfgs": the limited-memory quasi-Newton method, log loss with L2 only.
+        - "owlqn": OWL-QN, its variant for L1, log loss only.
+        - "ls-bmrm": bundle method with line searches.
+        - "sgd", "smd", "olbfgs": stochastic gradient descent, stochastic meta-descent
+          and online L-BFGS on batches of sequences, log loss with L2 only; there to be
+          compared. An iteration is a pass over the sequences in random order, and its
+          end gives a bound. ``partial_fit`` learns by dual ascent whatever the solver.
+    all_possible_states : bool, default=False
+        Whether all pairs of an attribute and a label have a weight, or those only that
+        training data have.
+    all_possible_transitions : bool, default=False
+        Whether all pairs of labels have a weight, or those only that training data
+        have. Those without a weight are possible and score zero.
+    min_freq : float, default=0
+        Pairs of an attribute and a label, or of labels, have no weight if they are in
+        fewer places of the training data, which count by ``sample_weight``.
+    transition_constraints : {"BIO", "IOB1", "IOB2", "BIOES", "BILOU"}, \
+            list of pairs, array or None, default=None
+        Which labels may follow which, in training and prediction. Schemes also say
+        which labels a sequence may begin and end with.
+
+        - "BIO" or "IOB2": labels are "O", "B-X" and "I-X", of types X of chunks, or "B"
+          and "I" where there are no types; only "B-X" and "I-X" go before "I-X", with
+          which no sequence begins.
+        - "IOB1": "I-X" may begin a chunk, too, and "B-X" only a chunk that follows one
+          of the same type: "B-X" and "I-X" go before "B-X", with which no sequence
+          begins.
+        - "BIOES": as "BIO", and as well "E-X", the last of a chunk, and "S-X", one
+          token. "B-X" and "I-X" go before "I-X" and "E-X", and nothing else; no
+          sequence begins with the latter or ends with the former.
+        - "BILOU": "BIOES" with "L-X" in place of "E-X", and "U-X" in place of "S-X".
+        - pairs of labels of which the second must not follow the first;
+        - boolean array of shape (n_classes, n_classes): whether the second may follow
+          the first, in the order of ``classes_``; a data frame whose rows and columns
+          are named by classes is matched by these names.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of sequences, whose losses do not divide into those of
+        tokens: a sequence counts by the mean of the factors of its tokens' labels.
+    tol : float, default=1e-3
+        Stop when the objective is proven to be within ``tol`` times itself of the
+        optimum.
+    max_iter : int, default=1000
+        Limit on the number of iterations, at least 1.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the weights of the previous model, as far as it had
+        the same attributes and labels. They may be of other data.
+    solver_options : dict or None, default=None
+        Further options of the solver of ``fit``, such as those of its publication, by
+        name. Which ones each solver takes, with their ranges and defaults, is in the
+        table of `docs/methods.md`; others are refused. Of "sgd", "smd" and "olbfgs":
+        ``batch_size``, 8, and
+
+        - "sgd": ``eta0``, .1 times the batch size, as losses are means here where the
+          source has sums, and ``tau``, infinite: steps are ``eta0 * tau / (tau + t)``;
+        - "smd": ``eta0`` as well, ``mu``, .02 times the batch size, and ``lambda_``,
+          .99;
+        - "olbfgs": ``eta0``, 1, ``tau``, 1e4, ``memory``, 5, ``epsilon``, 1e-10, and
+          ``lambda_``, one divided by the batch size.
+
+    n_jobs : int or None, default=None
+        Number of threads that share the tokens where many sequences are looked at at
+        once: all but the steps of dual ascent. Results do not depend on it. ``None``
+        means 1 unless in a :func:`joblib.parallel_config` context; ``-1`` means all
+        processors.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the order in which dual ascent and online methods go through the
+        sequences. None draws another one each time.
+    callback : callable or None, default=None
+        Called after every iteration with a named tuple of ``n_iter``, ``objective``,
+        ``dual_gap``, ``passes`` and ``seconds``; fitting stops if it returns True.
+    verbose : int, default=0
+        Print progress at iterations 0, 1, 2, 4, 8, ... if 1, at each if larger.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    attributes_ : ndarray of shape (n_features_in_,)
+        Names of the attributes, where tokens are dicts or lists of them.
+    state_features_ : mapping
+        Weights that are not zero, by pairs (attribute, label); attributes are column
+        numbers where tokens are rows of matrices.
+    transition_features_ : dict
+        Weights that are not zero, by pairs (label, next label).
+    alpha_ : float
+        The strength of the penalty that was used.
+    objective_ : float
+        Objective at the weights.
+    dual_gap_ : float
+        ``objective_ - dual_gap_`` is a lower bound on the optimum, proven up to
+        rounding in float64.
+    n_iter_ : int
+        Number of iterations.
+    history_ : list of History
+        Objective, lower bound, passes over the data and seconds after each iteration.
+        See :class:`ConvergenceDisplay`.
+    plan_ : str
+        How "auto" chose to solve the problem, or the solver.
+    n_features_in_ : int
+        Number of attributes.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where X is a table or has one for each sequence, with
+        names that are all strings. Tables of predictions must have the same columns in
+        the same order.
+
+    See Also
+    --------
+    ConvergenceDisplay : Plot of objective and lower bound during a fit.
+    MulticlassHingeClassifier : Labels of rows that do not depend on each other.
+
+    Notes
+    -----
+    A sequence of tokens is a list of dicts, a list of lists of names, or a matrix,
+    dense or sparse, or a table of pandas or polars, with a row for each token. All
+    tables need the same columns in the same order; where a column has strings, rows are
+    tokens as dicts are, with the names of the columns. In place of lists there may be a
+    pandas Series, of tokens or of sequences. Of a dict, ``"name": "value"`` makes the
+    attribute "name:value" of weight 1, ``"name": 0.5`` the attribute "name" of weight
+    0.5, True and False are 1 and 0, and of lists, sets and dicts as values the
+    attributes are put behind "name:", as python-crfsuite has it. X may be a generator
+    of sequences. All sequences may also be one matrix, dense, sparse or a table, whose
+    rows ``lengths`` divides; labels then are one array.
+
+    A sequence of weight 2 equals a repeated one, a sequence of weight 0 a missing one.
+    Attributes that training did not see are left out in prediction, where sequences may
+    also be empty: they have no labels.
+
+    There is no intercept: an attribute that every token has makes one.
+
+    References
+    ----------
+    J. Lafferty, A. McCallum, F. Pereira (2001), Conditional Random Fields, ICML. J. Yu
+    (2009), New Quasi-Newton Optimization Methods for Machine Learning, PhD thesis,
+    Australian National University: chapter 6. C.-H. Teo, S.V.N. Vishwanathan, A. Smola,
+    Q. Le (2010), Bundle Methods for Regularized Risk Minimization, JMLR 11: section
+    A.2. I. Tsochantaridis, T. Joachims, T. Hofmann, Y. Altun (2005), Large Margin
+    Methods for Structured and Interdependent Output Variables, JMLR 6.
+
+    Examples
+    --------
+    >>> from sklearn_subqn import LinearChainCRF
+    >>> X = [[{"word": "the"}, {"word": "dog"}, {"word": "barks"}],
+    ...      [{"word": "a"}, {"word": "cat"}, {"word": "sleeps"}]]
+    >>> y = [["DET", "NOUN", "VERB"], ["DET", "NOUN", "VERB"]]
+    >>> crf = LinearChainCRF(alpha=1e-2).fit(X, y)
+    >>> crf.predict([[{"word": "the"}, {"word": "cat"}]])
+    [['DET', 'NOUN']]
+    >>> bool(crf.dual_gap_ <= 1e-3 * crf.objective_)
+    True
+    """
+
+    __module__ = "sklearn_subqn.crf"
+
+    _solvers = CHAIN_SOLVERS
+
+    def __init__(
+        self,
+        alpha: float | str = "auto",
+        *,
+        l1_ratio: float = 0.0,
+        loss: str = "log_loss",
+        rescaling: str = "margin",
+        solver: str = "auto",
+        all_possible_states: bool = False,
+        all_possible_transitions: bool = False,
+        min_freq: float = 0,
+        transition_constraints: Any = None,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        callback: Callable[[Progress], Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.loss = loss
+        self.rescaling = rescaling
+        self.solver = solver
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.min_freq = min_freq
+        self.transition_constraints = transition_constraints
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.solver_options = solver_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    @classmethod
+    def from_crfsuite(
+        cls, c1: float = 0.0, c2: float = 1.0, *, n_sequences: int, **params: Any
+    ) -> LinearChainCRF:
+        """Return an estimator with the objective of CRFsuite's L-BFGS.
+
+        CRFsuite minimizes the *sum* of the losses plus ``c1 |w|_1 + c2 ||w||²``:
+        ``alpha = (c1 + 2 c2) / n_sequences`` and ``l1_ratio = c1 / (c1 + 2 c2)``.
+
+        Parameters
+        ----------
+        c1, c2 : float, default=0.0, 1.0
+            Coefficients of the penalties, not negative, not both zero.
+        n_sequences : int
+            Number of training sequences, or the sum of their weights.
+        **params
+            Other parameters of the estimator; ``min_freq``, ``all_possible_states`` and
+            ``all_possible_transitions`` mean the same in sklearn-crfsuite.
+
+        Returns
+        -------
+        crf : LinearChainCRF
+            The estimator, not yet fitted.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a number is not acceptable.
+
+        Examples
+        --------
+        >>> from sklearn_subqn import LinearChainCRF
+        >>> LinearChainCRF.from_crfsuite(c1=1.0, c2=0.5, n_sequences=1000)
+        LinearChainCRF(alpha=0.002, l1_ratio=0.5)
+        """
+        check_number("c1", c1, low=0.0)
+        check_number("c2", c2, low=0.0)
+        check_number("n_sequences", n_sequences, low=0.0, low_included=False)
+        total = c1 + 2.0 * c2
+        if not total:
+            raise ValueError("c1 and c2 must not both be zero.")
+        if c1:
+            params["l1_ratio"] = c1 / total
+        return cls(total / n_sequences, **params)
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None
+    ) -> LinearChainCRF:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : iterable of sequences, or matrix of shape (n_tokens, n_features)
+            Training data, see Notes; a matrix needs ``lengths``.
+        y : iterable of label sequences, or array-like of shape (n_tokens,)
+            The label of each token.
+        sample_weight : float or array-like of shape (n_sequences,), default=None
+            Non-negative weights of the sequences.
+        lengths : array-like of int of shape (n_sequences,), default=None
+            Numbers of rows of X and y that make a sequence.
+
+        Returns
+        -------
+        self : LinearChainCRF
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A previously
+            fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        """
+        self._check_parameters()
+        previous = vars(self).copy() if self.warm_start else {}
+        objective, seen = self._problem(X, y, sample_weight, lengths)
+        start = Start(self._started_from(previous))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        task = FitTask(self, 1, self.max_iter, X, y, sample_weight)
+        problem = Problem(
+            type(self).__name__,
+            objective,
+            start,
+            objective.design.X.dtype,
+            lambda w: {**self._model(), "_w": w},
+        )
+        given = checked_options(self)
+        if self.solver in CHAIN_STREAMS:
+            given = {"online": given}
+        solution = solve(problem, self, task, Options(**{**given, "seed": seed}))
+        self._w = solution.w
+        self._seen = seen
+        self._sums = None
+        self.objective_ = solution.objective
+        self.dual_gap_ = solution.dual_gap
+        self.n_iter_ = max(1, solution.n_iter)
+        self.history_ = [solution.history]
+        self.plan_ = solution.plan
+        task.end()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = False
+        return tags
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        check_option("loss", self.loss, _LOSSES)
+        check_option("rescaling", self.rescaling, ["margin", "slack"])
+        if self.rescaling == "slack" and self.loss != "hinge":
+            raise ValueError(
+                f"rescaling='slack' needs loss='hinge', got loss={self.loss!r}."
+            )
+        check_option("solver", self.solver, list(CHAIN_SOLVERS))
+        check_parameters(self)
+        check_random_state(self.random_state)
+        loss, penalty = self._loss_of(_NO_STARTS), self._penalty(0)
+        if not CHAIN_SOLVERS[self.solver].supports(loss, penalty):
+            able = [
+                repr(name)
+                for name, solver in CHAIN_SOLVERS.items()
+                if solver.supports(loss, penalty)
+            ]
+            raise ValueError(
+                f"solver={self.solver!r} does not support loss={self.loss!r} with "
+                f"l1_ratio={self.l1_ratio!r}; solvers that do are {', '.join(able)}."
+            )

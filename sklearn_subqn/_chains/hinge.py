@@ -1,0 +1,115 @@
+"""The structured hinge of chains (Taskar et al. 2004; Tsochantaridis et al. 2005)."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.kernels import chain
+from .._core.losses._base import Floats, Mask, Rows
+from .loss import ChainLoss, Chains, Targets, each_block
+
+
+class ChainHinge(ChainLoss):
+    """Structured hinge with Hamming cost (Teo et al. 2010, eq. 24).
+
+    The loss of a sequence is the maximum over labelings y, with D wrong labels, of D +
+    score(y) - score(truth) with margin rescaling, where Gamma = 1 (Taskar et al. 2004),
+    or D (1 + score(y) - score(truth)) with slack rescaling, where Gamma = D
+    (Tsochantaridis et al. 2005).
+
+    Parameters
+    ----------
+    starts, allowed, ends, pool
+        As of all losses of chains.
+    rescaling : {"margin", "slack"}
+
+    Notes
+    -----
+    With slack rescaling the best labelings with each number of wrong labels are found,
+    by dynamic programming in O(length² k²) at most.
+
+    Where several labelings attain the maximum, the subgradient is that of the lowest
+    one from the last token backwards, with slack rescaling of those with the fewest
+    wrong labels.
+    """
+
+    def __init__(
+        self,
+        starts: Rows,
+        allowed: Mask | None = None,
+        ends: Mask | None = None,
+        rescaling: str = "margin",
+        *,
+        pool: Executor | None = None,
+    ) -> None:
+        super().__init__(starts, allowed, ends, pool=pool)
+        self.rescaling = rescaling
+
+    def chains(self, targets: Targets) -> Chains:
+        return Chains(targets, self.allowed, self.ends, self.rescaling)
+
+    def rounding(self, scores: Floats, weights: Floats) -> float:
+        if self.rescaling == "slack":
+            weights = weights * np.diff(self.starts)
+        return super().rounding(scores, weights)
+
+    def worst(
+        self, scores: Floats, targets: Targets, weights: Floats
+    ) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Return the labelings of the maxima, (T,), and the losses, (n,)."""
+        labels = np.empty(len(targets), dtype=np.intp)
+        losses = np.empty(len(weights))
+        emissions, transitions = self.split(scores)
+
+        def of_block(starts: Rows, block: slice) -> None:
+            chain.most_violated_margins(
+                emissions,
+                transitions,
+                starts,
+                targets,
+                weights[block],
+                self.rescaling == "slack",
+                labels,
+                losses[block],
+            )
+
+        each_block(of_block, self.starts, self.pool)
+        return labels, losses
+
+    def value(self, scores: Floats, targets: Targets, weights: Floats) -> float:
+        return float(weights @ self.worst(scores, targets, weights)[1])
+
+    def subgradient(self, scores: Floats, targets: Targets, weights: Floats) -> Floats:
+        return self.evaluate(scores, targets, weights)[1]
+
+    def evaluate(
+        self, scores: Floats, targets: Targets, weights: Floats
+    ) -> tuple[float, Floats]:
+        labels, losses = self.worst(scores, targets, weights)
+        k = scores.shape[1]
+        dual = np.zeros_like(scores)
+        wrong = labels != targets
+        rates = weights
+        if self.rescaling == "slack":
+            rates = weights * np.add.reduceat(wrong, self.starts[:-1], dtype=np.intp)
+        rows = np.flatnonzero(wrong)
+        s = np.repeat(rates, np.diff(self.starts))[rows]
+        dual[rows, labels[rows]] = s
+        dual[rows, targets[rows]] = -s
+        dual[-k:] = pair_counts(labels, self.starts, rates, k)
+        dual[-k:] -= pair_counts(targets, self.starts, rates, k)
+        return float(weights @ losses), dual
+
+
+def pair_counts(labels: Rows, starts: Rows, weights: Floats, k: int) -> Floats:
+    """Return how often a label follows another, by weights of sequences, (k, k)."""
+    s = np.repeat(weights, np.diff(starts))
+    inner = np.ones(len(labels), dtype=bool)
+    inner[starts[:-1]] = False
+    second = np.flatnonzero(inner)
+    places = labels[second - 1] * k + labels[second]
+    counts = np.bincount(places, s[second], k * k).astype(np.float64)
+    return counts.reshape(k, k)

@@ -1,0 +1,96 @@
+"""Sweeps for the structured hinge, over the shares of labelings that are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core.kernels import chain, chain_labelings
+from .._core.losses._base import Floats, Rows
+from .design import ChainDesign
+from .sweeps_base import ChainDual, ChainSweeps, has_room
+
+# Epochs over labelings kept that follow one with inference.
+_KEPT_EPOCHS = 5
+
+
+class LabelingSweeps(ChainSweeps):
+    """Of the hinge, where h is minus the mean number of wrong labels.
+
+    The dual variables are shares of labelings y that are kept, see
+    ``kernels.chain_labelings``. With slack rescaling labelings have their number D of
+    wrong labels as a factor: in place of marginals there are means of truth +
+    D (y - truth).
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        design, chains, k = self._design, self._chains, self._design.n_labels
+        ends, pattern = np.zeros((2, k)), np.zeros((k, k))
+        if chains.ends is not None:
+            ends[~chains.ends] = -np.inf
+        if chains.allowed is not None:
+            pattern[~chains.allowed] = -np.inf
+        of_pairs = np.full(k * k, -1, dtype=np.intc)
+        free = np.flatnonzero(self._free)
+        of_pairs[free] = np.arange(len(free))
+        self._rules = pattern, of_pairs, ends, chains.rescaling == "slack"
+        self._labelings = chain_labelings.Labelings(design.n_rows)
+        size = design.n_features * design.stride or design.n_pairs
+        self._scratch = np.zeros(size + len(free))
+        self.reset()
+
+    @staticmethod
+    def n_bytes(design: ChainDesign) -> int:
+        # The true labels take nothing.
+        return 0
+
+    @property
+    def fits(self) -> bool:
+        return has_room(self._labelings.n_bytes)
+
+    def run(self, order: Rows) -> None:
+        self._sweep(order, True)
+
+    def round(self, order: Rows, random: np.random.Generator) -> None:
+        self._sweep(random.permutation(order), True)
+        for n in range(_KEPT_EPOCHS):
+            self._sweep(random.permutation(self._worst() if n else order), False)
+
+    def _sweep(self, order: Rows, infer: bool, given: Rows | None = None) -> None:
+        params = self._params, self._scratch
+        rest = order, infer, given, self.gaps
+        chain_labelings.sweep(
+            self._labelings, *self._features, *params, *self._rules, *rest
+        )
+        if infer:
+            self._count(order)
+
+    def begin(self, scores: Floats) -> None:
+        starts = self._design.starts
+        labels = np.empty(len(self._targets), dtype=np.intp)
+        losses = np.empty(len(starts) - 1)
+        ones, slack = np.ones(len(losses)), self._rules[-1]
+        rest = starts, self._targets, ones, slack, labels, losses
+        chain.most_violated_margins(*self._split(scores), *rest)
+        self.reset()
+        self._sweep(np.arange(len(losses)), False, labels)
+
+    def recenter(self, w: Floats) -> None:
+        super().recenter(w)
+        n = len(self._w)
+        self._params = np.concatenate([self._w, self._transitions])
+        self._w, self._transitions = self._params[:n], self._params[n:]
+
+    def dual(self) -> ChainDual:
+        design, k = self._design, self._design.n_labels
+        dual = np.zeros((design.n_tokens + k, k))
+        costs = np.zeros(design.n_rows)
+        rest = self._targets, self._weights, dual[:-k], dual[-k:], costs
+        self._labelings.write(design.starts, *rest)
+        dual[-k:][~self._free] = 0.0
+        return ChainDual(dual, -costs)
+
+    def _to_truth(self) -> None:
+        self._labelings.clear()

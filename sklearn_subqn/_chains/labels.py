@@ -1,0 +1,95 @@
+"""Labels of the tokens of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._validation import check_no_nul, check_unmasked, is_missing
+from .sequences import Index
+
+
+def flat_labels(y: Any, lengths: Index) -> list[Any]:
+    """Return the labels of all tokens, from a list of labels for each sequence.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there are more or less labels than tokens; says for which sequence.
+    """
+    labels: list[Any] = []
+    for i, (sequence, length) in enumerate(zip(y, lengths.tolist(), strict=True)):
+        if isinstance(sequence, (str, bytes)) or not isinstance(sequence, Iterable):
+            raise TypeError(
+                f"y must have a list of labels for each sequence; y[{i}] is "
+                f"{sequence!r}."
+            )
+        check_unmasked(f"y[{i}]", sequence)
+        before = len(labels)
+        labels.extend(sequence.tolist() if hasattr(sequence, "tolist") else sequence)
+        if len(labels) - before != length:
+            raise ValueError(
+                f"Sequence {i} has {length} tokens, but {len(labels) - before} labels."
+            )
+    return labels
+
+
+def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
+    """Return the different labels, sorted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If labels are missing, cannot be hashed or not be compared, or end with NUL.
+    """
+    try:
+        different = set(labels)
+    except TypeError as error:
+        raise TypeError(
+            f"Labels of tokens must be strings or numbers: {error}."
+        ) from error
+    if any(map(is_missing, different)):
+        raise ValueError(
+            "Input y contains NaN, None or NA. Leave sequences with tokens without a "
+            "label out."
+        )
+    check_no_nul(different)
+    try:
+        ordered = sorted(different)
+    except TypeError as error:
+        raise TypeError(
+            "Labels of tokens must be all strings or all numbers, got types "
+            f"{sorted({type(label).__name__ for label in different})}."
+        ) from error
+    classes = np.array(ordered)
+    if classes.ndim != 1 or classes.dtype.kind not in "biuUS":
+        if classes.dtype.kind == "f" and np.all(classes == np.rint(classes)):
+            return classes
+        raise ValueError(
+            "Labels of tokens must be strings, integers or truth values, got "
+            f"{ordered[0]!r} of type {type(ordered[0]).__name__}."
+        )
+    return classes
+
+
+def label_codes(labels: list[Any], classes: npt.NDArray[Any]) -> Index:
+    """Return the index of each label among the classes.
+
+    Raises
+    ------
+    ValueError
+        If there are other labels.
+    """
+    codes = {label: code for code, label in enumerate(classes.tolist())}
+    try:
+        found = [codes[label] for label in labels]
+    except KeyError:
+        unknown = sorted(set(labels) - set(codes))
+        raise ValueError(
+            f"y contains labels that are not among the classes: {unknown}; classes are "
+            f"{classes.tolist()}."
+        ) from None
+    return np.array(found, dtype=np.intp)

@@ -1,0 +1,191 @@
+"""Training of chains on streams, whose earlier sequences are not kept."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._core.losses._base import Floats, Mask
+from .._estimator import forget
+from .._state import unchanged_on_failure
+from .._validation import check_classes
+from .design import ChainDesign, tokens_of
+from .model import ChainModel
+from .pairs import Pairs, merged
+from .reading import Labeled
+from .stream import Seen, learn
+
+# The strength of streams, whose number of sequences is not known.
+_STREAM_ALPHA = 1e-4
+
+
+class LearnsFromStreams(ChainModel):
+    """Base of estimators of chains with ``partial_fit``."""
+
+    _seen: Seen
+    _sums: Floats | None
+
+    @unchanged_on_failure
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+    ) -> Self:
+        """Learn from further sequences, without those of before.
+
+        The model is one of all sequences so far, of this method's calls and of the last
+        ``fit``. They may have attributes that are new. Dual ascent on the sequences of
+        the call needs no step size; large batches learn more than small ones. With L1
+        weights become zero, and others that were, once more sequences ask for them.
+        Steps are in units of the attributes' sizes, of which the stream keeps root mean
+        squares, and so is its L1 penalty, whatever the attributes' own units.
+        ``min_freq`` counts within each call: a pair gets its weight from the first call
+        that has it often enough.
+
+        Parameters
+        ----------
+        X : iterable of sequences, or matrix of shape (n_tokens, n_features)
+            As in ``fit``.
+        y : iterable of label sequences, or array-like of shape (n_tokens,)
+            The label of each token.
+        classes : array-like of shape (n_classes,), default=None
+            All labels that may come; needed at the first call, unless after ``fit``.
+        sample_weight : float or array-like of shape (n_sequences,), default=None
+            Non-negative weights of the sequences.
+        lengths : array-like of int of shape (n_sequences,), default=None
+            As in ``fit``.
+
+        Returns
+        -------
+        self : LinearChainCRF
+            The estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable. The model stays as it was.
+        """
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "partial_fit cannot balance classes that it has not seen; give "
+                "class_weight as a dict."
+            )
+        known = getattr(self, "_columns", None)
+        n_known = 0 if known is None else len(known)
+        try:
+            return self._learn(X, y, self._classes(classes), sample_weight, lengths)
+        except BaseException:
+            while known is not None and len(known) > n_known:
+                known.popitem()
+            raise
+
+    def _classes(self, classes: Any) -> npt.NDArray[Any]:
+        """Return the labels of a stream, checked."""
+        begun = hasattr(self, "_w")
+        if classes is None:
+            if not begun:
+                raise ValueError(
+                    "classes must be given at the first call of partial_fit."
+                )
+            return self.classes_
+        labels = check_classes(classes)
+        if len(labels) < 2:
+            raise ValueError(
+                f"classes must have at least 2 labels, got {labels.tolist()}."
+            )
+        if begun and labels.tolist() != self.classes_.tolist():
+            raise ValueError(
+                f"classes={labels.tolist()} differ from those of the model: "
+                f"{self.classes_.tolist()}."
+            )
+        return labels
+
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        classes: npt.NDArray[Any],
+        sample_weight: Any,
+        lengths: Any,
+    ) -> Self:
+        """Learn from a batch, and set the attributes of the model."""
+        begun = hasattr(self, "_w")
+        data, targets, weights, counts = self._read_labeled(
+            X, y, sample_weight, lengths, classes
+        )
+        pairs, transitions = self._observed(Labeled(data, targets, weights, counts))
+        if begun:
+            self._grow(pairs, transitions)
+        else:
+            self._pairs, self._transitions = pairs, transitions
+            self._w = np.zeros(len(pairs.labels) + int(transitions.sum()))
+            self._seen = Seen()
+        n_params = len(self._w)
+        alpha = self._chosen_alpha(_STREAM_ALPHA)
+        penalty = alpha, float(self.l1_ratio), self._pairs, n_params
+        sums = getattr(self, "_sums", None)
+        if sums is None:
+            w = self._w.astype(np.float64, copy=False)
+            sums = self._seen.strengths(*penalty).sums(w)
+        # Of the attributes that the batch has.
+        columns, indices = np.unique(data.X.indices, return_inverse=True)
+        own = sparse.csr_matrix(
+            (data.X.data, indices.astype(np.int32), data.X.indptr),
+            shape=(data.X.shape[0], len(columns)),
+        )
+        ptr: Any = self._pairs.ptr.astype(np.intp)
+        places, ptr = tokens_of(ptr, columns)
+        own_pairs = Pairs(ptr.astype(np.intc), self._pairs.labels[places])
+        n = len(self._pairs.labels)
+        design = ChainDesign(
+            own, data.starts, len(classes), own_pairs, self._transitions
+        )
+        places = np.append(places, np.arange(n, n_params))
+        seen = self._seen.and_of(own, data.starts, weights, columns)
+        strengths = seen.strengths(*penalty)
+        loss = self._loss_of(data.starts)
+        own_sums = learn(
+            design,
+            loss,
+            targets,
+            weights,
+            strengths.of(places),
+            sums[places],
+        )
+        if not np.all(np.isfinite(own_sums)):
+            raise ValueError(
+                f"{type(self).__name__} became infinite or not a number. Scale the "
+                "features. The model is as it was before."
+            )
+        sums = sums.copy()
+        sums[places] = own_sums
+        self._w = strengths.parameters(sums)
+        self._seen = seen
+        # Sums are not known from parameters that are zero.
+        self._sums = sums if self.l1_ratio else None
+        self.n_iter_ = 1
+        # Of the model as ``fit`` left it.
+        forget(self, "objective_", "dual_gap_", "history_", "plan_")
+        return self
+
+    def _grow(self, pairs: Pairs, transitions: Mask) -> None:
+        """Add weights of zero for pairs that the model did not have."""
+        old = self._transitions
+        self._transitions = old | transitions
+        self._pairs, places = merged(self._pairs, pairs)
+        numbers = np.cumsum(self._transitions.ravel()) - 1 + len(self._pairs.labels)
+        places = np.append(places, numbers[old.ravel()])
+        n = len(self._pairs.labels) + int(self._transitions.sum())
+        for name in ("_w", "_sums"):
+            if getattr(self, name, None) is not None:
+                grown = np.zeros(n)
+                grown[places] = getattr(self, name)
+                setattr(self, name, grown)

@@ -1,0 +1,197 @@
+"""Weights of attributes with labels, and of transitions: objectives, scores, starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from .._core.losses import Loss
+from .._core.losses._base import Floats, Mask, Rows
+from .._core.objective import Objective
+from .._core.regularizers import Regularizer, elastic_net
+from .._core.risk import Risk
+from .._process import n_threads
+from .._validation import check_sample_weight
+from .design import ChainDesign
+from .hinge import ChainHinge
+from .inference import Lattice
+from .log_loss import ChainLogLoss
+from .loss import ChainLoss
+from .pairs import (
+    Pairs,
+    all_pairs,
+    frequent_pairs,
+    observed_pairs,
+    observed_transitions,
+    places_of,
+)
+from .reading import Labeled, ReadsSequences
+from .sequences import Sequences
+from .stream import Seen
+
+# Sums of weights may be off by this share.
+_ROUNDING = 1e-9
+
+
+class ChainModel(ReadsSequences):
+    """Base of estimators of chains that knows their weights.
+
+    Attributes
+    ----------
+    _w : ndarray of shape (q,)
+        Weights of pairs of an attribute and a label, and of transitions.
+    _pairs : Pairs
+    _transitions : ndarray of bool of shape (k, k)
+        Which have a weight.
+    """
+
+    alpha: float | str
+    l1_ratio: float
+    loss: str
+    rescaling: str
+    all_possible_states: bool
+    all_possible_transitions: bool
+    min_freq: float
+    n_jobs: int | None
+    alpha_: float
+    _w: Floats
+    _pairs: Pairs
+    _transitions: Mask
+
+    def _problem(
+        self, X: Any, y: Any, sample_weight: Any, lengths: Any
+    ) -> tuple[Objective, Seen]:
+        """Return the objective of training data, and how many there are."""
+        labeled = self._read_labeled(X, y, sample_weight, lengths)
+        data = labeled.data
+        self._pairs, self._transitions = self._observed(labeled)
+        # The door for solvers is the same, whatever the map from w to scores.
+        design: Any = ChainDesign(
+            data.X,
+            data.starts,
+            len(self.classes_),
+            self._pairs,
+            self._transitions,
+            n_threads=n_threads(self.n_jobs),
+        )
+        objective = Objective(
+            Risk(
+                design,
+                Loss(self._loss_of(data.starts, design.pool)),
+                labeled.targets,
+                check_sample_weight(labeled.weights, len(data)),
+            ),
+            self._penalty(design.n_params),
+            self._chosen_alpha(1.0 / float(labeled.weights.sum())),
+        )
+        columns = np.arange(data.X.shape[1])
+        seen = Seen().and_of(data.X, data.starts, labeled.weights, columns)
+        return objective, seen
+
+    def _penalty(self, n_params: int) -> Regularizer:
+        return elastic_net(n_params, float(self.l1_ratio))
+
+    def _loss_of(self, starts: Rows, pool: Executor | None = None) -> ChainLoss:
+        """Return the loss of sequences that start there."""
+        rules = getattr(self, "_rules", None)
+        allowed, ends = (None, None) if rules is None else (rules.allowed, rules.ends)
+        if self.loss == "hinge":
+            return ChainHinge(starts, allowed, ends, self.rescaling, pool=pool)
+        return ChainLogLoss(starts, allowed, ends, pool=pool)
+
+    def _chosen_alpha(self, automatic: float) -> float:
+        """Return ``alpha``, or the number given for "auto"; keep it for users."""
+        self.alpha_ = automatic if isinstance(self.alpha, str) else float(self.alpha)
+        return self.alpha_
+
+    def _observed(self, labeled: Labeled) -> tuple[Pairs, Mask]:
+        """Return which pairs of attributes and labels, and of labels, have a weight."""
+        data, targets = labeled.data, labeled.targets
+        k, X = len(self.classes_), data.X
+        if self.all_possible_states:
+            pairs = all_pairs(X.shape[1], k)
+        else:
+            pairs = observed_pairs(X, targets, k)
+        if self.all_possible_transitions:
+            transitions = np.ones((k, k), dtype=bool)
+        else:
+            transitions = observed_transitions(targets, data.starts, k)
+        if self.min_freq > 0.0:
+            # Sums of weights, up to rounding.
+            least = float(self.min_freq) * (1.0 - _ROUNDING)
+            by_token = np.repeat(labeled.counts, data.lengths)
+            pairs = frequent_pairs(pairs, X, targets, by_token, least)
+            transitions &= observed_transitions(
+                targets, data.starts, k, by_token, least
+            )
+        return pairs, transitions & self._rules.allowed
+
+    def _check_has_model(self, name: str) -> None:
+        if not hasattr(self, "_w"):
+            raise AttributeError(
+                f"This {type(self).__name__} is not fitted yet, and has no {name}."
+            )
+
+    def _model(self) -> dict[str, Any]:
+        """Return the attributes that prediction needs, but for the weights."""
+        names = ("classes_", "n_features_in_", "feature_names_in_")
+        private = ("_columns", "_pairs", "_transitions", "_rules")
+        known = vars(self)
+        return {name: known[name] for name in names + private if name in known}
+
+    def _lattice(self, data: Sequences) -> Lattice:
+        """Return all labelings of the sequences, as scored by the model.
+
+        Empty sequences are left out.
+        """
+        design = ChainDesign(
+            data.X,
+            np.unique(data.starts),
+            len(self.classes_),
+            self._pairs,
+            self._transitions,
+            n_threads=n_threads(self.n_jobs),
+            padded=False,
+        )
+        rules = self._rules
+        w = self._w.astype(np.float64, copy=False)
+        return Lattice(design, w, rules.allowed, rules.ends)
+
+    def _started_from(self, previous: dict[str, Any]) -> Floats:
+        """Return the weights of a previous model for the pairs of this one.
+
+        Those that it did not have are zero.
+        """
+        w = np.zeros(len(self._pairs.labels) + int(self._transitions.sum()))
+        if "_w" not in previous or (previous["_columns"] is None) != (
+            self._columns is None
+        ):
+            return w
+        old: Pairs = previous["_pairs"]
+        known = {c: i for i, c in enumerate(previous["classes_"].tolist())}
+        labels = np.array([known.get(c, -1) for c in self.classes_.tolist()])
+        names, old_names = _names_of_columns(vars(self)), _names_of_columns(previous)
+        if names and old_names:
+            columns = np.array([old_names.get(name, -1) for name in names])
+        else:
+            columns = np.arange(self.n_features_in_)
+            columns[columns >= previous["n_features_in_"]] = -1
+        places = places_of(
+            old, columns[self._pairs.features], labels[self._pairs.labels]
+        )
+        n, found = len(places), places >= 0
+        w[:n][found] = previous["_w"][places[found]]
+        k = len(known)
+        table = np.zeros((k + 1, k + 1))
+        table[:-1, :-1][previous["_transitions"]] = previous["_w"][len(old.labels) :]
+        w[n:] = table[np.ix_(labels, labels)][self._transitions]
+        return w
+
+
+def _names_of_columns(model: Mapping[str, Any]) -> dict[Any, int]:
+    """Return the columns by the names of attributes, or of those of tables."""
+    names = model.get("feature_names_in_", ())
+    return model["_columns"] or {name: j for j, name in enumerate(names)}

@@ -1,0 +1,193 @@
+"""Sweeps of dual coordinate ascent over the sequences of chains."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.kernels import chain_ascent
+from .._core.losses._base import Floats, Rows
+from .design import ChainDesign
+from .loss import Chains, chain_scores
+
+# Dual variables take so many bytes at most; beyond that, other methods take over.
+_MOST_BYTES = 1 << 30
+
+# Epochs after the first of a round, or of those over labelings kept, go over the
+# sequences that hold this share of the gap.
+_SHARE = 0.9
+
+
+def soft_threshold(v: Floats, threshold: float) -> Floats:
+    """Return what is left of v nearer to zero by ``threshold``."""
+    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0) if threshold else v
+
+
+class ChainDual(NamedTuple):
+    """A dual point: a subgradient u of the risk with its cost.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (T + k, k)
+        u = weights * (mu - truth), transitions summed over sequences.
+    costs : ndarray of shape (n,)
+        Of each sequence h(mu); the cut is R(z) >= <u, z> - <weights, costs>.
+    """
+
+    dual: Floats
+    costs: Floats
+
+
+class ChainSweeps(ABC):
+    """The dual of a regularized loss of chains, and ascent on it.
+
+    Parameters
+    ----------
+    design : ChainDesign
+    chains : Chains
+        The loss.
+    weights : ndarray of shape (n,)
+    strength : float
+        Of the quadratic part of the penalty, and of a proximal term.
+    threshold : float
+        The strength of L1 in units of ``strength``. Models are soft thresholds of the
+        parameters that the dual stands for.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        The parameters that the dual stands for, before any threshold.
+    gaps : ndarray of shape (n,)
+        About how far sequences were from their best when they were visited last.
+    """
+
+    def __init__(
+        self,
+        design: ChainDesign,
+        chains: Chains,
+        weights: Floats,
+        strength: float,
+        threshold: float = 0.0,
+    ) -> None:
+        X, n = design.X, design.n_rows
+        self._design = design
+        self._chains = chains
+        self._weights = weights
+        self._steps = weights / strength
+        self._targets = chains.targets
+        self.gaps = np.zeros(n)
+        self._n_entries = np.diff(X.indptr[design.starts])
+        last = np.zeros(design.n_features, dtype=np.intc)
+        local = np.empty(len(X.indices), dtype=np.intc)
+        own = np.empty(len(X.indices), dtype=np.intc)
+        own_ptr = np.empty(n + 1, dtype=np.intp)
+        arrays = X.indices, X.indptr, design.starts
+        chain_ascent.localize(*arrays, last, local, own, own_ptr)
+        free = design.transitions
+        if chains.allowed is not None:
+            free = free & chains.allowed
+        self._free = free
+        self._features = (
+            design.data.astype(np.float64, copy=False),
+            local,
+            X.indptr.astype(np.intp, copy=False),
+            design.starts,
+            own[: own_ptr[-1]].copy(),
+            own_ptr,
+            *design.pairs,
+            _mask(design),
+            design.stride,
+            threshold,
+            self._steps,
+            self._targets,
+        )
+
+    @staticmethod
+    @abstractmethod
+    def n_bytes(design: ChainDesign) -> int:
+        """Return what the dual variables take at first."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the dual variables take an acceptable amount of memory by now."""
+        return True
+
+    @abstractmethod
+    def run(self, order: Rows) -> None:
+        """Ascend along each sequence of ``order`` once.
+
+        With inference, which takes a product with its features, and one with their
+        transpose.
+        """
+
+    @abstractmethod
+    def round(self, order: Rows, random: np.random.Generator) -> None:
+        """Ascend along the sequences of ``order`` for some epochs, in random order."""
+
+    def reset(self) -> None:
+        """Go back to the true labels, w = 0."""
+        self._to_truth()
+        self.recenter(np.zeros(self._design.n_params))
+
+    @abstractmethod
+    def begin(self, scores: Floats) -> None:
+        """Go to the marginals at scores of shape (T + k, k)."""
+
+    def recenter(self, w: Floats) -> None:
+        """Go on from parameters computed anew from the dual, before any threshold."""
+        self._w = self._design.pad(w).copy()
+        self._transitions = w[self._design.n_pairs :][
+            self._free[self._design.transitions]
+        ]
+
+    @property
+    def w(self) -> Floats:
+        design = self._design
+        w = np.zeros(design.n_params)
+        w[: design.n_pairs] = design.unpad(self._w)[: design.n_pairs]
+        w[design.n_pairs :][self._free[design.transitions]] = self._transitions
+        return w
+
+    @abstractmethod
+    def dual(self) -> ChainDual:
+        """Return the dual point."""
+
+    @abstractmethod
+    def _to_truth(self) -> None:
+        """Go to the marginals of the true labels."""
+
+    def _worst(self) -> Rows:
+        """Return the sequences that hold most of the gap by their last visits."""
+        gaps = self._weights * self.gaps
+        worst = np.argsort(-gaps)
+        n = np.searchsorted(np.cumsum(gaps[worst]), _SHARE * gaps.sum()) + 1
+        return worst[:n]
+
+    def _count(self, order: Rows) -> None:
+        """Count the products that a visit of each sequence of ``order`` takes."""
+        n_entries = max(len(self._design.X.indices), 1)
+        self._design.passes += 2.0 * float(self._n_entries[order].sum()) / n_entries
+
+    def _split(self, scores: Floats) -> tuple[Floats, Floats]:
+        chains = self._chains
+        return chain_scores(scores, self._design.starts, chains.allowed, chains.ends)
+
+
+def has_room(n_bytes: int) -> bool:
+    """Whether dual variables of that size take an acceptable amount of memory."""
+    return n_bytes <= _MOST_BYTES
+
+
+def _mask(design: ChainDesign) -> npt.NDArray[np.uint8]:
+    """Return a bit of each padded parameter: whether it exists, four to a byte."""
+    if not design.stride:
+        return np.zeros(0, dtype=np.uint8)
+    exists = np.zeros(design.n_features * design.stride, dtype=np.uint8)
+    exists[design.pairs.places(design.stride)] = 1
+    bits: npt.NDArray[np.uint8] = exists.reshape(-1, 4) @ np.array(
+        [1, 2, 4, 8], np.uint8
+    )
+    return bits

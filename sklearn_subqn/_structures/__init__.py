@@ -1,0 +1,1 @@
+"""Structures of a user's own, known by the functions that the user gives."""

@@ -1,0 +1,77 @@
+"""Samples and structures of any kind, and calls of functions of them in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from .._process import n_threads
+from .._solution import Floats
+from .._validation import check_sparse_structure, check_unmasked
+
+# Each thread gets so many parts of the samples, as some take longer than others.
+_PARTS = 4
+
+
+def in_threads(
+    function: Callable[[list[Any]], list[Any]],
+    items: list[Any],
+    n_jobs: int | None,
+    errors: Any,
+) -> list[Any]:
+    """Return the results of a function of parts of the items, joined in order.
+
+    ``errors`` is how NumPy treats floating-point errors there, as by ``np.geterr``.
+    """
+
+    def of_part(part: list[Any]) -> list[Any]:
+        with np.errstate(**errors):
+            return function(part)
+
+    n = n_threads(n_jobs)
+    if n == 1:
+        return of_part(items)
+    n_parts = min(_PARTS * n, len(items))
+    bounds = [len(items) * i // n_parts for i in range(n_parts + 1)]
+    parts = joblib.Parallel(n, prefer="threads")(
+        joblib.delayed(of_part)(items[slice(*pair)]) for pair in pairwise(bounds)
+    )
+    return [result for part in parts for result in part]
+
+
+def items_of(name: str, data: Any) -> list[Any]:
+    """Return samples or structures as a list."""
+    check_sparse_structure(data, name)
+    check_unmasked(name, data)
+    if hasattr(data, "iloc"):
+        return [data.iloc[i] for i in range(len(data))]
+    if sparse.issparse(data):
+        rows = data.tocsr()
+        return [rows[[i]] for i in range(rows.shape[0])]
+    if isinstance(data, (str, Mapping)) or not isinstance(data, Iterable):
+        raise TypeError(
+            f"{name} must be a sequence of objects, got {data!r} of type "
+            f"{type(data).__name__}."
+        )
+    try:
+        return list(data)
+    except TypeError as error:  # arrays without dimensions
+        raise TypeError(f"{name} must be a sequence of objects: {error}.") from error
+
+
+def read_only(w: Floats) -> Floats:
+    view = w.view()
+    view.flags.writeable = False
+    return view
+
+
+def zero_one(y: Any, y_hat: Any) -> float:
+    """Return whether structures differ."""
+    if isinstance(y, np.ndarray) or isinstance(y_hat, np.ndarray):
+        return float(not np.array_equal(y, y_hat))
+    return float(y != y_hat)

@@ -1,0 +1,249 @@
+"""What a user's functions find and return: checked, and in numbers."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._core.design import Design
+from .._core.risk_by_oracle import Answers
+from .._solution import Floats
+from .._validation import check_unmasked
+from .calls import in_threads, read_only
+
+# Products of larger entries overflow.
+_LARGEST = 1e140
+
+# Values may be too small by this share of their parts, for rounding.
+ROUNDING = 1e-9
+
+
+class Found(NamedTuple):
+    """Joint features and cost of a structure.
+
+    Attributes
+    ----------
+    columns : ndarray of int or None
+        Indices of the values; None where there are all d.
+    values : ndarray of float64
+    cost : float
+    """
+
+    columns: npt.NDArray[Any] | None
+    values: Floats
+    cost: float
+
+
+class Summands(NamedTuple):
+    """What the heights of structures are sums of; rounding is a share of that.
+
+    Attributes
+    ----------
+    terms : array or sparse array of shape (n, d)
+        Absolute values of the joint features of structures and true structures.
+    costs : ndarray of shape (n,)
+    """
+
+    terms: Any
+    costs: Floats
+
+    def sizes(self, w: Floats) -> Floats:
+        """Return the sums of absolute values at w, of shape (n,)."""
+        return np.asarray(self.terms @ abs(w) + self.costs)
+
+
+class StructureOracle:
+    """What ``loss_augmented_argmax`` finds for all samples, checked and in numbers.
+
+    Parameters
+    ----------
+    functions : dict of callables
+        The user's "joint_feature", "loss_augmented_argmax" and "loss".
+    samples, structures : list of objects
+    used : ndarray of int
+        Which of them to ask for.
+    slack : bool
+        Whether losses are factors on slacks.
+    n_features : int or None
+        Number of joint features, None for that of arrays or sparse rows.
+    n_jobs : int or None
+        Number of threads.
+
+    Attributes
+    ----------
+    n_features : int
+        Number d of joint features.
+    sizes : ndarray of shape (n,)
+        What rounding of the last answers' heights is a share of.
+    """
+
+    sizes: Floats
+
+    def __init__(
+        self,
+        functions: Mapping[str, Callable[..., Any]],
+        samples: list[Any],
+        structures: list[Any],
+        used: npt.NDArray[np.intp],
+        *,
+        slack: bool,
+        n_features: int | None,
+        n_jobs: int | None,
+    ) -> None:
+        self._functions = functions
+        self._slack = slack
+        self._n_jobs = n_jobs
+        self._samples = [(int(i), samples[i], structures[i]) for i in used]
+        self._last: tuple[Answers, Summands] | None = None
+        # Inside of fits floating-point errors are raised; not so in the user's code.
+        self._errors: Any = np.geterr()
+        first = self._call("joint_feature", *self._samples[0])
+        self._is_sparse = sparse.issparse(first) or isinstance(first, Mapping)
+        self.n_features = self._number(self._samples[0][0], first, n_features)
+        self._truths = self._matrix(self._of_samples(self._true))
+
+    def squares(self) -> Floats:
+        """Return the squared norms of the true structures' joint features, (n,)."""
+        truths = sparse.csr_array(self._truths)
+        return np.asarray(truths.multiply(truths).sum(axis=1)).ravel()
+
+    def __call__(self, w: Floats) -> Answers:
+        w = read_only(w)
+        found = self._of_samples(self._find, w)
+        features = self._matrix(found)
+        costs = np.array([each.cost for each in found])
+        normals = features - self._truths
+        terms = abs(features) + abs(self._truths)
+        if self._slack:
+            scale = sparse.diags_array(costs)
+            normals, terms = scale @ normals, scale @ terms
+        answers = Answers(Design(normals, fit_intercept=False), costs)
+        heights, summands = answers.heights(w), Summands(terms, costs)
+        self.sizes = summands.sizes(w)
+        self._check(heights, np.zeros(len(heights)), "the true structure")
+        if self._last is not None:
+            last, earlier = self._last
+            self.sizes += earlier.sizes(w)
+            self._check(heights, last.heights(w), "one that it found before")
+        self._last = answers, summands
+        return answers
+
+    def _check(self, heights: Floats, others: Floats, name: str) -> None:
+        """Raise ValueError where other structures are better than what was found."""
+        worse = np.flatnonzero(others - heights > ROUNDING * self.sizes)
+        if worse.size:
+            i = worse[0]
+            raise ValueError(
+                "loss_augmented_argmax must return the structure with the largest loss "
+                f"plus score; for sample {self._samples[i][0]} it returned one that is "
+                f"worse than {name} by {others[i] - heights[i]:.3g}."
+            )
+
+    def _true(self, index: int, x: Any, y: Any) -> Found:
+        found = self._found(index, x, y, y)
+        if found.cost != 0.0:
+            raise ValueError(
+                "loss(y, y) of a true structure must be zero, got "
+                f"{found.cost:g} for sample {index}."
+            )
+        return found
+
+    def _find(self, index: int, x: Any, y: Any, w: Floats) -> Found:
+        return self._found(
+            index, x, y, self._call("loss_augmented_argmax", index, x, y, w)
+        )
+
+    def _found(self, index: int, x: Any, y: Any, y_hat: Any) -> Found:
+        """Return joint features and cost of ``y_hat`` where y is true."""
+        cost = self._call("loss", index, y, y_hat)
+        if not isinstance(cost, (numbers.Real, np.bool_)) or not (
+            0.0 <= float(cost) <= _LARGEST
+        ):
+            raise ValueError(
+                f"loss must return a finite number >= 0, got {cost!r} for sample "
+                f"{index}."
+            )
+        features = self._call("joint_feature", index, x, y_hat)
+        self._number(index, features, self.n_features)
+        columns = None
+        if sparse.issparse(features):
+            row = features.reshape((1, self.n_features)).tocoo()
+            columns, values = row.col, row.data
+        elif isinstance(features, Mapping):
+            columns, values = np.array([*features]), np.array([*features.values()])
+        else:
+            values = np.asanyarray(features)
+        check_unmasked(f"joint_feature of sample {index}", values)
+        if np.iscomplexobj(values):
+            raise ValueError(
+                f"joint_feature of sample {index} has complex values; features must be "
+                "real numbers."
+            )
+        values = values.astype(np.float64)
+        if not np.all(np.abs(values) <= _LARGEST):
+            raise ValueError(
+                f"joint_feature of sample {index} has values that are not finite, or "
+                f"beyond {_LARGEST:g} in magnitude."
+            )
+        return Found(columns, values, float(cost))
+
+    def _number(self, index: int, features: Any, expected: int | None) -> int:
+        """Return the number of features; raise ValueError if it is not as expected."""
+        if isinstance(features, Mapping):
+            if expected is None:
+                raise ValueError(
+                    "n_joint_features must be set where joint_feature returns a dict."
+                )
+            for column in features:
+                if (
+                    not isinstance(column, numbers.Integral)
+                    or not 0 <= int(column) < expected
+                ):
+                    raise ValueError(
+                        "joint_feature must have keys from 0 to n_joint_features - 1 = "
+                        f"{expected - 1}, got {column!r} for sample {index}."
+                    )
+            return expected
+        shape = np.shape(features)
+        row = len(shape) == 1 or (sparse.issparse(features) and shape[0] == 1)
+        if not row or shape[-1] != (expected or shape[-1]) or not shape[-1]:
+            size = "d" if expected is None else str(expected)
+            raise ValueError(
+                f"joint_feature must return an array of shape ({size},) or a sparse "
+                f"row of that many columns, got shape {shape} for sample {index}."
+            )
+        return int(shape[-1])
+
+    def _call(self, name: str, index: int, *args: Any) -> Any:
+        """Return what a function of the user returns; errors get to name the sample."""
+        try:
+            return self._functions[name](*args)
+        except Exception as error:
+            error.add_note(f"Raised by {name} for sample {index}.")
+            raise
+
+    def _of_samples(self, function: Callable[..., Found], *args: Any) -> list[Found]:
+        def of_part(part: list[Any]) -> list[Found]:
+            return [function(*sample, *args) for sample in part]
+
+        return in_threads(of_part, self._samples, self._n_jobs, self._errors)
+
+    def _matrix(self, found: list[Found]) -> Any:
+        """Return the joint features, one row for each."""
+        shape = len(found), self.n_features
+        if not self._is_sparse and all(each.columns is None for each in found):
+            return np.stack([each.values for each in found])
+        columns = [
+            np.arange(self.n_features) if each.columns is None else each.columns
+            for each in found
+        ]
+        bounds = np.cumsum([0, *map(len, columns)])
+        data = np.concatenate([each.values for each in found])
+        matrix = sparse.csr_array((data, np.concatenate(columns), bounds), shape=shape)
+        matrix.sum_duplicates()
+        return matrix if self._is_sparse else matrix.toarray()

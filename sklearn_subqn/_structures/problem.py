@@ -1,0 +1,75 @@
+"""The problem of structures, of which only an oracle is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._callbacks import FitTask
+from .._core.regularizers import Regularizer
+from .._core.risk_by_oracle import OracleHinge, OracleObjective
+from .._core.solvers import Start
+from .._problems import Problems
+from .._solution import Floats, Solution
+from .oracle import ROUNDING, StructureOracle
+
+
+class StructureProblem(Problems):
+    """The problem of structures, of which only an oracle is known.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        Gives the parameters of a run.
+    oracle : StructureOracle
+    weights : ndarray of shape (n,)
+        Of the samples; sum to one.
+    regularizer : Regularizer
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        oracle: StructureOracle,
+        weights: Floats,
+        regularizer: Regularizer,
+    ) -> None:
+        self._oracle, self._weights = oracle, weights
+        self._loss = OracleHinge(oracle, weights)
+        self._regularizer = regularizer
+        start = Start(np.zeros(oracle.n_features))
+        super().__init__(estimator, [type(estimator).__name__], [start], np.float64)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples with positive weights."""
+        return len(self._weights)
+
+    @property
+    def mean_square(self) -> float:
+        """The mean of the squared norms of the true structures' joint features."""
+        return float(self._weights @ self._oracle.squares())
+
+    def objective(self, index: int, alpha: float) -> OracleObjective:
+        return OracleObjective(self._loss, self._regularizer, alpha)
+
+    def start_from(self, previous: dict[str, Any]) -> None:
+        if np.shape(previous.get("coef_", ())) == self.starts[0].w.shape:
+            self.starts = [Start(previous["coef_"])]
+
+    def attributes(self) -> dict[str, Any]:
+        return {"coef_": self.starts[0].w}
+
+    def solve(self, alpha: float | Floats, task: FitTask) -> list[Solution]:
+        """Solve the problem, and check that its bound is one."""
+        (solution,) = super().solve(alpha, task)
+        bound = solution.history.lower_bound[-1]
+        size = max(abs(bound), float(self._weights @ self._oracle.sizes))
+        if bound - solution.objective > ROUNDING * size:
+            raise ValueError(
+                "loss_augmented_argmax is not exact: structures that it found before "
+                f"prove that the objective is at least {bound:.8g}; those that it "
+                f"found in the end make it {solution.objective:.8g}."
+            )
+        return [solution]
