@@ -99,6 +99,14 @@ def test_version_is_the_same_in_all_files():
     assert {version.partition(".dev")[0] for version in found.values()} == {release}
 
 
+def test_sources_of_kernels_are_left_out_of_wheels():
+    folder = ROOT / "sklearn_subqn" / "_core" / "kernels"
+    build = (folder / "meson.build").read_text(encoding="utf-8")
+    listed = set(re.findall(r"(?m)^  '(\w+(?:\.px[di])?)',$", build))
+    shared = {path.name for path in folder.glob("*.px?")}
+    assert {path.stem for path in folder.glob("*.pyx")} | shared <= listed
+
+
 def public_names():
     """Return all public names, with their modules, the package first."""
     found = {}
