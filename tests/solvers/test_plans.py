@@ -232,3 +232,25 @@ def test_few_long_rows_do_not_make_ascent_slow():
     X, y = counts(600, 20_000, 6)
     model = MulticlassHingeClassifier(1e-3).fit(X, y)
     assert model.history_[0].passes[-1] < 2000
+
+
+def test_topics_with_words_of_their_own_need_no_proximal_term():
+    """With a proximal term from the beginning on it takes 428 passes."""
+    rng = np.random.default_rng(0)
+    n, d, k, length = 600, 8000, 20, 40
+    y = rng.integers(k, size=n)
+    own = rng.integers(d, size=(k, 30))[
+        y[:, np.newaxis], rng.integers(30, size=(n, length))
+    ]
+    drawn = np.where(
+        rng.random((n, length)) < 0.3, own, rng.integers(d, size=(n, length))
+    )
+    X = sparse.csr_array(
+        (np.ones(n * length), (np.repeat(np.arange(n), length), drawn.ravel())),
+        shape=(n, d),
+    )
+    X.sum_duplicates()
+    model = MulticlassHingeClassifier(3e-4, fit_intercept=False).fit(X, y)
+    assert model.plan_ == "dual ascent"
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.history_[0].passes[-1] < 80

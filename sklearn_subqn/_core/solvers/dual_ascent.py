@@ -28,7 +28,7 @@ from .run import Iterate, Solver, Start
 _DRIFT = 1e-6
 
 # Go on while rounds shrink the gap to less than this share.
-_SHRINKING = 0.7
+SHRINKING = 0.7
 
 # The mean curvature of the dual along one variable, in units of the objective's strong
 # convexity, becomes so many times its root by the proximal term, so that rounds and
@@ -38,7 +38,12 @@ _ROOT_CURVATURE, _MOST_CURVATURE_SEVERAL = 1.3, 10.0
 
 
 def dual_ascent(
-    objective: Objective, start: Start, *, patience: int = 1, weaker: float = 1.0
+    objective: Objective,
+    start: Start,
+    *,
+    patience: int = 1,
+    shrinking: float = SHRINKING,
+    weaker: float = 1.0,
 ) -> Solver:
     """Yield iterates while they shrink the gap fast; the last has a dual to go on from.
 
@@ -59,9 +64,12 @@ def dual_ascent(
         Starting point.
     patience : int
         Number of rounds, each of some sweeps, in which the gap must shrink.
+    shrinking : float
+        To which share it must.
     weaker : float
         What the proximal term is divided by, in place of what suits rows of about the
-        same norm: few long rows are no reason to hold all others.
+        same norm: few long rows are no reason to hold all others. Infinite for no such
+        term.
     """
     weights = objective.weights
     loss = objective.loss.rowwise_dual(objective.targets)
@@ -123,7 +131,7 @@ def dual_ascent(
             best = point
         yield Iterate(point, None, bound, "dual ascent", Dual(dual))
         gap = max(best.value - bound, 0.0)
-        if not gap < _SHRINKING * gaps[0]:
+        if not gap < shrinking * gaps[0]:
             return "faded"
         gaps.append(gap)
 

@@ -25,7 +25,7 @@ from .alm import alm
 from .bfgs import bfgs
 from .bundle import ls_bmrm
 from .cd import cd
-from .dual_ascent import dual_ascent
+from .dual_ascent import SHRINKING, dual_ascent
 from .facts import Facts
 from .narrowing import CG_ACCURACY as NARROWING_ACCURACY
 from .narrowing import narrowing
@@ -103,6 +103,11 @@ _FEW_CURVED = 4.0
 # (4000 rows of news20, alpha 3e-4) take 3 seconds in place of 172.
 _PATIENCE, _LONG_PATIENCE = 2, 20
 _WEAKER = 1.0, 5.0, 25.0
+
+# With several scores a row, ascent on text begins without the term, as long as rounds
+# shrink the gap to less than this share: 105 classes of text (6400 x 55000, alpha 1e-5,
+# topics with words of their own) take 1.4 seconds in place of 4.6.
+_FAST = 0.4
 
 # SubLBFGS hands over when the objective fell by less than this share of itself over so
 # many iterations.
@@ -243,9 +248,13 @@ def _ascent(f: Facts) -> Solver:
 
 def _ascent_from(f: Facts, start: Start) -> Solver:
     patience = _LONG_PATIENCE if f.label_sets or f.text else _PATIENCE
-    for weaker in _WEAKER if f.text and not f.label_sets else (1.0,):
+    terms = _WEAKER if f.text and not f.label_sets else (1.0,)
+    stages = [(weaker, patience, SHRINKING) for weaker in terms]
+    if f.text and f.several:
+        stages.insert(0, (np.inf, 1, _FAST))
+    for weaker, patience, shrinking in stages:
         for iterate in dual_ascent(
-            f.objective, start, patience=patience, weaker=weaker
+            f.objective, start, patience=patience, shrinking=shrinking, weaker=weaker
         ):
             yield iterate
         start = iterate.start
