@@ -23,7 +23,9 @@ from sklearn_subqn import (
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.online import ONLINE_METHODS
-from sklearn_subqn._core.online.auto import AdaptiveLBFGS, Average, Level, Metric
+from sklearn_subqn._core.online.auto import AdaptiveLBFGS
+from sklearn_subqn._core.online.auto_average import Average, Level
+from sklearn_subqn._core.online.auto_metric import Metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses_with_curvature import (
     DampedSoftmax,

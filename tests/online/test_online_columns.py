@@ -18,7 +18,8 @@ from sklearn_subqn import (
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.online import sparse_columns as module
-from sklearn_subqn._core.online.auto import AdaptiveLBFGS, make_metric
+from sklearn_subqn._core.online.auto import AdaptiveLBFGS
+from sklearn_subqn._core.online.auto_metric import make_metric
 from sklearn_subqn._core.online.batch import LinearBatch, Penalty
 from sklearn_subqn._core.online.losses_with_curvature import DampedSoftmax, OfScores
 from sklearn_subqn._core.online.sparse_columns import (

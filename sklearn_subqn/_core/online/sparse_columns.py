@@ -30,14 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..losses._base import Floats, Rows
-from .auto import (
-    AdaptiveLBFGS,
-    AutoState,
-    Block,
-    Moments,
-    centers,
-    make_metric,
-)
+from .auto import AdaptiveLBFGS, AutoState
+from .auto_metric import Moments, centers, make_metric
+from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
 # More coefficients than this, and than so many times the entries, are very many.

@@ -1,0 +1,127 @@
+"""The average of iterates of the untuned method, and the level of its losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..losses._base import Floats
+from .auto_settings import SETTINGS
+
+
+@dataclass(frozen=True)
+class Level:
+    """The losses of the model on rows that it has not learned from, in blocks.
+
+    Attributes
+    ----------
+    n : int
+        Number of blocks.
+    mean, variance : float
+        Of the mean losses of blocks.
+    excess : float
+        Sum of standardized losses, less the slack, since it was last zero.
+    n_rows : int
+        Number of rows of the next block so far.
+    total : float
+        Their loss.
+    """
+
+    n: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+    excess: float = 0.0
+    n_rows: int = 0
+    total: float = 0.0
+
+    @property
+    def alarms(self) -> bool:
+        """Whether the losses have risen for good."""
+        return self.excess >= SETTINGS.alarm
+
+    def then(self, loss: float, n_rows: int) -> Level:
+        """Return the level after the mean loss of some more rows."""
+        rows, total = self.n_rows + n_rows, self.total + n_rows * loss
+        if rows < SETTINGS.block_rows:
+            return replace(self, n_rows=rows, total=total)
+        value = total / rows
+        change, excess = value - self.mean, 0.0
+        if self.n >= SETTINGS.least_blocks:
+            # Of the next value, by as few.
+            error = np.sqrt(self.variance * (1.0 + 1.0 / self.n))
+            error = float(max(error, SETTINGS.least_error * abs(self.mean)))
+            errors = min(max(change, 0.0) / (error or 1.0), SETTINGS.most_errors)
+            excess = max(self.excess + errors - SETTINGS.slack, 0.0)
+            # Outliers change little of what is usual.
+            change = min(change, SETTINGS.usual_errors * error)
+        n = min(self.n + 1, SETTINGS.level_blocks)
+        mean = self.mean + change / n
+        variance = (1.0 - 1.0 / n) * (self.variance + change * change / n)
+        return Level(n, mean, variance, excess)
+
+
+@dataclass(frozen=True)
+class Average:
+    """The average of iterates, and what it says about their steps.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (q,)
+        The average, or the last iterate.
+    n : int
+        Number of iterates in it.
+    n_steps : int
+        Number of batches.
+    clock : float
+        Number of batches that the fall of the steps counts.
+    lead, lead_square : float
+        Running means of how much better the iterate predicted than the average, and
+        of its square.
+    level : Level
+        Of the losses of the model.
+    """
+
+    mean: Floats
+    n: int = 0
+    n_steps: int = 0
+    clock: float = 0.0
+    lead: float = 0.0
+    lead_square: float = 0.0
+    level: Level = Level()
+
+    @property
+    def share(self) -> float:
+        """The weight of the last iterate in the average."""
+        return (SETTINGS.average_exponent + 1.0) / (
+            SETTINGS.average_exponent + max(self.n, 1)
+        )
+
+    def then(self, iterate: Floats, lead: float, value: float) -> Average:
+        """Return the average with one more iterate.
+
+        Parameters
+        ----------
+        iterate : ndarray of shape (q,)
+        lead : float
+            How much better the iterate before predicted the batch than the average.
+        value : float
+            The objective of the batch at the average.
+        """
+        square = (
+            SETTINGS.forgetting * self.lead_square
+            + (1.0 - SETTINGS.forgetting) * lead * lead
+        )
+        lead = SETTINGS.forgetting * self.lead + (1.0 - SETTINGS.forgetting) * lead
+        n, n_steps, clock = self.n + 1, self.n_steps + 1, self.clock + 1.0
+        if (
+            n * (1.0 - SETTINGS.forgetting) > 1.0
+            and lead > 0.0
+            and lead * lead > SETTINGS.lead * square
+        ):
+            clock *= SETTINGS.regrowth
+            return Average(iterate, 1, n_steps, clock, level=self.level)
+        if -lead > SETTINGS.noise * abs(value):
+            clock = max(clock, min(SETTINGS.brake * clock, SETTINGS.fastest * n_steps))
+        new = Average(self.mean, n, n_steps, clock, lead, square, self.level)
+        return replace(new, mean=self.mean + new.share * (iterate - self.mean))

@@ -1,0 +1,218 @@
+"""The metric of the untuned method: curvature of centered features, and pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from ..losses._base import Floats
+from .auto_settings import SETTINGS
+from .batch import LinearBatch
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows seen of the curvature h, of h x and of h x².
+
+    Attributes
+    ----------
+    n_rows : float
+    h : ndarray of shape (k,)
+    hx, hxx : ndarray of shape (c,)
+    present : ndarray of shape (c,) or None
+        With an L1 penalty, the sum of h over rows in which x is not zero.
+    n_batches : int
+        The number of batches of these rows.
+    """
+
+    n_rows: float
+    h: Floats
+    hx: Floats
+    hxx: Floats
+    present: Floats | None = None
+    n_batches: int = 1
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The inverse of a diagonal matrix in centered coordinates, plus low rank.
+
+    Attributes
+    ----------
+    center : ndarray of shape (c,)
+        Means of the features, weighted by curvature; zero without intercepts.
+    scale : ndarray of shape (c,)
+        Inverse curvature of coefficients; zero for features not seen so far.
+    free : ndarray of shape (k,)
+        Inverse curvature of the intercepts.
+    n_rows : float
+        Number of rows that it rests on.
+    factor : float
+        Multiplies the diagonal matrix (5.18).
+    rows, middle : ndarray of shape (2 m, q), (2 m, 2 m)
+        U and N of the low rank part Uᵀ N U (Byrd, Nocedal and Schnabel 1994, eq. 2.6).
+    """
+
+    center: Floats
+    scale: Floats
+    free: Floats
+    n_rows: float = 0.0
+    factor: float = 1.0
+    rows: Floats | None = None
+    middle: Floats | None = None
+
+    def apply(self, g: Floats) -> Floats:
+        """Return the product with g of shape (q,)."""
+        p = self.diagonal(g)
+        if self.rows is not None and self.middle is not None:
+            p *= self.factor
+            p += (self.middle @ (self.rows @ g)) @ self.rows
+        return p
+
+    def diagonal(self, g: Floats) -> Floats:
+        """Return the product of the part without pairs."""
+        c = len(self.scale)
+        p = np.empty_like(g)
+        if len(g) == c:
+            return np.multiply(g, self.scale, out=p)
+        shape = (-1, len(g) - c)
+        coef, center = p[:c], self.center
+        if shape[1] == 1:
+            np.multiply(center, -g[c], out=coef)
+            coef += g[:c]
+            coef *= self.scale
+            p[c] = g[c] * self.free[0] - float(center @ coef)
+            return p
+        coef[:] = (g[:c].reshape(shape) - center.reshape(shape) * g[c:]).ravel()
+        coef *= self.scale
+        p[c:] = g[c:] * self.free - (center * coef).reshape(shape).sum(axis=0)
+        return p
+
+    def root(self, p: Floats) -> Floats:
+        """Return v, with <v, v> = <g, diagonal(g)> for p = diagonal(g)."""
+        c = len(self.scale)
+        v = p.copy()
+        seen = self.scale > 0.0
+        np.divide(p[:c], np.sqrt(self.scale), out=v[:c], where=seen)
+        if len(p) > c:
+            v[c:] += (self.center * p[:c]).reshape(-1, len(p) - c).sum(axis=0)
+            v[c:] /= np.sqrt(self.free)
+        return v
+
+    def times(self, factor: float) -> Metric:
+        """Return a multiple of the diagonal part."""
+        return replace(
+            self, scale=factor * self.scale, free=factor * self.free, rows=None
+        )
+
+    def proximal(self, w: Floats, g: Floats, l1: float) -> Floats:
+        """Return the step to the minimizer of <g, p> + l1 ||w + p||_1 + p's square / 2.
+
+        That is one of the diagonal metric, in whose coordinates, with the intercept at
+        the center of the features, coefficients are apart from each other.
+        """
+        c = len(self.scale)
+        p = self.diagonal(-g)
+        target = w[:c] + p[:c]
+        target -= np.clip(target, -l1 * self.scale, l1 * self.scale)
+        p[:c] = target - w[:c]
+        if len(g) > c:
+            shape = (-1, len(g) - c)
+            p[c:] = -g[c:] * self.free
+            p[c:] -= (self.center * p[:c]).reshape(shape).sum(axis=0)
+        return p
+
+    def without(self, w: Floats, gone: npt.NDArray[np.bool_]) -> Floats:
+        """Return w with some coefficients zero, the same at the center of features."""
+        c = len(self.scale)
+        v = w.copy()
+        v[:c][gone] = 0.0
+        if len(w) > c:
+            lost = np.where(gone, self.center * w[:c], 0.0)
+            v[c:] += lost.reshape(-1, len(w) - c).sum(axis=0)
+        return v
+
+    def with_pairs(self, dw: Floats, dg: Floats) -> Metric:
+        """Return the metric updated by pairs, rows of (m, q), oldest first."""
+        h_dg = np.array([self.diagonal(row) for row in dg])
+        products = dw @ dg.T
+        curvature = products.diagonal()
+        squares = dg @ h_dg.T
+        factor = float(np.mean(curvature / squares.diagonal()))
+        m = len(dw)
+        inverse = linalg.solve_triangular(
+            np.triu(products), np.eye(m), check_finite=False
+        )
+        middle = np.zeros((2 * m, 2 * m))
+        middle[:m, :m] = inverse.T @ (np.diag(curvature) + factor * squares) @ inverse
+        middle[:m, m:], middle[m:, :m] = -inverse.T, -inverse
+        rows = np.concatenate([dw, factor * h_dg])
+        return replace(self, factor=factor, rows=rows, middle=middle)
+
+
+def add_moments(batch: LinearBatch, h: Floats, old: Moments | None) -> Moments:
+    sums = batch.adjoint(h)
+    c, n = batch.n_coef, float(batch.n_rows)
+    sums *= n
+    total = n * np.atleast_1d(h.sum(axis=0))
+    squares = n * batch.squared_adjoint(h)
+    present = n * batch.present_adjoint(h) if batch.penalty.l1 else None
+    if old is None:
+        return Moments(n, total, sums[:c], squares, present)
+    if present is not None:
+        # Rows of a time without the penalty may all have had entries.
+        present += np.resize(old.h, c) if old.present is None else old.present
+    return Moments(
+        old.n_rows + n,
+        old.h + total,
+        old.hx + sums[:c],
+        old.hxx + squares,
+        present,
+        old.n_batches + 1,
+    )
+
+
+def centers(moments: Moments, least_share: float) -> Floats:
+    """Return the means of features, weighted by curvature, of shape (c,).
+
+    They are zero where the squared mean is no more than ``least_share`` of the mean
+    square.
+    """
+    h = np.where(moments.h > 0.0, moments.h, 1.0)
+    center = (moments.hx.reshape(-1, len(h)) / h).ravel()
+    if least_share:
+        center[center * moments.hx <= least_share * moments.hxx] = 0.0
+    return center
+
+
+def make_metric(
+    moments: Moments, centered: bool, l2: float, least_share: float = 0.0
+) -> Metric:
+    """Return the metric without pairs, of features centered as ``centers`` does.
+
+    Where ``present`` is known, features with entries in less than one row of a batch
+    have the curvature of a batch with one.
+    """
+    h = np.where(moments.h > 0.0, moments.h, 1.0)
+    c = len(moments.hx)
+    variance = moments.hxx.copy()
+    center = np.zeros(c)
+    if centered:
+        center = centers(moments, least_share)
+        variance -= center * moments.hx
+    # Rounding leaves little of a constant feature, which needs no second intercept.
+    variance[variance <= 1e-12 * moments.hxx] = 0.0
+    variance /= moments.n_rows
+    if moments.present is not None:
+        n_present = moments.present.reshape(-1, len(h)) / h
+        n_present *= moments.n_rows / moments.n_batches
+        n_present = n_present.ravel().clip(SETTINGS.tiny, 1.0)
+        variance /= n_present
+    seen = variance > 0.0
+    variance += l2
+    scale = np.zeros(c)
+    np.divide(1.0, variance, out=scale, where=seen)
+    return Metric(center, scale, moments.n_rows / h, moments.n_rows)
