@@ -166,7 +166,7 @@ class _Blocks:
         if self._client is None:
             blocks = [dask.compute(*each) for each in zip(*self._blocks, strict=True)]
             place = PlaceOfBlocks(*map(list, zip(*blocks, strict=True)))
-            return _session([Here(place)], [place.n_parts()])
+            return _session([Here(place)], [place.n_parts()], early=False)
         end = time.monotonic() + _REPLACEMENT
         while True:
             try:
@@ -251,10 +251,12 @@ class _Blocks:
         return futures
 
 
-def _session(connections: list[Any], numbers: list[int]) -> Session:
+def _session(
+    connections: list[Any], numbers: list[int], *, early: bool = True
+) -> Session:
     if not connections or not sum(numbers):
         raise ValueError("X has no rows: all of its blocks are empty.")
-    return Session(connections, numbers)
+    return Session(connections, numbers, early=early)
 
 
 def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:

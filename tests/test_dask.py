@@ -106,11 +106,11 @@ def blocks(n_blocks, *arrays):
 
 @contextmanager
 def sessions(monkeypatch):
-    """Yield a list of the sessions that are opened."""
+    """Yield a list of the sessions that are opened, as those of workers are."""
     seen = []
     init = places.Session.__init__
 
-    def remembered(self, *args):
+    def remembered(self, *args, early=True):
         init(self, *args)
         seen.append(self)
 
@@ -283,9 +283,10 @@ def test_starts_callbacks_and_reports(capsys):
 @pytest.mark.parametrize(
     ("model", "most"),
     [
-        (SubLBFGSLinearSVC(0.01, solver="alm"), 18),
-        (BMRMClassifier(0.01, solver="lbfgs"), 22),
-        (L1LogisticOWLQN(0.01, solver="owlqn"), 18),
+        (SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-7), 10),
+        (BMRMClassifier(0.01, solver="lbfgs", tol=1e-7), 10),
+        (L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5), 10),
+        (BMRMClassifier(0.01, solver="newton-cg", tol=1e-8), 20),
     ],
 )
 def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
@@ -328,13 +329,32 @@ def test_calls_that_are_likely_travel_before_they_are_made():
         assert session.parts.largest("largest_of", doubled) == 8.0
         counts.append(session.n_messages - before)
         del doubled
-    assert counts == [2, 1, 1, 1]
+    assert counts[0] == 2
+    assert max(counts[1:]) == 1
     # An error of such a call is raised where the call is made.
     handles[0].fails = True
-    doubled = session.parts.each("doubled")
-    assert session.parts.total("sum_of", doubled) == -20.0
-    with pytest.raises(ZeroDivisionError):
-        session.parts.largest("largest_of", doubled)
+    for is_early in (True, False):
+        doubled = session.parts.each("doubled")
+        assert session.parts.total("sum_of", doubled) == -20.0
+        if is_early:
+            # What was known before it fails.
+            assert session.parts.largest("largest_of", doubled) == 8.0
+        else:
+            with pytest.raises(ZeroDivisionError):
+                session.parts.largest("largest_of", doubled)
+
+
+def test_calls_made_early_leave_nothing_in_places():
+    place = places.Place([_Numbers([1.0, 2.0]), _Numbers([3.0, 4.0])])
+    session = places.Session([places.Here(place)], [2])
+    for i in range(40):
+        # Now this and now that follows.
+        doubled = session.parts.each("doubled")
+        assert session.parts.total("sum_of", doubled) == 20.0
+        if i % 3:
+            again = session.parts.each("doubled")
+            assert session.parts.largest("largest_of", again) == 8.0
+        assert len(place._held) <= 12
 
 
 class _Numbers:

@@ -14,46 +14,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .foresight import Call, Foresight, Reference, Trace
 from .losses._base import Floats
 from .parts import OfParts, Parts
 
-# Methods that cost a product with X, or whose results are large.
-_COSTLY = {"adjoint", "apply", "diagonal", "matrix", "mean_squares", "restrict"}
-
-# Calls are as likely as the last few cases say.
-_MOST_CERTAIN = 2
-
-
-class Reference(NamedTuple):
-    """The number of objects that a place holds."""
-
-    number: int
-
-
-class Call(NamedTuple):
-    """A call of a method of the parts.
-
-    Attributes
-    ----------
-    how : str
-        The method of ``Parts`` that says what becomes of the results.
-    objects : int
-        Number of the objects.
-    name : str
-        Of their method.
-    args : tuple
-    errors : dict
-        How NumPy treats errors, as of ``numpy.geterr``.
-    result : int
-        Number of the objects that the results become, of "each".
-    """
-
-    how: str
-    objects: int
-    name: str
-    args: tuple[Any, ...]
-    errors: dict[str, Any]
-    result: int = -1
+# Results of calls that were only likely are kept for so many messages.
+_KEPT = 3
 
 
 class Message(NamedTuple):
@@ -132,6 +98,8 @@ class Place:
                     n_made = number
                     break
         whole = [_WHOLE[calls[i].how](results[i]) for i in range(n_made)]
+        for call in calls[n_made:]:
+            self._held.pop(call.result, None)
         for number in message.dropped:
             self._held.pop(number, None)
         counted = self._held.get(message.counted, ())
@@ -201,79 +169,6 @@ class Handle:
         self._session.drop(self.number)
 
 
-#: The number of objects, a method of ``Parts`` and that of the objects.
-Kind = tuple[int, str, str]
-
-#: Numbers of the handles that are arguments of a call, or of its objects.
-Subject = tuple[int, ...]
-
-
-class _Course:
-    """Which calls of a subject there were, and results of calls to come."""
-
-    def __init__(self) -> None:
-        self.asked: list[Kind] = []
-        self.early: dict[Kind, list[Any]] = {}
-
-
-class Foresight:
-    """Which calls are likely to follow others of the same subject, as they did before.
-
-    A subject is what calls are of, such as a dual point.
-    """
-
-    def __init__(self) -> None:
-        self._courses: dict[Subject, _Course] = {}
-        self._subjects: dict[int, list[Subject]] = {}
-        # How often one has followed another, less how often it was made in vain.
-        self._scores: dict[tuple[Kind, Kind], int] = {}
-
-    def note(self, subject: Subject, kind: Kind) -> list[Any] | None:
-        """Note that a call is made; return its results where these are known."""
-        course = self._courses.get(subject)
-        if course is None:
-            course = self._courses[subject] = _Course()
-            self._subjects.setdefault(subject[-1], []).append(subject)
-        for earlier in course.asked:
-            self._add(earlier, kind, 1)
-        course.asked.append(kind)
-        return course.early.pop(kind, None)
-
-    def likely(self, subject: Subject, kind: Kind) -> list[Kind]:
-        """Return cheap calls of the subject that are likely to follow one."""
-        course = self._courses[subject]
-        known = {*course.asked, *course.early}
-        return [
-            then
-            for (first, then), score in self._scores.items()
-            if first == kind and score > 0 and then not in known
-        ]
-
-    def keep(self, subject: Subject, kinds: list[Kind], results: list[Any]) -> None:
-        """Keep results, a list for each place, of calls that may follow."""
-        for i, kind in enumerate(kinds):
-            if all(len(of_place) > i for of_place in results):
-                early = [of_place[i] for of_place in results]
-                self._courses[subject].early[kind] = early
-
-    def drop(self, number: int) -> None:
-        """Forget what is known of objects that nobody asks any more."""
-        for pair in [
-            pair for pair in self._scores if number in (pair[0][0], pair[1][0])
-        ]:
-            del self._scores[pair]
-        for subject in self._subjects.pop(number, ()):
-            course = self._courses.pop(subject)
-            for kind in course.early:
-                for first in course.asked:
-                    self._add(first, kind, -1)
-
-    def _add(self, first: Kind, then: Kind, change: int) -> None:
-        if then[2] not in _COSTLY and first != then:
-            score = self._scores.get((first, then), 0) + change
-            self._scores[first, then] = min(max(score, -_MOST_CERTAIN), _MOST_CERTAIN)
-
-
 class Session:
     """Places that are asked together.
 
@@ -282,6 +177,9 @@ class Session:
     connections : sequence of Connection
     n_parts : sequence of int
         Number of parts of each place.
+    early : bool
+        Whether calls that are likely to follow travel with others. That takes memory
+        in the places, and saves messages.
 
     Attributes
     ----------
@@ -292,14 +190,21 @@ class Session:
     """
 
     def __init__(
-        self, connections: Sequence[Connection], n_parts: Sequence[int]
+        self,
+        connections: Sequence[Connection],
+        n_parts: Sequence[int],
+        *,
+        early: bool = True,
     ) -> None:
         self._connections = connections
         self._ends = np.cumsum([0, *n_parts]).tolist()
         self._noted: list[Call] = []
         self._dropped: list[int] = []
         self._next = 1
-        self._foresight = Foresight()
+        self._foresight = Foresight() if early else None
+        # What has come, or stays in the places, of calls that were only likely, and
+        # after how many messages.
+        self._early: dict[Trace, tuple[int, list[Any] | Handle]] = {}
         self._counted: Handle | None = None
         self._products: list[float] = []
         self.n_messages = 0
@@ -311,12 +216,15 @@ class Session:
 
     def note(self, objects: Handle, name: str, args: Sequence[Any]) -> Handle:
         """Let a call of a method travel with the next message."""
-        result = Handle(self, self._next)
-        self._next += 1
         # Arrays may change before they travel.
         args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
         call = self._call("each", objects.number, name, args)
-        self._noted.append(call._replace(result=result.number))
+        result = self._made(call)
+        if not isinstance(result, Handle):
+            result = Handle(self, self._new_number())
+            self._noted.append(call._replace(result=result.number))
+        if self._foresight is not None:
+            self._foresight.note(call._replace(result=result.number))
         return result
 
     def ask(
@@ -324,35 +232,66 @@ class Session:
     ) -> list[Any]:
         """Return the result of each place for a method of its parts."""
         dropped, self._dropped = self._dropped, []
-        for number in dropped:
-            self._foresight.drop(number)
-        subject: Subject | None = None
-        likely: list[Kind] = []
-        if all(isinstance(arg, Handle) for arg in args):
-            subject = tuple(each.number for each in args or [objects])
-            kind = objects.number, how, name
-            known = self._foresight.note(subject, kind)
-            if known is not None:
+        call = self._call(how, objects.number, name, args)
+        likely: list[Call] = []
+        if self._foresight is not None:
+            for number in dropped:
+                self._foresight.drop(number)
+            self._foresight.ask(call)
+            known = self._made(call)
+            if isinstance(known, list):
                 self._dropped = dropped + self._dropped
                 return known
-            likely = self._foresight.likely(subject, kind)
-        calls = [*self._noted, self._call(how, objects.number, name, args)]
-        self._noted = []
-        later = [self._call(how, number, name, args) for number, how, name in likely]
+            self._forget()
+            likely = self._foresight.likely(call.errors, self._known, self._new_number)
+        calls, self._noted = [*self._noted, call], []
         counted = -1 if self._counted is None else self._counted.number
         self.n_messages += 1
         waiting = [
             connection.send(
-                Message([self._own(call, i) for call in calls], later, dropped, counted)
+                Message(
+                    [self._own(call, i) for call in calls], likely, dropped, counted
+                )
             )
             for i, connection in enumerate(self._connections)
         ]
         answers = [wait() for wait in waiting]
         self._products = [n for answer in answers for n in answer.products]
-        if subject is not None:
-            early = [answer.likely for answer in answers]
-            self._foresight.keep(subject, likely, early)
+        self._keep(likely, [answer.likely for answer in answers])
         return [answer.result for answer in answers]
+
+    def _new_number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _made(self, call: Call) -> Any:
+        """Return the results of a call that has been made because it was likely."""
+        key = call.key()
+        return None if key is None else self._early.pop(key, (0, None))[1]
+
+    def _known(self, key: Trace | None) -> int | None:
+        """Return the number of the results of such a call."""
+        if key not in self._early:
+            return None
+        results = self._early[key][1]
+        return results.number if isinstance(results, Handle) else 0
+
+    def _keep(self, calls: list[Call], results: list[list[Any]]) -> None:
+        """Keep the results of each place of calls that were likely."""
+        n_made = min(map(len, results))
+        for i, call in enumerate(calls):
+            key = call.key()
+            of_places: list[Any] | Handle = [own[i] for own in results if i < len(own)]
+            if call.how == "each":
+                of_places = Handle(self, call.result)
+            if key is not None and i < n_made:
+                self._early[key] = self.n_messages, of_places
+
+    def _forget(self) -> None:
+        """Forget results for which nobody has asked for long."""
+        for key, (number, _) in list(self._early.items()):
+            if self.n_messages - number >= _KEPT:
+                del self._early[key]
 
     def count(self, designs: Handle) -> None:
         """Let answers say how many products these designs have made."""
