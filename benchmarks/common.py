@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +23,6 @@ import sklearn_subqn
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-REFERENCES = HERE / "reference_optima.json"
 LOSSES = ("hinge", "squared_hinge")
 
 
@@ -56,46 +53,23 @@ def objective(X: Any, y: Any, w: Any, b: float, problem: Problem) -> float:
     return 0.5 * problem.alpha * float(w @ w) + total / X.shape[0]
 
 
-# Command line
-
-
-def parser(description: str, data: Iterable[str]) -> argparse.ArgumentParser:
-    """Return a parser with the options that all scripts have."""
-    p = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
-    p.add_argument(
-        "--data-dir",
-        default=datasets.data_dir_default(),
-        help="folder of the .svm.bz2 files (default: environment, SUBQN_DATA_DIR)",
-    )
-    p.add_argument(
-        "--cache-dir", help="folder in which to keep data in binary form, if wanted"
-    )
-    p.add_argument("--data", nargs="+", default=list(data), metavar="NAME")
-    return p
-
-
-def add_problem_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
-    p.add_argument("--losses", nargs="+", choices=LOSSES)
-    p.add_argument("--intercepts", nargs="+", choices=["no", "yes"])
-
+#: Options of benchmarks of such problems; alphas take the place of the grid's.
+PROBLEM_OPTIONS: dict[str, Any] = {
+    "alphas": [float],
+    "losses": LOSSES,
+    "intercepts": ("no", "yes"),
+}
 
 #: Problems to solve on each data set: (loss, intercept, alphas).
 Grid = Iterable[tuple[str, bool, Iterable[float]]]
 
 
-def problems(args: argparse.Namespace, data: str, grid: Grid) -> list[Problem]:
-    """Return the problems of a grid, restricted to what the options ask for.
-
-    ``--alphas`` takes the place of the grid's.
-    """
+def problems(args: Any, data: str, grid: Grid) -> list[Problem]:
+    """Return the problems of a grid, restricted to what the options ask for."""
     return [
         Problem(data, loss, alpha, intercept)
         for loss, intercept, alphas in grid
-        if not args.losses or loss in args.losses
-        if not args.intercepts or ("no", "yes")[intercept] in args.intercepts
+        if loss in args.losses and ("no", "yes")[intercept] in args.intercepts
         for alpha in args.alphas or alphas
     ]
 
@@ -126,7 +100,8 @@ def _suits(solver: str, loss: str) -> bool:
 
 def references() -> dict[str, Any]:
     """Return the best known objective of each problem, by key."""
-    return json.loads(REFERENCES.read_text()) if REFERENCES.exists() else {}
+    known = read_results("reference_optima")
+    return {row["key"]: row for row in known["rows"]} if known else {}
 
 
 def reference(problem: Problem) -> float:
@@ -139,16 +114,6 @@ def reference(problem: Problem) -> float:
             f"--alphas {problem.alpha:g}"
         )
     return float(known["objective"])
-
-
-def improve_reference(problem: Problem, value: float, lower: float, by: str) -> None:
-    """Store an objective or a proven lower bound that is better than the known one."""
-    known = references()
-    entry = known.setdefault(problem.key, {"objective": math.inf, "lower_bound": 0.0})
-    if value < entry["objective"]:
-        entry.update(objective=value, by=by)
-    entry["lower_bound"] = max(entry["lower_bound"], lower)
-    write_json(REFERENCES, dict(sorted(known.items())))
 
 
 def gap(value: float, best: float) -> float:
@@ -322,17 +287,21 @@ def describe(environment: dict[str, Any]) -> str:
 
 
 class Results:
-    """Rows of raw numbers in results/<name>.json, written after every row.
+    """Rows of raw numbers; in folder/<name>.json, written after every row, if given.
 
-    Rows of problems that are not run again are kept, unless ``fresh``.
+    Rows that the file has of problems that are not run again are kept, unless
+    ``fresh``.
     """
 
-    def __init__(self, name: str, *, fresh: bool = False) -> None:
-        self.path = RESULTS / f"{name}.json"
-        known = read_results(name)
-        self._rows: dict[str, Any] = {}
-        if known and not fresh:
-            self._rows = {row["key"]: row for row in known["rows"]}
+    def __init__(self, name: str, folder: Path | None = None, *, fresh: bool = False):
+        self._path = folder / f"{name}.json" if folder else None
+        known = read_results(name, folder) if folder and not fresh else None
+        self._rows = {row["key"]: row for row in known["rows"]} if known else {}
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the file has."""
+        return {"environment": environment(), "rows": list(self._rows.values())}
 
     def get(self, key: str, field: str, default: Any) -> Any:
         """Return a field of the row with a key, or ``default`` where there is none."""
@@ -342,20 +311,13 @@ class Results:
         """Store a row in place of the one with the same key, if any."""
         now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
         self._rows[key] = {"key": key, **row, "measured": now}
-        content = {"environment": environment(), "rows": list(self._rows.values())}
-        write_json(self.path, content)
+        if self._path:
+            write_json(self._path, self.content)
 
 
-def read_results(name: str) -> dict[str, Any] | None:
-    path = RESULTS / f"{name}.json"
+def read_results(name: str, folder: Path = RESULTS) -> dict[str, Any] | None:
+    path = folder / f"{name}.json"
     return json.loads(path.read_text()) if path.exists() else None
-
-
-def show(name: str, render: Callable[[dict[str, Any]], str]) -> None:
-    """Print the tables made of results/<name>.json."""
-    results = read_results(name)
-    if results:
-        print(render(results))
 
 
 def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
@@ -372,7 +334,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
         if isinstance(value, list):
             text = "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
         parts.append(f" {json.dumps(key)}: {text}")
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".part")
     partial.write_text("{\n" + ",\n".join(parts) + "\n}\n")
     partial.replace(path)

@@ -1,8 +1,8 @@
-"""Linear-chain CRFs: processor seconds to a gap beside CRFsuite; chapter 6 of Yu 2009.
+"""Linear-chain CRFs: processor seconds to a gap beside CRFsuite.
 
 python benchmarks/crf.py --data-dir DIR
 
-Four parts, each by its name with ``--parts``; ``--data`` restricts the tasks.
+Three parts, each by its name with ``--parts``; ``--data`` restricts the tasks.
 
 race: processor seconds of one thread until the objective is proven to be within 1e-2
 and 1e-3 of the optimum, ours, and until CRFsuite's L-BFGS reaches it, which proves
@@ -14,8 +14,7 @@ CRFsuite's and ours.
 peers: all training algorithms of CRFsuite, from dicts to a model, beside
 LinearChainCRF.
 
-figures: figures 6.1 to 6.3 of Yu 2009, objective and F against passes over the data,
-with sigma = 1 (alpha = 1 / n), his settings of L-BFGS, oLBFGS, SMD and SGD, and ours.
+The figures of Yu 2009, chapter 6, are among the papers.
 """
 
 from __future__ import annotations
@@ -24,28 +23,17 @@ import contextlib
 import importlib.util
 import tempfile
 import time
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import common
 import numpy as np
 import sequences
+from _harness import Benchmark
 from sequences import Task
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._chains.ascent import chain_ascent
-from sklearn_subqn._chains.auto import chain_lbfgs
-from sklearn_subqn._chains.batches import ChainBatch, LazyMethod
-from sklearn_subqn._chains.design import tokens_of
 from sklearn_subqn._chains.tokens import AttributeReader
-from sklearn_subqn._core.online.olbfgs import OLBFGS
-from sklearn_subqn._core.online.sgd import SGD
-from sklearn_subqn._core.online.smd import SMD
-from sklearn_subqn._core.solvers import Start
 
 NAME = "crf"
 TASKS = tuple(sequences.TASKS)
@@ -260,132 +248,6 @@ def peers(results: common.Results, name: str, task: Task, limit: int | None) -> 
     results.add(f"peers | {name}", part="peers", task=name, limit=limit, **row)
 
 
-# Figures 6.1 to 6.3: the source's settings (Yu 2009, section 6.2), sigma = 1.
-
-
-BATCH_SIZES = {"base_np": 8, "jnlpba": 6, "bc2gm": 6}
-SMD_DECAY = {"base_np": 0.99, "jnlpba": 0.1, "bc2gm": 0.1}
-STREAM_SIZE = 500
-FIGURES = {"base_np": "6.1", "jnlpba": "6.2", "bc2gm": "6.3"}
-
-
-def online_methods(name: str) -> dict[str, Any]:
-    # The source sums the losses of a batch, where ours are means.
-    b = BATCH_SIZES[name]
-    methods = {
-        "oLBFGS": OLBFGS(eta0=1.0, tau=1e4, memory=5, lambda_=1.0 / b),
-        "SMD": SMD(eta0=0.1 * b, mu=0.02 * b, lambda_=SMD_DECAY[name]),
-    }
-    # The source shows it for the first task only.
-    if name == "base_np":
-        methods["SGD"] = SGD(eta0=0.1 * b)
-    return methods
-
-
-def figures(
-    results: common.Results, name: str, task: Task, data: Numbered, n_passes: int
-) -> None:
-    crf = LinearChainCRF(1.0 / len(task.X))
-    objective, _ = crf._problem(data.X, data.y, None, data.lengths)
-
-    def evaluate(w: Any) -> tuple[float, float]:
-        crf._w = w
-        return len(task.X) * objective.at(w).value, data.f_score(crf)
-
-    start = Start(np.zeros(objective.n_params))
-    solvers = {
-        "dual ascent": chain_ascent(objective, start),
-        "L-BFGS": chain_lbfgs(objective, start, memory=5),
-    }
-    for label, solver in solvers.items():
-        curve = batch_curve(objective, solver, evaluate, n_passes)
-        add_curve(results, name, label, curve)
-    curve = stream_curve(crf, data, evaluate, n_passes)
-    add_curve(results, name, "partial_fit", curve)
-    for label, method in online_methods(name).items():
-        size = BATCH_SIZES[name]
-        curve = online_curve(objective, method, size, evaluate, n_passes)
-        add_curve(results, name, label, curve)
-
-
-def add_curve(results: common.Results, name: str, label: str, curve: Any) -> None:
-    key = f"figure | {name} | {label}"
-    results.add(key, part="figures", task=name, method=label, curve=curve)
-    print(name, label, curve[-1], flush=True)
-
-
-def batch_curve(objective: Any, solver: Any, evaluate: Any, limit: int) -> list[Any]:
-    """Return passes, objective and F at the iterates of a batch solver.
-
-    A pass is a product with X and one with its transpose, as an epoch of ascent takes.
-    """
-    curve: list[Any] = []
-    begin = objective.passes
-    for iterate in solver:
-        passes = 0.5 * (objective.passes - begin)
-        if not curve or passes >= curve[-1][0] + 1.0:
-            before = objective.passes
-            curve.append([passes, *evaluate(iterate.point.w)])
-            begin += objective.passes - before
-        if passes >= limit:
-            break
-    solver.close()
-    return curve
-
-
-def batches(n: int, size: int, n_passes: int) -> Iterator[tuple[int, Any]]:
-    """Yield the pass and rows of each batch, in another random order each pass."""
-    rng = np.random.default_rng(0)
-    for epoch in range(n_passes):
-        order = rng.permutation(n)
-        for first in range(0, n, size):
-            yield epoch, np.sort(order[first : first + size])
-
-
-def online_curve(
-    objective: Any, method: Any, size: int, evaluate: Any, n_passes: int
-) -> list[Any]:
-    """Return passes, objective and F after each pass of an online method."""
-    o, lazy = objective, LazyMethod(method)
-    state = lazy.start(np.zeros(o.n_params))
-    curve: list[Any] = []
-    try:
-        for epoch, rows in batches(o.design.n_rows, size, n_passes):
-            if epoch == len(curve):
-                curve.append([epoch, *evaluate(state.w)])
-            design, weights = o.design.take(rows), np.full(len(rows), 1.0 / len(rows))
-            targets = o.targets[tokens_of(o.design.starts, rows)[0]]
-            loss = o.loss.of_sequences(design.starts)
-            state = lazy.step(
-                ChainBatch(design, targets, loss, o.alpha, weights), state
-            )
-        curve.append([n_passes, *evaluate(state.w)])
-    except FloatingPointError as error:
-        print(f"diverged: {error}")
-    return curve
-
-
-def stream_curve(
-    crf: LinearChainCRF, data: Numbered, evaluate: Any, n_passes: int
-) -> list[Any]:
-    """Return the objective and F of ``partial_fit`` after each pass."""
-    stream = LinearChainCRF(crf.alpha)
-    starts = np.concatenate([[0], np.cumsum(data.lengths)])
-    curve: list[Any] = []
-
-    def evaluate_stream() -> tuple[float, float]:
-        return evaluate(crf._started_from(vars(stream)))
-
-    for epoch, rows in batches(len(data.lengths), STREAM_SIZE, n_passes):
-        if epoch > len(curve):
-            curve.append([epoch, *evaluate_stream()])
-        tokens, _ = tokens_of(starts, rows)
-        stream.partial_fit(
-            data.X[tokens], data.y[tokens], crf.classes_, lengths=data.lengths[rows]
-        )
-    return [*curve, [n_passes, *evaluate_stream()]]
-
-
 # Output
 
 
@@ -394,7 +256,6 @@ def render(results: dict[str, Any]) -> str:
     parts = [_render_race([r for r in rows if r["part"] == "race"])]
     parts.append(_render_l1([r for r in rows if r["part"] == "l1"]))
     parts.append(_render_peers([r for r in rows if r["part"] == "peers"]))
-    parts.append(_render_figures([r for r in rows if r["part"] == "figures"]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -503,119 +364,29 @@ def _render_peers(rows: list[dict[str, Any]]) -> str:
     return text + common.markdown_table(header, table) if table else ""
 
 
-def _render_figures(rows: list[dict[str, Any]]) -> str:
-    header = ["task", "method", "passes", "n J", "F", "best F", "passes to F"]
-    targets = {"base_np": 93.3, "jnlpba": 69.8, "bc2gm": 69.6}
-    table = []
-    for row in rows:
-        curve, target = row["curve"], targets[row["task"]]
-        first = next((p for p, _, f in curve if f >= target), None)
-        table.append(
-            [
-                f"{TITLES[row['task']]} (figure {FIGURES[row['task']]})",
-                row["method"],
-                f"{curve[-1][0]:.0f}",
-                f"{curve[-1][1]:.1f}",
-                _number(curve[-1][2]),
-                _number(max(f for *_, f in curve)),
-                f"{target}: " + (f"{first:.0f}" if first is not None else "–"),
-            ]
-        )
-    if not table:
-        return ""
-    return (
-        "Figures 6.1 to 6.3 of Yu 2009, sigma = 1: where methods stand after their "
-        "last pass, and passes until the source's F.\n\n"
-        + common.markdown_table(header, table)
-        + "\n\n"
-        + DIFFERENCES
-    )
+def measure(name: str, args: Any, results: common.Results) -> None:
+    task = sequences.load(args.data_dir, name)
+    data = Numbered(task)
+    if "race" in args.parts and name != "bc2gm":
+        race(results, name, task, data, args.iterations)
+    if "l1" in args.parts and name == L1_TASK:
+        for ratio in L1_RATIOS:
+            race(results, name, task, data, args.iterations, ratio)
+    if "peers" in args.parts and name != "base_np_window":
+        peers(results, name, task, args.peer_iterations)
 
 
-DIFFERENCES = (
-    "Where this differs from the source. F at the optimum depends on the features, "
-    "which the source does not list. With CRF++'s template for chunking it is 94.1 on "
-    "base NP, where the source has up to 93.6: 93.3 is passed in fewer passes than its "
-    "6 of oLBFGS, 7 of SMD and SGD, 40 of L-BFGS. Biomedical features follow Settles "
-    "2004: words in lower case and orthography, at most two tokens away. F at the "
-    "optimum is then 70.8 on JNLPBA; the source has 69.8 by oLBFGS, 69.5 by L-BFGS. "
-    "BC2GM is the successor of BioCreAtIvE 1A, with 12574 training sentences in place "
-    "of 7500 and other gold names: its F is not comparable. Only pairs that occur in "
-    "training have a weight. L-BFGS has a line search that obeys the Wolfe conditions, "
-    "where CRF++'s is not monotone. Online methods step along the weights that a batch "
-    "has; those of 20 passes over base NP along all, as in the source: the first pass "
-    "then ends within 0.6 % of the other. "
-    "partial_fit makes three sweeps of each batch of 500 sentences; passes after the "
-    "first count as further sentences."
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    TASKS,
+    each=True,
+    parts=("race", "l1", "peers"),
+    iterations={"default": 300, "help": "of CRFsuite's L-BFGS at most"},
+    peer_iterations={"default": int, "help": "of each peer at most"},
 )
 
-
-def draw(results: dict[str, Any]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rows = [row for row in results["rows"] if row["part"] == "figures"]
-    names = list(dict.fromkeys(row["task"] for row in rows))
-    if not names:
-        return
-    figure, axes = plt.subplots(
-        len(names), 3, squeeze=False, figsize=(12, 3.4 * len(names))
-    )
-    for i, name in enumerate(names):
-        mine = [row for row in rows if row["task"] == name]
-        best = min(v for row in mine for _, v, _ in row["curve"])
-        for row in mine:
-            passes, values, f = zip(*row["curve"], strict=True)
-            for ax, series in zip(axes[i], (values, values, f), strict=True):
-                ax.plot(passes, series, label=row["method"], linewidth=1.2)
-        axes[i][0].set_yscale("log")
-        axes[i][1].set_ylim(0.98 * best, 1.5 * best)
-        top = max(f for row in mine for *_, f in row["curve"])
-        axes[i][2].set_ylim(top - 8.0, top + 0.5)
-        for ax, label in zip(
-            axes[i], ("n J", "n J, enlarged", "F, test sentences"), strict=True
-        ):
-            ax.set_xlabel("Passes over the data")
-            ax.set_title(f"{TITLES[name]}: {label}", fontsize=9)
-        axes[i][0].legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(common.RESULTS / f"{NAME}.png", dpi=110)
-
-
-def main() -> None:
-    p = common.parser(__doc__.splitlines()[0], TASKS)
-    p.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    p.add_argument(
-        "--iterations", type=int, default=300, help="of CRFsuite's L-BFGS at most"
-    )
-    p.add_argument("--peer-iterations", type=int, help="of each peer at most")
-    p.add_argument("--passes", type=int, default=100, help="of figures")
-    p.add_argument("--fresh", action="store_true")
-    args = p.parse_args()
-    results = common.Results(NAME, fresh=args.fresh)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for name in args.data:
-            task = sequences.load(args.data_dir, name)
-            data = Numbered(task)
-            if "race" in args.parts and name != "bc2gm":
-                race(results, name, task, data, args.iterations)
-            if "l1" in args.parts and name == L1_TASK:
-                for ratio in L1_RATIOS:
-                    race(results, name, task, data, args.iterations, ratio)
-            if "peers" in args.parts and name != "base_np_window":
-                peers(results, name, task, args.peer_iterations)
-            if "figures" in args.parts and name in FIGURES:
-                figures(results, name, task, data, args.passes)
-    common.show(NAME, render)
-    found = common.read_results(NAME)
-    if found and importlib.util.find_spec("matplotlib"):
-        draw(found)
-
-
-PARTS = ("race", "l1", "peers", "figures")
-
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -14,7 +14,6 @@ from a hundredth to a hundred, for features in the scales of the rule or as they
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from scipy import sparse
 from sklearn import datasets as generators
 from sklearn import linear_model, svm
@@ -36,7 +36,6 @@ from sklearn.metrics import (
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 import sklearn_subqn as subqn
 import sklearn_subqn.linear_model
@@ -363,27 +362,29 @@ def _mean_regrets(known: Any, name: str, sets: Any) -> str:
     return f"{np.mean(regrets):.4f}" if regrets else ""
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", [*CLASSES, *NUMBERS])
-    p.add_argument("models", nargs="*", default=list(MODELS))
-    p.add_argument("--regret", action="store_true")
-    args = p.parse_args()
-    results = common.Results(NAME)
+def measure_all(args: Any, results: common.Results) -> None:
     loaded: dict[str, Data] = {}
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in args.models:
-            for data, load in SETS[MODELS[name].kind].items():
-                if data not in args.data:
-                    continue
-                if data not in loaded:
-                    loaded[data] = load(args.data_dir)
-                found = measure(name, loaded[data], args.regret)
-                if found is not None:
-                    results.add(f"{name} | {data}", model=name, data=data, **found)
-                    print(name, data, _cell(found["scores"]), f"{found['seconds']:.1f}")
-    common.show(NAME, render)
+    for name in args.models:
+        for data, load in SETS[MODELS[name].kind].items():
+            if data not in args.data:
+                continue
+            if data not in loaded:
+                loaded[data] = load(args.data_dir)
+            found = measure(name, loaded[data], args.regret)
+            if found is not None:
+                results.add(f"{name} | {data}", model=name, data=data, **found)
+                print(name, data, _cell(found["scores"]), f"{found['seconds']:.1f}")
 
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure_all,
+    render,
+    [*CLASSES, *NUMBERS],
+    models=list(MODELS),
+    regret=False,
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

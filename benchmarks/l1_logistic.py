@@ -17,13 +17,13 @@ import contextlib
 import importlib.util
 import multiprocessing
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax
 from sklearn.linear_model import LogisticRegression
@@ -437,53 +437,41 @@ def render(results: dict[str, Any]) -> str:
     return "\n".join([*lines, "", common.markdown_table(header, rows), ""])
 
 
-def main() -> None:
-    p = common.parser(__doc__, DATA)
-    p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
-    p.add_argument("--limit", type=float, default=20.0, help="seconds for a ladder")
-    p.add_argument("--peers", nargs="+", help="default: all that are installed")
-    p.add_argument("--fresh", action="store_true")
-    p.add_argument(
-        "--agree",
-        type=float,
-        metavar="SECONDS",
-        help="time nothing, but let a peer run to 1e-10 where none agrees yet",
-    )
-    args = p.parse_args()
-    warnings.simplefilter("ignore")
-    results = common.Results(NAME, fresh=args.fresh)
-    for name in args.data:
-        kind, _, several = name.partition(":")
-        if several == "classes":
-            X, y = datasets.load_joint(kind, args.data_dir)
-            data = datasets.Dataset(name, X, y)
-        else:
-            data = datasets.load(name, args.data_dir, args.cache_dir)
-        if args.agree:
-            for row in (common.read_results(NAME) or {"rows": []})["rows"]:
-                wanted = row["alpha"] in (args.alphas or [row["alpha"]])
-                if (
-                    row["data"] == name
-                    and wanted
-                    and row["closest_peer"][0] > AGREEMENT_AT_LAST
-                ):
-                    agree(results, data, row, args.agree)
-                    common.show(NAME, render)
-            continue
-        if several == "classes":
-            for alpha in args.alphas or MULTINOMIAL[kind]:
-                measure(results, data, alpha, args.limit, "given", args.peers)
-                common.show(NAME, render)
-            continue
+def measure_all(name: str, args: Any, results: common.Results) -> None:
+    kind, _, several = name.partition(":")
+    if several == "classes":
+        X, y = datasets.load_joint(kind, args.data_dir)
+        data = datasets.Dataset(name, X, y)
+        alphas = dict.fromkeys(args.alphas or MULTINOMIAL[kind], "given")
+    else:
+        data = datasets.load(name, args.data_dir, args.cache_dir)
         alphas = dict.fromkeys(args.alphas or (), "given")
-        if not args.alphas:
-            alphas = {alpha_for(data.X, data.y, s): f"{100 * s:g} %" for s in SHARES}
-            if name in TABLE:
-                alphas[TABLE[name]] = "Yu 2009, Table 4.2"
-        for alpha, label in alphas.items():
-            measure(results, data, alpha, args.limit, label, args.peers)
-            common.show(NAME, render)
+    if args.agree:
+        for row in results.content["rows"]:
+            wanted = row["data"] == name and row["alpha"] in (alphas or [row["alpha"]])
+            if wanted and row["closest_peer"][0] > AGREEMENT_AT_LAST:
+                agree(results, data, row, args.agree)
+        return
+    if not alphas:
+        alphas = {alpha_for(data.X, data.y, s): f"{100 * s:g} %" for s in SHARES}
+        if name in TABLE:
+            alphas[TABLE[name]] = "Yu 2009, Table 4.2"
+    for alpha, label in alphas.items():
+        measure(results, data, alpha, args.limit, label, args.peers)
 
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure_all,
+    render,
+    DATA,
+    each=True,
+    alphas=[float],
+    limit={"default": 20.0, "help": "seconds for a ladder"},
+    peers={"default": [str], "help": "default: all that are installed"},
+    agree={"default": float, "help": "seconds of peers to 1e-10; times nothing"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

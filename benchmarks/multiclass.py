@@ -18,17 +18,15 @@ import shutil
 import subprocess
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from sklearn.datasets import dump_svmlight_file
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import MulticlassHingeClassifier
 
@@ -186,19 +184,17 @@ def render(results: dict[str, Any]) -> str:
     return common.markdown_table(header, rows) + "\n"
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", ALPHAS)
-    p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
-    p.add_argument("--repeats", type=int, default=1)
-    p.add_argument("--limit", type=float, default=60.0, help="seconds for each fit")
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results(NAME)
-    with threadpool_limits(1):
-        for name in args.data:
-            measure(name, args, results)
-    common.show(NAME, render)
-
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    ALPHAS,
+    each=True,
+    alphas=[float],
+    repeats=1,
+    limit={"default": 60.0, "help": "seconds for each fit"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

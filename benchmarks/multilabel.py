@@ -11,17 +11,15 @@ ranking loss and F1 on the test part beside ours.
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import common
 import datasets
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from _harness import Benchmark
 from sklearn.metrics import f1_score, label_ranking_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import MultilabelHingeClassifier
 
@@ -118,18 +116,16 @@ def render(results: dict[str, Any]) -> str:
     return common.markdown_table([*header, *measures], rows) + "\n"
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", ALPHAS)
-    p.add_argument("--alphas", nargs="+", type=float, help="default: see the script")
-    p.add_argument("--limit", type=float, default=60.0, help="seconds for each fit")
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results(NAME)
-    with threadpool_limits(1):
-        for name in args.data:
-            measure(name, args, results)
-    common.show(NAME, render)
-
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    ALPHAS,
+    each=True,
+    alphas=[float],
+    limit={"default": 60.0, "help": "seconds for each fit"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -11,17 +11,16 @@ processor time of the five fits, ours to a proven gap of 1e-2.
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from scipy import sparse
 from sklearn.metrics import f1_score, label_ranking_loss
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import MultilabelHingeClassifier
 
@@ -103,18 +102,16 @@ def render(results: dict[str, Any]) -> str:
     return common.markdown_table(["data", "method", *MEASURES], rows) + "\n"
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", STRENGTHS)
-    p.add_argument("--splits", type=int, default=5)
-    p.add_argument("--rows", type=int, help="of each data set; default all")
-    args = p.parse_args()
-    warnings.simplefilter("ignore")
-    results = common.Results(NAME)
-    with threadpool_limits(1):
-        for name in args.data:
-            measure(name, args, results)
-    common.show(NAME, render)
-
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    STRENGTHS,
+    each=True,
+    splits=5,
+    rows={"default": int, "help": "of each data set; default all"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -15,13 +15,13 @@ from __future__ import annotations
 import itertools
 import pickle
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from scipy import sparse
 from sklearn.linear_model import (
     LogisticRegression,
@@ -635,34 +635,23 @@ def plot(results: dict[str, Any]) -> None:
         ax.set_ylabel("objective above optimum, %")
     axes[2, 0].set_ylabel("test error, %")
     axes[2, 0].legend(fontsize=7)
-    figure.savefig(common.RESULTS / f"{NAME}.png", dpi=110)
+    return figure
 
 
-def main() -> None:
-    parser = common.parser("Online learning without tuning.", DATA)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    args = parser.parse_args()
-    # Peers that are not installed keep their figures.
-    results = common.Results(NAME)
-    warnings.simplefilter("ignore")
-    if "throughput" in args.parts:
-        measure_throughput(results, args)
-    if "rows" in args.parts:
-        measure_rows(results, args)
-    if "wide" in args.parts:
-        measure_wide(results)
-    if "drift" in args.parts:
-        measure_drift(results)
-    if "changes" in args.parts:
-        measure_changes(results)
-    if "passes" in args.parts:
-        measure_passes(results, args)
-    common.show(NAME, render)
-    try:
-        plot(common.read_results(NAME))
-    except ImportError:
-        print("matplotlib is missing: no figure")
+def measure_all(args: Any, results: common.Results) -> None:
+    parts = {
+        "throughput": lambda: measure_throughput(results, args),
+        "rows": lambda: measure_rows(results, args),
+        "wide": lambda: measure_wide(results),
+        "drift": lambda: measure_drift(results),
+        "changes": lambda: measure_changes(results),
+        "passes": lambda: measure_passes(results, args),
+    }
+    for part in args.parts:
+        parts[part]()
 
+
+BENCHMARK = Benchmark(NAME, __doc__, measure_all, render, DATA, draw=plot, parts=PARTS)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

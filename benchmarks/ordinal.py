@@ -10,16 +10,16 @@ rare. Models of mord take part if it is installed.
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import common
 import datasets
 import numpy as np
+from _harness import Benchmark, table
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -61,9 +61,10 @@ def models(n_rows: int) -> Iterator[tuple[str, Any]]:
             yield "mord.LogisticIT", mord.LogisticIT(alpha=alpha * n_rows)
 
 
-def measure(name: str, rows: float, data_dir: str | None) -> None:
-    """Print the errors of each model on a data set."""
-    X, y = load(name, data_dir)
+def measure(name: str, args: Any, results: common.Results) -> None:
+    """Add the errors of each model on a data set."""
+    rows = int(args.rows) if args.rows > 1.0 else args.rows
+    X, y = load(name, args.data_dir)
     errors, seconds = defaultdict(list), defaultdict(list)
     for seed in range(N_SPLITS):
         split = {"random_state": seed, "stratify": y, "train_size": rows}
@@ -85,22 +86,42 @@ def measure(name: str, rows: float, data_dir: str | None) -> None:
             P = np.clip(model.predict_proba(test), 1e-9, 1.0)
             loss = log_loss(y_test, P / P.sum(axis=1, keepdims=True))
             errors[kind].append((np.abs(model.predict(test) - y_test).mean(), loss))
-    print(f"{name}: {len(train)} rows, {y.max() + 1} classes")
     for kind, found in errors.items():
-        mae, loss = np.mean(found, axis=0)
-        of_mae, of_loss = np.std(found, axis=0, ddof=1) / np.sqrt(N_SPLITS)
-        print(
-            f"  {kind}: absolute error {mae:.3f} ± {of_mae:.3f}, log loss {loss:.3f} "
-            f"± {of_loss:.3f}, {np.median(seconds[kind]):.3f} s"
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+        told = [
+            f"{m:.3f} ± {e:.3f}"
+            for m, e in zip(mean, error / N_SPLITS**0.5, strict=True)
+        ]
+        results.add(
+            f"{name} | {kind}",
+            data=f"{name}, {len(train)} rows, {y.max() + 1} classes",
+            model=kind,
+            mae=told[0],
+            loss=told[1],
+            seconds=float(np.median(seconds[kind])),
         )
 
 
+def render(results: dict[str, Any]) -> str:
+    return table(
+        results["rows"],
+        data="data",
+        model="model",
+        absolute_error="mae",
+        log_loss="loss",
+        seconds="seconds:.3f",
+    )
+
+
+BENCHMARK = Benchmark(
+    "ordinal",
+    __doc__,
+    measure,
+    render,
+    DATA,
+    each=True,
+    rows={"default": 0.6, "help": "for training, as a share or a number"},
+)
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir")
-    parser.add_argument("--rows", type=float, default=0.6)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    n = options.rows
-    for each in DATA:
-        measure(each, int(n) if n > 1.0 else n, options.data_dir)
+    BENCHMARK.run()

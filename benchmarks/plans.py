@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import statistics
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,9 +19,8 @@ from typing import Any, NamedTuple
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -319,21 +317,27 @@ def measure(case: Case, repeats: int) -> list[str]:
     return [case.plan, case.data, *cells, f"{each:.2f}"]
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", [])
-    p.add_argument("names", nargs="*", help="parts of names of plans; default all")
-    p.add_argument("--repeats", type=int, default=3)
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    rows = []
-    with threadpool_limits(1):
-        for case in cases(args.data_dir):
-            if not args.names or any(name in case.plan for name in args.names):
-                rows.append(measure(case, args.repeats))
-                print(*rows[-1], sep="  ", flush=True)
-    header = ["plan", "data", "seconds", "without it", "ratio"]
-    print(common.markdown_table(header, rows))
+def measure_all(args: Any, results: common.Results) -> None:
+    for case in cases(args.data_dir):
+        if any(name in case.plan for name in args.plans):
+            cells = measure(case, args.repeats)
+            results.add(f"{case.plan} | {case.data}", cells=cells)
+            print(*cells, sep="  ", flush=True)
 
+
+def render(results: dict[str, Any]) -> str:
+    header = ["plan", "data", "seconds", "without it", "ratio"]
+    return common.markdown_table(header, [row["cells"] for row in results["rows"]])
+
+
+BENCHMARK = Benchmark(
+    "plans",
+    __doc__,
+    measure_all,
+    render,
+    plans={"default": [""], "help": "parts of names of plans; default: all"},
+    repeats=3,
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

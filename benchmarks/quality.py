@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, SGDOneClassSVM
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import BMRMClassifier, BMRMOutlierDetector
 
@@ -162,19 +162,16 @@ def with_error(values: Any) -> str:
     return f"{values.mean():.4f} ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}"
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", [])
-    p.add_argument("families", nargs="*", default=list(TASKS))
-    p.add_argument("--splits", type=int, default=5)
-    args = p.parse_args()
-    results = common.Results(NAME)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("always")
-        for family in args.families:
-            for task in TASKS[family]:
-                measure(family, task, args, results)
-    common.show(NAME, render)
+def measure_all(args: Any, results: common.Results) -> None:
+    warnings.simplefilter("always")
+    for family in args.families:
+        for task in TASKS[family]:
+            measure(family, task, args, results)
 
+
+BENCHMARK = Benchmark(
+    NAME, __doc__, measure_all, render, families=list(TASKS), splits=5
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

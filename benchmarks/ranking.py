@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import importlib.util
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,13 +27,12 @@ from typing import Any, NamedTuple
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from sklearn.datasets import load_svmlight_file
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_recall_curve
 from sklearn.model_selection import cross_val_predict, train_test_split
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker
 
@@ -388,20 +386,12 @@ def render_f1(results: dict[str, Any]) -> str:
     )
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", F1)
-    parts = {"ranking": rank, "f1": f1}
-    p.add_argument("--parts", nargs="+", default=list(parts), choices=list(parts))
-    args = p.parse_args()
-    if not args.data_dir:
-        raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results(NAME)
-    with threadpool_limits(1):
-        for part in args.parts:
-            parts[part](args, results)
-    common.show(NAME, render)
+def measure(args: Any, results: common.Results) -> None:
+    for part in args.parts:
+        {"ranking": rank, "f1": f1}[part](args, results)
 
+
+BENCHMARK = Benchmark(NAME, __doc__, measure, render, F1, parts=("ranking", "f1"))
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -1,6 +1,6 @@
-"""Best known objectives, against which the other scripts judge: reference_optima.json.
+"""Best known objectives, against which other scripts judge.
 
-    python benchmarks/reference_optima.py --data-dir DIR
+    python benchmarks/reference_optima.py --data-dir DIR --save benchmarks/results
 
 Every solver of ours at a tolerance of 1e-7, LinearSVC at 1e-9 and OCAS at 1e-8, each
 with a time limit; the best objective stays, and the best proven lower bound beside it.
@@ -10,12 +10,14 @@ file's own bound proves the optimum to ``--tol``.
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import common
 import datasets
+from _harness import Benchmark, table
 from common import Problem, Shared
 
 ALPHAS = (1e-4, 1e-5, 1e-6)
@@ -48,56 +50,61 @@ def sources(
         yield "OCAS", "ocas", {"r": 1e-8}
 
 
-def is_proven(problem: Problem, tol: float) -> bool:
-    known = common.references().get(problem.key)
-    if known is None:
-        return False
-    return known["objective"] - known["lower_bound"] <= tol * known["objective"]
+def measure(name: str, args: Any, results: common.Results) -> None:
+    data = datasets.load(name, args.data_dir, args.cache_dir)
+    with Shared(data) as shared:
+        for problem in common.problems(args, name, GRID):
+            known = common.references().get(problem.key, {})
+            best = {"objective": math.inf, "lower_bound": 0.0, **known}
+            for source, kind, settings in sources(problem, data, args.solvers):
+                if is_proven(best, args.tol):
+                    break
+                given = {"problem": problem, "settings": settings, "limit": args.limit}
+                try:
+                    fit = shared.worker(kind).request("fit", args.limit + 10.0, **given)
+                except (common.TimeLimitError, common.WorkerError) as error:
+                    print(f"{problem.key}: {source}: {str(error).splitlines()[-1]}")
+                    continue
+                seconds, w, b, facts = fit
+                value = common.objective(data.X, data.y, w, b, problem)
+                if value < best["objective"]:
+                    best.update(objective=value, by=source)
+                if kind == "ours":
+                    lower = facts["objective"] - facts["dual_gap"]
+                    best["lower_bound"] = max(best["lower_bound"], lower)
+                print(f"{problem.key}: {source} {value:.10g} in {seconds:.1f} s")
+            results.add(problem.key, **best)
 
 
-def main() -> None:
-    p = common.parser("Search for the best objectives.", DEFAULT_DATA)
-    common.add_problem_options(p)
-    p.add_argument("--solvers", nargs="+", help="solvers of ours to use")
-    p.add_argument("--limit", type=float, default=60.0, help="seconds per fit")
-    p.add_argument("--tol", type=float, default=1e-6, help="relative gap to prove")
-    args = p.parse_args()
-    for name in args.data:
-        data = datasets.load(name, args.data_dir, args.cache_dir)
-        with Shared(data) as shared:
-            for problem in common.problems(args, name, GRID):
-                for source, kind, settings in sources(problem, data, args.solvers):
-                    if is_proven(problem, args.tol):
-                        break
-                    worker = shared.worker(kind)
-                    try:
-                        fit = worker.request(
-                            "fit",
-                            args.limit + 10.0,
-                            problem=problem,
-                            settings=settings,
-                            limit=args.limit,
-                        )
-                    except (common.TimeLimitError, common.WorkerError) as error:
-                        print(f"{problem.key}: {source}: {str(error).splitlines()[-1]}")
-                        continue
-                    seconds, w, b, facts = fit
-                    value = common.objective(data.X, data.y, w, b, problem)
-                    lower = (
-                        facts["objective"] - facts["dual_gap"]
-                        if kind == "ours"
-                        else 0.0
-                    )
-                    common.improve_reference(problem, value, lower, source)
-                    print(f"{problem.key}: {source} {value:.10g} in {seconds:.1f} s")
-                entry = common.references()[problem.key]
-                proven = common.gap(entry["objective"], entry["lower_bound"] or 1e-300)
-                print(
-                    f"{problem.key}: best {entry['objective']:.10g} by {entry['by']}, "
-                    f"proven to {proven:.1e}",
-                    flush=True,
-                )
+def is_proven(best: dict[str, Any], tol: float) -> bool:
+    return best["objective"] - best["lower_bound"] <= tol * best["objective"] < math.inf
 
+
+def render(results: dict[str, Any]) -> str:
+    def proven(row: Any) -> str:
+        return f"{common.gap(row['objective'], row['lower_bound'] or 1e-300):.1e}"
+
+    return table(
+        results["rows"],
+        problem="key",
+        objective="objective:.10g",
+        by="by",
+        proven=proven,
+    )
+
+
+BENCHMARK = Benchmark(
+    "reference_optima",
+    __doc__,
+    measure,
+    render,
+    DEFAULT_DATA,
+    each=True,
+    **common.PROBLEM_OPTIONS,
+    solvers={"default": [str], "help": "solvers of ours to use"},
+    limit={"default": 60.0, "help": "seconds per fit"},
+    tol={"default": 1e-6, "help": "relative gap to prove"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

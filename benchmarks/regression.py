@@ -15,16 +15,14 @@ too, with which it converges sooner.
 
 from __future__ import annotations
 
-import argparse
 import time
-import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from _harness import Benchmark
 from sklearn.linear_model import (
     HuberRegressor,
     LogisticRegression,
@@ -35,7 +33,6 @@ from sklearn.linear_model import (
 )
 from sklearn.metrics import mean_pinball_loss
 from sklearn.svm import LinearSVR
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import BMRMClassifier, BMRMRegressor
 
@@ -390,34 +387,24 @@ def render(results: dict[str, Any]) -> str:
     return text + "\n"
 
 
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument(
-        "--sizes", nargs="+", type=int, default=[2000, 5000, 10000, 20000, 500000]
-    )
-    p.add_argument("--largest-peer", type=int, default=20000)
-    p.add_argument("--n", type=int, default=100000, help="rows for the other losses")
-    p.add_argument("--repeats", type=int, default=3)
-    p.add_argument(
-        "--parts",
-        nargs="+",
-        default=["sizes", "l1", "losses"],
-        choices=["sizes", "l1", "losses"],
-    )
-    p.add_argument("--losses", nargs="+", metavar="LOSS", help="default: all")
-    p.add_argument("--fresh", action="store_true", help="drop all known rows")
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results(NAME, fresh=args.fresh)
-    with threadpool_limits(1):
-        if "sizes" in args.parts:
-            quantile(args, results)
-        if "l1" in args.parts:
-            sparse(args, results)
-        if "losses" in args.parts:
-            peers(args, results)
-    common.show(NAME, render)
+def measure(args: Any, results: common.Results) -> None:
+    parts = {"sizes": quantile, "l1": sparse, "losses": peers}
+    for part in args.parts:
+        parts[part](args, results)
 
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    sizes=[2000, 5000, 10000, 20000, 500000],
+    largest_peer=20000,
+    n={"default": 100000, "help": "rows for the other losses"},
+    repeats=3,
+    parts=("sizes", "l1", "losses"),
+    losses={"default": [str], "help": "default: all"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

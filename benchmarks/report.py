@@ -1,82 +1,85 @@
-"""Assemble REPORT.md from the raw numbers in results/.
+"""Assemble REPORT.md from the raw numbers in results/; with --anew measure them first.
 
-python benchmarks/report.py
+python benchmarks/report.py [--anew --data-dir DIR]
 """
 
 from __future__ import annotations
 
-import argparse
+import importlib
+import subprocess
+import sys
 
-import bundle
 import common
-import crf
-import defaults
-import l1_logistic
-import leukemia
-import multiclass
-import multilabel
-import online
-import online_quadratics
-import online_res
-import quality
-import random_subgradients
-import ranking
-import regression
-import svm_memory
-import svm_passes
-import svm_path
-import svm_peers
-import svm_wide
+from _harness import parser
 
-TITLES = {
-    svm_passes: "Passes over the data to relative gaps",
-    svm_peers: "Seconds to relative gaps, beside other libraries",
-    svm_path: "A path of alphas",
-    svm_wide: "More features than rows",
-    svm_memory: "Memory and growth with the input",
-    ranking: "Rankings, and F1 of rare classes",
-    defaults: "What defaults are worth",
-    quality: "Areas under ROC curves, of classes and of outliers",
-    bundle: "Bundle methods",
-    regression: "Regression",
-    multiclass: "Joint multiclass hinge: seconds of one thread to relative gaps",
-    multilabel: "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
-    l1_logistic: "L1-regularized logistic regression",
-    random_subgradients: "Random subgradients in OWL-QN (Yu 2009, section 4.1.4)",
-    leukemia: "L-BFGS on a nonsmooth objective (Yu 2009, figure 3.2 left)",
-    online: "Online learning without tuning",
-    crf: "Linear-chain conditional random fields",
-    online_quadratics: "Online methods on stochastic quadratics (Yu 2009, section 5.6)",
-    online_res: "Regularized stochastic BFGS (Mokhtari and Ribeiro 2014, section 4)",
+# Scripts in the order of the report: titles, options of a run of all, and what the
+# figure shows, if there is one.
+SCRIPTS: dict[str, tuple[str, list[str], str]] = {
+    "svm_passes": ("Passes over the data to relative gaps", [], ""),
+    "svm_peers": (
+        "Seconds to relative gaps, beside other libraries",
+        ["--search"],
+        "",
+    ),
+    "svm_path": ("A path of alphas", [], ""),
+    "svm_wide": ("More features than rows", [], ""),
+    "svm_memory": ("Memory and growth with the input", [], ""),
+    "ranking": ("Rankings, and F1 of rare classes", [], ""),
+    "defaults": ("What defaults are worth", ["--regret"], ""),
+    "quality": ("Areas under ROC curves, of classes and of outliers", [], ""),
+    "regression": ("Regression", [], ""),
+    "multiclass": (
+        "Joint multiclass hinge: seconds of one thread to relative gaps",
+        [],
+        "",
+    ),
+    "multilabel": (
+        "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
+        [],
+        "",
+    ),
+    "l1_logistic": ("L1-regularized logistic regression", [], ""),
+    "online": (
+        "Online learning without tuning",
+        [],
+        "Objective and test error by passes and seconds",
+    ),
+    "crf": ("Linear-chain conditional random fields", [], ""),
 }
-FIGURES = {
-    random_subgradients: "Excess of J by iterations",
-    bundle: "Gap of BMRM against iterations",
-    leukemia: "Objective against iterations",
-    online: "Objective and test error by passes and seconds",
-    crf: "Objective and F by passes",
-    online_quadratics: "Data points needed against batch size, and objectives",
-    online_res: "Objectives and histogram",
-}
+
+
+def measure(data_dir: str | None) -> None:
+    """Run all scripts, which takes hours; rows that they do not replace are kept."""
+    folder = ["--data-dir", data_dir] if data_dir else []
+    runs = {"reference_optima": []} | {name: SCRIPTS[name][1] for name in SCRIPTS}
+    for name, options in runs.items():
+        print(f"== {name}", flush=True)
+        command = [sys.executable, "-u", str(common.HERE / f"{name}.py"), *options]
+        save = ["--save", str(common.RESULTS)]
+        subprocess.run([*command, *folder, *save], check=True)
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    p = parser(__doc__ or "")
+    p.add_argument("--anew", action="store_true", help="run all scripts first")
+    args = p.parse_args()
+    if args.anew:
+        measure(args.data_dir)
     parts = [
         "# Report\n\nAssembled by `python benchmarks/report.py`; what is measured and "
         "how to run it is in [README.md](README.md)."
     ]
-    for script, title in TITLES.items():
-        results = common.read_results(script.NAME)
+    for name, (title, _, caption) in SCRIPTS.items():
+        results = common.read_results(name)
         if results is None:
             continue
         measured = sorted(row["measured"] for row in results["rows"])
         span = " to ".join(dict.fromkeys([measured[0], measured[-1]]))
         parts.append(f"## {title}")
         parts.append(f"{common.describe(results['environment'])}. {span} UTC.")
-        parts.append(script.render(results))
-        if script in FIGURES:
-            parts.append(f"![{FIGURES[script]}](results/{script.NAME}.png)")
+        parts.append(importlib.import_module(name).render(results))
+        if caption:
+            parts.append(f"![{caption}](results/{name}.png)")
     path = common.HERE / "REPORT.md"
     path.write_text("\n\n".join(parts) + "\n")
     print(f"wrote {path.name}")

@@ -23,6 +23,7 @@ from typing import Any
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from common import Problem, Shared
 
 NAME = "svm_memory"
@@ -252,26 +253,27 @@ def render(results: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def main() -> None:
-    p = common.parser("Memory of a fit, and growth with the input.", DEFAULT_DATA)
-    common.add_problem_options(p)
-    p.add_argument("--parts", nargs="+", default=["memory", "scaling"])
-    p.add_argument("--solvers", nargs="+", help="for the memory part; default: all")
-    p.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    p.add_argument("--tol", type=float, default=1e-3)
-    p.add_argument("--scaling", nargs="+", default=list(SCALING), choices=SCALING)
-    p.add_argument("--scaling-solvers", nargs="+", default=["auto"])
-    p.add_argument("--scaling-alpha", type=float, default=1e-5)
-    p.add_argument("--limit", type=float, default=300.0, help="seconds per fit")
-    p.add_argument("--fresh", action="store_true", help="forget earlier results")
-    args = p.parse_args()
-    results = common.Results(NAME, fresh=args.fresh)
-    if "memory" in args.parts:
-        memory_part(args, results)
-    if "scaling" in args.parts:
-        scaling_part(args, results)
-    common.show(NAME, render)
+def measure_all(args: Any, results: common.Results) -> None:
+    for part in args.parts:
+        {"memory": memory_part, "scaling": scaling_part}[part](args, results)
 
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure_all,
+    render,
+    DEFAULT_DATA,
+    **common.PROBLEM_OPTIONS,
+    parts=("memory", "scaling"),
+    solvers={"default": [str], "help": "for the memory part; default: all"},
+    threads=[1, 2],
+    tol=1e-3,
+    scaling=list(SCALING),
+    scaling_solvers=["auto"],
+    scaling_alpha=1e-5,
+    limit={"default": 300.0, "help": "seconds per fit"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

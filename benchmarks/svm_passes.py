@@ -15,6 +15,7 @@ from typing import Any
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from common import Problem
 
 GAPS = (2e-2, 1e-2, 1e-3, 1e-4)
@@ -114,31 +115,28 @@ def _cell(objective: float | None, certified: float | None) -> str:
     return f"{number(objective)} ({number(certified)})"
 
 
-def main() -> None:
-    p = common.parser("Passes over the data to relative gaps.", DEFAULT_DATA)
-    common.add_problem_options(p)
-    p.add_argument("--solvers", nargs="+", help="default: all that suit the loss")
-    p.add_argument("--max-passes", type=float, default=1000.0)
-    p.add_argument("--fresh", action="store_true", help="forget earlier results")
-    args = p.parse_args()
-    results = common.Results(NAME, fresh=args.fresh)
-    for name in args.data:
-        data = datasets.load(name, args.data_dir, args.cache_dir)
-        for problem in common.problems(args, name, GRID):
-            for solver in common.solvers_for(
-                problem.loss, data.X.shape[1], args.solvers
-            ):
-                row = run(data, problem, solver, args.max_passes)
-                results.add(
-                    f"{problem.key} | {solver}",
-                    **problem._asdict(),
-                    solver=solver,
-                    **row,
-                )
-                cells = map(_cell, row["objective"], row["certified"])
-                print(f"{problem.key} | {solver}:", "  ".join(cells), flush=True)
-    common.show(NAME, render)
+def measure(name: str, args: Any, results: common.Results) -> None:
+    data = datasets.load(name, args.data_dir, args.cache_dir)
+    for problem in common.problems(args, name, GRID):
+        for solver in common.solvers_for(problem.loss, data.X.shape[1], args.solvers):
+            row = run(data, problem, solver, args.max_passes)
+            key = f"{problem.key} | {solver}"
+            results.add(key, **problem._asdict(), solver=solver, **row)
+            cells = map(_cell, row["objective"], row["certified"])
+            print(f"{key}:", "  ".join(cells), flush=True)
 
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    DEFAULT_DATA,
+    each=True,
+    **common.PROBLEM_OPTIONS,
+    solvers={"default": [str], "help": "default: all that suit the loss"},
+    max_passes=1000.0,
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

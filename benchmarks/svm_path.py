@@ -12,16 +12,14 @@ where none is; finding it is not counted.
 from __future__ import annotations
 
 import statistics
-import warnings
 from typing import Any
 
 import common
 import datasets
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from _harness import Benchmark
 from sklearn.svm import LinearSVC
 from svm_quick import GAP, LADDER, cpu_seconds
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import SubLBFGSLinearSVC, SubLBFGSLinearSVCCV
 
@@ -54,49 +52,6 @@ def linear_svc(
     return seconds, False
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", ["rcv1_ccat", "a9a", "covtype"])
-    p.add_argument("--repeats", type=int, default=5)
-    p.add_argument("--limit", type=float, default=2.0, help="seconds per LinearSVC")
-    p.add_argument("--fresh", action="store_true")
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results(NAME, fresh=args.fresh)
-    with threadpool_limits(1):
-        for name in args.data:
-            data = datasets.load(name, args.data_dir, args.cache_dir)
-            X, y = data.X, data.y
-            warm, separate = [], []
-            for _ in range(args.repeats):
-                seconds, model = cpu_seconds(lambda X=X, y=y: path(X, y), 1)
-                warm.append(seconds)
-                fits = [
-                    cpu_seconds(
-                        lambda alpha=alpha, X=X, y=y: SubLBFGSLinearSVC(
-                            alpha, fit_intercept=False, tol=GAP
-                        ).fit(X, y),
-                        1,
-                    )
-                    for alpha in ALPHAS
-                ]
-                separate.append([seconds for seconds, _ in fits])
-            bounds = [fit.objective_ - fit.dual_gap_ for _, fit in fits]
-            peer = [
-                linear_svc(data, float(alpha), bound, args.limit)
-                for alpha, bound in zip(ALPHAS, bounds, strict=True)
-            ]
-            results.add(
-                name,
-                data=name,
-                warm=warm,
-                separate=separate,
-                largest_gap=float(model.gaps_path_.max()),
-                linear_svc=[seconds for seconds, _ in peer],
-                n_reached=sum(reached for _, reached in peer),
-            )
-    common.show(NAME, render)
-
-
 def render(results: dict[str, Any]) -> str:
     rows = []
     for row in results["rows"]:
@@ -116,5 +71,49 @@ def render(results: dict[str, Any]) -> str:
     )
 
 
+def measure(name: str, args: Any, results: common.Results) -> None:
+    data = datasets.load(name, args.data_dir, args.cache_dir)
+    X, y = data.X, data.y
+    warm, separate = [], []
+    for _ in range(args.repeats):
+        seconds, model = cpu_seconds(lambda: path(X, y), 1)
+        warm.append(seconds)
+        fits = [
+            cpu_seconds(
+                lambda alpha=alpha: SubLBFGSLinearSVC(
+                    alpha, fit_intercept=False, tol=GAP
+                ).fit(X, y),
+                1,
+            )
+            for alpha in ALPHAS
+        ]
+        separate.append([seconds for seconds, _ in fits])
+    bounds = [fit.objective_ - fit.dual_gap_ for _, fit in fits]
+    peer = [
+        linear_svc(data, float(alpha), bound, args.limit)
+        for alpha, bound in zip(ALPHAS, bounds, strict=True)
+    ]
+    results.add(
+        name,
+        data=name,
+        warm=warm,
+        separate=separate,
+        largest_gap=float(model.gaps_path_.max()),
+        linear_svc=[seconds for seconds, _ in peer],
+        n_reached=sum(reached for _, reached in peer),
+    )
+
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    ["rcv1_ccat", "a9a", "covtype"],
+    each=True,
+    repeats=5,
+    limit={"default": 2.0, "help": "seconds per LinearSVC"},
+)
+
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -30,6 +30,7 @@ from typing import Any
 
 import common
 import datasets
+from _harness import Benchmark
 from common import Problem, Shared
 
 GAPS = (1e-2, 1e-3, 1e-4)
@@ -394,53 +395,50 @@ def _ratio(table: dict[str, Any], target: float) -> str:
     return f"{' / '.join(ratios)} ({' / '.join(dict.fromkeys(names))})"
 
 
-def main() -> None:
-    p = common.parser("Seconds to relative gaps, ours and peers.", DEFAULT_DATA)
-    common.add_problem_options(p)
-    p.add_argument(
-        "--solvers",
-        nargs="+",
-        default=["auto", "alm", "sublbfgs", "lbfgs", "newton-cg"],
-        help="solvers of ours, as far as they suit the loss",
-    )
-    p.add_argument("--peers", nargs="*", help="names of peers; default: all")
-    p.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="of ours")
-    p.add_argument("--repeats", type=int, default=5)
-    p.add_argument("--limit", type=float, default=20.0, help="seconds per fit")
-    p.add_argument("--search", action="store_true", help="search anew for settings")
-    p.add_argument("--search-only", action="store_true", help="do not time")
-    p.add_argument("--fresh", action="store_true", help="forget earlier results")
-    args = p.parse_args()
+def measure(name: str, args: Any, results: common.Results) -> None:
     peers = [peer for peer in PEERS if args.peers is None or peer.name in args.peers]
     for missing in {peer.kind for peer in peers if not is_installed(peer.kind)}:
         print(f"{missing} is not installed and left out")
         peers = [peer for peer in peers if peer.kind != missing]
-    results = common.Results(NAME, fresh=args.fresh)
-    for name in args.data:
-        data = datasets.load(name, args.data_dir, args.cache_dir)
-        with Shared(data) as shared:
-            for problem in common.problems(args, name, GRID):
-                print(problem.key, flush=True)
-                begin = time.perf_counter()
-                best = common.reference(problem)
-                bench = Bench(shared, problem, best, args.limit)
-                suitable = [peer for peer in peers if problem.loss in peer.losses]
-                entries = peer_entries(bench, suitable, args.search)
-                if args.search_only:
-                    continue
-                solvers = common.solvers_for(
-                    problem.loss, data.X.shape[1], args.solvers
-                )
-                entries = our_entries(bench, solvers, args.threads) + entries
-                table = time_all(bench, entries, args.repeats)
-                facts = {**problem._asdict(), "limit": args.limit}
-                results.add(problem.key, **facts, table=table)
-                for solver, cells in table.items():
-                    print(f"  {solver:30s} {_cell(cells)}")
-                print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
-    if not args.search_only:
-        common.show(NAME, render)
+    data = datasets.load(name, args.data_dir, args.cache_dir)
+    with Shared(data) as shared:
+        for problem in common.problems(args, name, GRID):
+            print(problem.key, flush=True)
+            begin = time.perf_counter()
+            bench = Bench(shared, problem, common.reference(problem), args.limit)
+            suitable = [peer for peer in peers if problem.loss in peer.losses]
+            entries = peer_entries(bench, suitable, args.search)
+            if args.search_only:
+                continue
+            solvers = common.solvers_for(problem.loss, data.X.shape[1], args.solvers)
+            entries = our_entries(bench, solvers, args.threads) + entries
+            table = time_all(bench, entries, args.repeats)
+            facts = {**problem._asdict(), "limit": args.limit}
+            results.add(problem.key, **facts, table=table)
+            for solver, cells in table.items():
+                print(f"  {solver:30s} {_cell(cells)}")
+            print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
 
+
+BENCHMARK = Benchmark(
+    NAME,
+    __doc__,
+    measure,
+    render,
+    DEFAULT_DATA,
+    each=True,
+    **common.PROBLEM_OPTIONS,
+    solvers={
+        "default": ["auto", "alm", "sublbfgs", "lbfgs", "newton-cg"],
+        "help": "solvers of ours, as far as they suit the loss",
+    },
+    peers={"default": [str], "help": "names of peers; default: all"},
+    threads={"default": [1, 2], "help": "of ours"},
+    repeats=5,
+    limit={"default": 20.0, "help": "seconds per fit"},
+    search={"default": False, "help": "search anew, and keep the settings"},
+    search_only={"default": False, "help": "do not time"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

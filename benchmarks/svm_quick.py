@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import statistics
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import common
 import datasets
-from sklearn.exceptions import ConvergenceWarning
+from _harness import Benchmark
 from sklearn.svm import LinearSVC
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import SubLBFGSLinearSVC
 
@@ -68,22 +66,29 @@ def row(data: datasets.Dataset, alpha: float, args: Any) -> list[str]:
     return [data.name, f"{alpha:g}", f"{ours:.2f}", f"{gap:.0e}", f"{passes:.0f}", cell]
 
 
-def main() -> None:
-    p = common.parser(__doc__ or "", ["a9a", "covtype", "rcv1_ccat", "mnist"])
-    p.add_argument("--repeats", type=int, default=5)
-    p.add_argument("--limit", type=float, default=5.0, help="seconds per LinearSVC")
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    rows = []
-    with threadpool_limits(1):
-        for name in args.data:
-            data = datasets.load(name, args.data_dir, args.cache_dir)
-            for alpha in ALPHAS:
-                rows.append(row(data, alpha, args))
-                print(*rows[-1], sep="  ", flush=True)
-    header = ["data", "alpha", "ours, proven", "gap proven", "passes", "LinearSVC"]
-    print(common.markdown_table(header, rows))
+def measure(name: str, args: Any, results: common.Results) -> None:
+    data = datasets.load(name, args.data_dir, args.cache_dir)
+    for alpha in ALPHAS:
+        cells = row(data, alpha, args)
+        results.add(f"{name} | {alpha:g}", cells=cells)
+        print(*cells, sep="  ", flush=True)
 
+
+def render(results: dict[str, Any]) -> str:
+    header = ["data", "alpha", "ours, proven", "gap proven", "passes", "LinearSVC"]
+    return common.markdown_table(header, [row["cells"] for row in results["rows"]])
+
+
+BENCHMARK = Benchmark(
+    "svm_quick",
+    __doc__,
+    measure,
+    render,
+    ["a9a", "covtype", "rcv1_ccat", "mnist"],
+    each=True,
+    repeats=5,
+    limit={"default": 5.0, "help": "seconds per LinearSVC"},
+)
 
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -11,18 +11,16 @@ there is none; finding it is not counted.
 from __future__ import annotations
 
 import statistics
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import common
 import datasets
 import numpy as np
+from _harness import Benchmark
 from sklearn.datasets import make_classification
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from svm_quick import cpu_seconds
-from threadpoolctl import threadpool_limits
 
 from sklearn_subqn import SubLBFGSLinearSVC
 
@@ -69,21 +67,6 @@ def peer(loss: str, alpha: float, n: int, tol: float) -> LinearSVC:
     return LinearSVC(
         loss=loss, C=C, fit_intercept=False, tol=tol, dual=True, max_iter=10**5
     )
-
-
-def main() -> None:
-    p = common.parser(__doc__ or "", ["leukemia"])
-    p.add_argument("--repeats", type=int, default=5)
-    p.add_argument("--fresh", action="store_true")
-    args = p.parse_args()
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    results = common.Results(NAME, fresh=args.fresh)
-    with threadpool_limits(1):
-        for name, X, y in problems(args):
-            for loss in LOSSES:
-                for alpha in ALPHAS:
-                    measure(results, name, X, y, loss, alpha, args.repeats)
-    common.show(NAME, render)
 
 
 def measure(
@@ -141,5 +124,14 @@ def render(results: dict[str, Any]) -> str:
     )
 
 
+def measure_all(args: Any, results: common.Results) -> None:
+    for name, X, y in problems(args):
+        for loss in LOSSES:
+            for alpha in ALPHAS:
+                measure(results, name, X, y, loss, alpha, args.repeats)
+
+
+BENCHMARK = Benchmark(NAME, __doc__, measure_all, render, repeats=5)
+
 if __name__ == "__main__":
-    main()
+    BENCHMARK.run()

@@ -29,6 +29,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "gallery/**/*.md5", "gallery/**/*.py"]
+exclude_patterns += ["papers/*.md"]  # parts of the page papers.md
 suppress_warnings = ["config.cache"]  # the order of the gallery is a function
 
 # Markdown

@@ -5,7 +5,6 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import numpy as np
 import pytest
-from inconsistent_bfgs import InconsistentBFGS
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core.online import (
@@ -96,7 +95,6 @@ PUBLISHED = [name for name in ONLINE_METHODS if name != "auto"]
 METHODS = {name: online_method(name) for name in PUBLISHED}
 METHODS["averaged"] = Averaged(online_method("sgd"), burn_in=3)
 METHODS["averaged olbfgs"] = Averaged(online_method("olbfgs", eta0=0.5))
-METHODS["inconsistent"] = InconsistentBFGS()
 each_method = pytest.mark.parametrize("name", METHODS)
 
 
@@ -719,18 +717,6 @@ def test_orderings_on_the_realizable_quadratic(b):
     assert 5 * obfgs < ng < np.inf
     for name in ("sgd", "smd"):
         assert mean(scheduled(name, b), 8000, 1) == np.inf
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_inconsistent_gradients_need_large_batches(seed):
-    """Section 5.6.1: batches of about a thousand, and several times the data points."""
-
-    def needed(b):
-        method = InconsistentBFGS(eta0=b / (b + 2), epsilon=1e-2)
-        return points_needed(method, b, 1e-15, 64 * 1024, seed)
-
-    assert 20_000 < needed(1024) < np.inf
-    assert needed(16) == np.inf
 
 
 def test_memory_matters_in_small_batches():
