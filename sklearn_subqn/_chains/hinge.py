@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 import numpy as np
 import numpy.typing as npt
 
-from .._core.kernels import chain
+from .._core.kernels import chain_viterbi
 from .._core.losses._base import Floats, Mask, Rows
 from .loss import ChainLoss, Chains, Targets, each_block
 
@@ -65,7 +65,7 @@ class ChainHinge(ChainLoss):
         emissions, transitions = self.split(scores)
 
         def of_block(starts: Rows, block: slice) -> None:
-            chain.most_violated_margins(
+            chain_viterbi.most_violated_margins(
                 emissions,
                 transitions,
                 starts,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .._core.kernels import chain
+from .._core.kernels import chain, chain_viterbi
 from .._core.losses._base import Floats, Mask, Rows
 from .design import ChainDesign
 from .loss import chain_scores, each_block
@@ -50,7 +50,7 @@ class Lattice:
         labels = np.empty(self._shape[0], dtype=np.intp)
         scores = np.empty(self._n)
         self._each(
-            lambda starts, own: chain.viterbi(
+            lambda starts, own: chain_viterbi.viterbi(
                 *self._scores, starts, labels, scores[own]
             )
         )
@@ -64,7 +64,9 @@ class Lattice:
         labels = np.empty((n, self._shape[0]), dtype=np.intp)
         scores = np.empty((self._n, n))
         self._each(
-            lambda starts, own: chain.n_best(*self._scores, starts, labels, scores[own])
+            lambda starts, own: chain_viterbi.n_best(
+                *self._scores, starts, labels, scores[own]
+            )
         )
         return labels, scores
 

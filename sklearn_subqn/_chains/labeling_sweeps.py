@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.kernels import chain, chain_labelings
+from .._core.kernels import chain_labelings, chain_viterbi
 from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps, has_room
@@ -73,7 +73,7 @@ class LabelingSweeps(ChainSweeps):
         losses = np.empty(len(starts) - 1)
         ones, slack = np.ones(len(losses)), self._rules[-1]
         rest = starts, self._targets, ones, slack, labels, losses
-        chain.most_violated_margins(*self._split(scores), *rest)
+        chain_viterbi.most_violated_margins(*self._split(scores), *rest)
         self.reset()
         self._sweep(np.arange(len(losses)), False, labels)
 

@@ -7,7 +7,7 @@ from _problems import EXPLORE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_subqn._core.kernels import chain, chain_ascent, chain_pairs
+from sklearn_subqn._core.kernels import chain, chain_ascent, chain_pairs, chain_viterbi
 
 seeds = st.integers(0, 2**32 - 1)
 scales = st.sampled_from([0.0, 1.0, 30.0, 400.0, 1e4])
@@ -49,9 +49,9 @@ def test_best_labelings_are_those_of_all(seed, scale, forbidden, m):
     emissions, transitions, starts = args = problem(seed, scale, forbidden)
     n_tokens = len(emissions)
     labels, scores = np.empty(n_tokens, dtype=np.intp), np.empty(3)
-    chain.viterbi(*args, labels, scores)
+    chain_viterbi.viterbi(*args, labels, scores)
     several, their_scores = np.empty((m, n_tokens), dtype=np.intp), np.empty((3, m))
-    chain.n_best(*args, several, their_scores)
+    chain_viterbi.n_best(*args, several, their_scores)
     np.testing.assert_array_equal(several[0], labels)
     for i, own in enumerate(enumerations(*args)):
         tokens = slice(starts[i], starts[i + 1])
@@ -72,10 +72,10 @@ def test_best_labelings_are_those_of_all(seed, scale, forbidden, m):
 def test_of_equal_labelings_the_lowest_from_the_end_is_best():
     labels, scores = np.empty(5, dtype=np.intp), np.empty(2)
     args = np.zeros((5, 3)), np.zeros((3, 3)), starts_of([4, 1])
-    chain.viterbi(*args, labels, scores)
+    chain_viterbi.viterbi(*args, labels, scores)
     np.testing.assert_array_equal(labels, 0)
     several, scores = np.empty((2, 5), dtype=np.intp), np.empty((2, 2))
-    chain.n_best(*args, several, scores)
+    chain_viterbi.n_best(*args, several, scores)
     np.testing.assert_array_equal(several, [[0, 0, 0, 0, 0], [1, 0, 0, 0, 1]])
 
 
@@ -89,7 +89,7 @@ def test_violated_margins_are_those_of_all_labelings(seed, scale, forbidden, sla
     right = np.repeat(both.argmin(axis=1), np.diff(starts))
     worst, losses = np.empty(len(right), dtype=np.intp), np.empty(3)
     weights = np.array([1.0, 0.0, 2.0])
-    chain.most_violated_margins(*args, right, weights, slack, worst, losses)
+    chain_viterbi.most_violated_margins(*args, right, weights, slack, worst, losses)
     for i, own in enumerate(enumerations(*args)):
         y = right[starts[i] : starts[i + 1]]
         n_wrong = (own.labelings != y).sum(axis=1)
@@ -141,7 +141,7 @@ def test_a_long_sequence(scale, forbidden):
     nodes, edges = np.empty_like(emissions), np.empty((10_000, 3, 3))
     labels = np.empty(10_000, dtype=np.intp)
     chain.marginals(emissions, transitions, starts, log_z, nodes, edges)
-    chain.viterbi(emissions, transitions, starts, labels, best)
+    chain_viterbi.viterbi(emissions, transitions, starts, labels, best)
     prefix = emissions[0].copy()
     for z in emissions[1:]:
         prefix = z + np.logaddexp.reduce(prefix[:, np.newaxis] + transitions, axis=0)

@@ -1,28 +1,21 @@
-"""Sums and maxima over the labelings of chains: forward-backward, Viterbi, n best.
+"""Sums over the labelings of chains: forward-backward.
 
-Sequences are concatenated: ``starts`` of shape (n + 1,) has the first token of each and
-one more for the end of the last; it may cut a block out of longer arrays, so that
-threads share the sequences between them. Emissions have shape (T, k), transitions
-shape (k, k), minus infinity where a label or a transition is forbidden.
+Arguments are those of ``chain_arguments.pxd``.
 """
 
+from .chain_arguments cimport check_allowed, check_labels, check_scores
 from .lattice cimport (
     Lattice,
-    Violations,
     backward,
-    best_labels,
     close_lattice,
-    close_violations,
     forward,
-    labels_score,
-    most_violated,
     open_lattice,
-    open_violations,
     set_pattern,
     set_transitions,
 )
 from .rows cimport allocate
 from .standard cimport INFINITY, free
+from .viterbi cimport labels_score
 
 
 def log_partition(
@@ -99,7 +92,7 @@ def marginals(
                 for j in range(lattice.k):
                     nodes[starts[i] + t, j] = lattice.nodes[t * lattice.width + j]
         close_lattice(&lattice)
-    _check_allowed(failed, starts)
+    check_allowed(failed, starts)
 
 
 def log_loss(
@@ -140,7 +133,7 @@ def log_loss(
         _check_gradient(emissions, nodes, pairs)
     _open(&lattice, emissions, transitions, starts, n)
     try:
-        _check_labels(labels, starts, emissions.shape[0], k)
+        check_labels(labels, starts, emissions.shape[0], k)
     except ValueError:
         close_lattice(&lattice)
         raise
@@ -179,186 +172,8 @@ def log_loss(
                 for t in range(k):
                     pairs[j, t] += weight * row[t]
         close_lattice(&lattice)
-    _check_allowed(failed, starts)
+    check_allowed(failed, starts)
     return total
-
-
-def most_violated_margins(
-    const double[:, ::1] emissions,
-    const double[:, ::1] transitions,
-    const Py_ssize_t[::1] starts,
-    const Py_ssize_t[::1] labels,
-    const double[::1] weights,
-    bint slack,
-    Py_ssize_t[::1] worst,
-    double[::1] losses,
-):
-    """Write each sequence's labeling that violates its margin most.
-
-    Of D wrong labels it has the largest D + score - score of the right labels, or with
-    ``slack`` the largest D (1 + score - score of the right labels).
-
-    Parameters
-    ----------
-    labels : ndarray of shape (T,)
-        The right ones, of which sequences with weight are allowed.
-    weights : ndarray of shape (n,)
-    slack : bool
-    worst : ndarray of shape (T,)
-        Receives that labeling, the right one for sequences without weight.
-    losses : ndarray of shape (n,)
-        Receives the maxima.
-    """
-    cdef Py_ssize_t n = weights.shape[0], k = emissions.shape[1], longest
-    cdef Py_ssize_t i, start, length, failed = -1
-    cdef Violations room
-    cdef const double* z
-    cdef const double* T
-    if worst.shape[0] != labels.shape[0] or losses.shape[0] != n:
-        raise ValueError("arrays of sequences differ in length.")
-    longest = _check(emissions, transitions, starts, n)
-    _check_labels(labels, starts, emissions.shape[0], k)
-    open_violations(&room, k, longest, slack)
-    T = &transitions[0, 0]
-    with nogil:
-        for i in range(n):
-            start = starts[i]
-            length = starts[i + 1] - start
-            z = &emissions[start, 0]
-            losses[i] = 0.0
-            if weights[i] == 0.0:
-                worst[start : start + length] = labels[start : start + length]
-                continue
-            if labels_score(T, k, z, length, &labels[start]) == -INFINITY:
-                failed = i
-                break
-            losses[i] = most_violated(
-                &room, T, k, z, length, &labels[start], &worst[start]
-            )
-        close_violations(&room)
-    _check_allowed(failed, starts)
-
-
-def viterbi(
-    const double[:, ::1] emissions,
-    const double[:, ::1] transitions,
-    const Py_ssize_t[::1] starts,
-    Py_ssize_t[::1] labels,
-    double[::1] scores,
-):
-    """Write the labels of the best labelings, of shape (T,), and their scores (n,).
-
-    Of labels with equal scores the lowest is taken, from the last token backwards.
-
-    Raises
-    ------
-    ValueError
-        If a sequence has no allowed labeling.
-    """
-    cdef Py_ssize_t n = scores.shape[0], k = emissions.shape[1], i, failed = -1, longest
-    cdef Violations room
-    if labels.shape[0] != emissions.shape[0]:
-        raise ValueError("arrays of tokens differ in length.")
-    longest = _check(emissions, transitions, starts, n)
-    open_violations(&room, k, longest, False)
-    with nogil:
-        for i in range(n):
-            scores[i] = best_labels(
-                &transitions[0, 0], k, &emissions[starts[i], 0],
-                starts[i + 1] - starts[i], NULL, room.best, &labels[starts[i]],
-            )
-            if scores[i] == -INFINITY:
-                failed = i
-                break
-        close_violations(&room)
-    _check_allowed(failed, starts)
-
-
-def n_best(
-    const double[:, ::1] emissions,
-    const double[:, ::1] transitions,
-    const Py_ssize_t[::1] starts,
-    Py_ssize_t[:, ::1] labels,
-    double[:, ::1] scores,
-):
-    """Write the m best labelings, labels of shape (m, T) and scores of shape (n, m).
-
-    In the order of scores. Where there are fewer allowed labelings the score is minus
-    infinity, and the labels are -1.
-    """
-    cdef Py_ssize_t n = scores.shape[0], m = scores.shape[1], k = emissions.shape[1]
-    cdef Py_ssize_t longest, i, t, j, l, r, start, length, place, from_label, from_rank
-    cdef double score
-    cdef double* now
-    cdef double* before
-    cdef double* swapped
-    cdef int* origins
-    cdef int* heads
-    cdef double* room
-    if labels.shape[0] != m or labels.shape[1] != emissions.shape[0]:
-        raise ValueError("arrays of labelings differ in shape.")
-    if k * m > 2**31 - 1:
-        raise ValueError(f"{m} labelings of {k} labels are too many.")
-    longest = _check(emissions, transitions, starts, n)
-    room = <double*> allocate(
-        2 * k * m * sizeof(double) + (longest * k * m + k) * sizeof(int)
-    )
-    heads = <int*> (room + 2 * k * m)
-    origins = heads + k
-    with nogil:
-        for i in range(n):
-            start = starts[i]
-            length = starts[i + 1] - start
-            now, before = room, room + k * m
-            for j in range(k):
-                now[j * m] = emissions[start, j]
-                for r in range(1, m):
-                    now[j * m + r] = -INFINITY
-            for t in range(1, length):
-                swapped = before
-                before = now
-                now = swapped
-                for j in range(k):
-                    # Lists of each label before, in order, are merged.
-                    for l in range(k):
-                        heads[l] = 0
-                    for r in range(m):
-                        place = 0
-                        score = -INFINITY
-                        for l in range(k):
-                            if (
-                                heads[l] < m
-                                and before[l * m + heads[l]] + transitions[l, j] > score
-                            ):
-                                score = before[l * m + heads[l]] + transitions[l, j]
-                                place = l
-                        origins[(t * k + j) * m + r] = <int> (place * m + heads[place])
-                        heads[place] += score > -INFINITY
-                        now[j * m + r] = score + emissions[start + t, j]
-            for l in range(k):
-                heads[l] = 0
-            for r in range(m):
-                place = 0
-                score = -INFINITY
-                for l in range(k):
-                    if heads[l] < m and now[l * m + heads[l]] > score:
-                        score = now[l * m + heads[l]]
-                        place = l
-                scores[i, r] = score
-                if score == -INFINITY:
-                    for t in range(length):
-                        labels[r, start + t] = -1
-                    continue
-                from_label = place
-                from_rank = heads[place]
-                heads[place] += 1
-                for t in range(length - 1, -1, -1):
-                    labels[r, start + t] = from_label
-                    if t > 0:
-                        place = origins[(t * k + from_label) * m + from_rank]
-                        from_label = place // m
-                        from_rank = place % m
-        free(room)
 
 
 def tangent(
@@ -403,7 +218,7 @@ def tangent(
     cdef Lattice lattice
     _check_gradient(emissions, dnodes, dpairs)
     _check_gradient(demissions, dnodes, dtransitions)
-    longest = _check(emissions, transitions, starts, n)
+    longest = check_scores(emissions, transitions, starts, n)
     room = <double*> allocate(longest * k * (k + 3) * sizeof(double))
     nodes = room
     ahead = room + longest * k
@@ -481,37 +296,7 @@ def tangent(
                         )
         close_lattice(&lattice)
         free(room)
-    _check_allowed(failed, starts)
-
-
-cdef Py_ssize_t _check_starts(
-    const Py_ssize_t[::1] starts, Py_ssize_t n, Py_ssize_t n_tokens
-) except -1:
-    """Raise unless n sequences have tokens; return the length of the longest."""
-    cdef Py_ssize_t i, longest = 1
-    if starts.shape[0] != n + 1:
-        raise ValueError(f"{starts.shape[0]} starts for {n} sequences and their end.")
-    if starts[0] < 0 or starts[n] > n_tokens:
-        raise ValueError(f"sequences are not within {n_tokens} tokens.")
-    for i in range(n):
-        if starts[i + 1] <= starts[i]:
-            raise ValueError(f"sequence {i} has no tokens.")
-        longest = max(longest, starts[i + 1] - starts[i])
-    return longest
-
-
-cdef Py_ssize_t _check(
-    const double[:, ::1] emissions,
-    const double[:, ::1] transitions,
-    const Py_ssize_t[::1] starts,
-    Py_ssize_t n,
-) except -1:
-    cdef Py_ssize_t k = emissions.shape[1]
-    if k == 0 or transitions.shape[0] != k or transitions.shape[1] != k:
-        raise ValueError("emissions and transitions differ in the number of labels.")
-    if k > 65536:
-        raise ValueError(f"{k} labels are too many.")
-    return _check_starts(starts, n, emissions.shape[0])
+    check_allowed(failed, starts)
 
 
 cdef int _open(
@@ -521,7 +306,7 @@ cdef int _open(
     const Py_ssize_t[::1] starts,
     Py_ssize_t n,
 ) except -1:
-    cdef Py_ssize_t longest = _check(emissions, transitions, starts, n)
+    cdef Py_ssize_t longest = check_scores(emissions, transitions, starts, n)
     open_lattice(lattice, emissions.shape[1], longest)
     try:
         set_pattern(lattice, &transitions[0, 0], lattice.k)
@@ -529,21 +314,6 @@ cdef int _open(
         close_lattice(lattice)
         raise
     set_transitions(lattice, &transitions[0, 0])
-    return 0
-
-
-cdef int _check_labels(
-    const Py_ssize_t[::1] labels,
-    const Py_ssize_t[::1] starts,
-    Py_ssize_t n_tokens,
-    Py_ssize_t k,
-) except -1:
-    cdef Py_ssize_t t
-    if labels.shape[0] != n_tokens:
-        raise ValueError(f"{labels.shape[0]} labels for {n_tokens} tokens.")
-    for t in range(starts[0], starts[starts.shape[0] - 1]):
-        if not 0 <= labels[t] < k:
-            raise ValueError(f"label {labels[t]} is none of {k}.")
     return 0
 
 
@@ -557,13 +327,4 @@ cdef int _check_gradient(
         raise ValueError("emissions and their gradient differ in shape.")
     if pairs is None or pairs.shape[0] != k or pairs.shape[1] != k:
         raise ValueError("transitions and their gradient differ in shape.")
-    return 0
-
-
-cdef int _check_allowed(Py_ssize_t failed, const Py_ssize_t[::1] starts) except -1:
-    if failed >= 0:
-        raise ValueError(
-            f"no labeling of a sequence of {starts[failed + 1] - starts[failed]} tokens is "
-            "allowed, or its own is not."
-        )
     return 0

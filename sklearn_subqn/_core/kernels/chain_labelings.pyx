@@ -1,92 +1,26 @@
 """Dual ascent over the sequences of chains, for the structured hinge.
 
-The dual variables of sequence i are shares of labelings y, which sum to one: w = -sum_i
-steps_i sum_y share_y phi_y, with phi_y = rate_y F_i (y - truth_i) for its features F_i.
-With cost_y wrong labels it is rate_y = 1, or cost_y where slacks are rescaled. The dual,
-in units of the sequence's weight, has the slope
-
-    g_y = cost_y + <phi_y, w>
-
-along the share of y, zero for the true labels. Of each sequence those labelings are kept
-that once violated their margin most (Viterbi 1967; Tsochantaridis et al. 2005), as
-sparse vectors phi_y. A step moves a share from the one with the least slope that has any
-to the one with the largest, exactly far enough: pairwise Frank-Wolfe steps
-(Lacoste-Julien & Jaggi 2015) in blocks (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013;
-with kept labelings Osokin et al. 2016). They need neither scores nor inference, so that
-most epochs are over labelings kept. Products of the vectors of a sequence are kept too:
-with them a step changes slopes without the vectors, which a visit reads once.
+Steps are those of ``labeling_steps.pxd``, along one sequence after the other.
 
 Arrays of features are those of ``chain_ascent``; parameters of transitions follow those
 of pairs in ``w``.
 """
 
-from .chain_features cimport (
-    Features,
-    Parameters,
-    check_features,
-    gather,
-    set_patterns,
-    soft,
-    write_scores,
+from .chain_features cimport check_features, gather, set_patterns, soft, write_scores
+from .labeling_steps cimport shift, step_towards, take_steps
+from .labelings cimport (
+    Block,
+    Labeling,
+    Visit,
+    drop_idle,
+    keep,
+    kept_labeling,
+    new_labeling,
 )
-from .lattice cimport (
-    Violations,
-    close_violations,
-    most_violated,
-    open_violations,
-    padded,
-)
-from .rows cimport allocate, prefetch
-from .standard cimport free, malloc, memcpy, memset
-
-# Steps at most at a visit without inference; visits with it after which a labeling that
-# has no share goes. So many lines of the cache of a labeling are fetched ahead; the
-# processor then goes on by itself.
-cdef enum:
-    MOST_STEPS = 5
-    MOST_IDLE = 10
-    LINES = 5
-
-
-cdef struct Labeling:
-    Labeling* next
-    double share
-    double cost  # number of wrong labels
-    double rate
-    double square  # of phi
-    double slope
-    double change  # of the share, not in w yet
-    Py_ssize_t slot
-    Py_ssize_t idle
-    Py_ssize_t n_bytes
-    Py_ssize_t size
-    double* values  # (size,): phi
-    int* places  # (size,): of its parameters
-    unsigned short* labels  # (L,)
-
-
-cdef struct Block:
-    # The labelings kept of a sequence, and the products of their vectors by slots.
-    Labeling* first
-    Py_ssize_t n_slots
-    double* products  # (n_slots, n_slots)
-
-
-cdef struct Visit:
-    Parameters p
-    Features features
-    double step
-    Py_ssize_t n_bytes  # what labelings took in addition
-    double* scratch  # (n_params,), of zeros
-    # Room for inference and for new labelings.
-    double* z
-    double* T
-    Py_ssize_t* worst
-    int* touched
-    const Py_ssize_t* truth
-    const int* of_pairs
-    const double* ends
-    Violations violations
+from .lattice cimport padded
+from .rows cimport allocate
+from .standard cimport free, memcpy, memset
+from .viterbi cimport close_violations, most_violated, open_violations
 
 
 cdef class Labelings:
@@ -173,319 +107,6 @@ cdef class Labelings:
         if targets.shape[0] != starts[self.n]:
             raise ValueError("arrays of tokens differ in length.")
         return 0
-
-
-cdef inline Labeling* _of(
-    Visit* v, Labeling* first, const Py_ssize_t* labels
-) noexcept nogil:
-    """Return the labeling among those kept, or NULL."""
-    cdef Py_ssize_t t
-    while first != NULL:
-        t = 0
-        while t < v.features.length and first.labels[t] == labels[t]:
-            t += 1
-        if t == v.features.length:
-            return first
-        first = first.next
-    return NULL
-
-
-cdef inline Py_ssize_t _place(Visit* v, Py_ssize_t feature, Py_ssize_t label) noexcept nogil:
-    """Return where the parameter of a feature and a label is, -1 if there is none."""
-    cdef Parameters* p = &v.p
-    cdef Py_ssize_t q
-    if p.stride:
-        q = feature * p.stride + label
-        return q if p.mask[q >> 2] >> (q & 3) & 1 else -1
-    for q in range(p.ptr[feature], p.ptr[feature + 1]):
-        if p.labels[q] == label:
-            return q
-    return -1
-
-
-cdef inline Py_ssize_t _add(
-    Visit* v, Py_ssize_t place, double x, Py_ssize_t size
-) noexcept nogil:
-    """Add x to a place of the scratch vector; return how many were touched."""
-    if place < 0 or x == 0.0:
-        return size
-    # What has become zero is touched again, and dropped once.
-    if v.scratch[place] == 0.0:
-        v.touched[size] = <int> place
-        size += 1
-    v.scratch[place] += x
-    return size
-
-
-cdef inline Labeling* _new(
-    Visit* v, const Py_ssize_t* labels, bint slack, Py_ssize_t n_pairs
-) noexcept nogil:
-    """Return a labeling with its vector, NULL without room for it."""
-    cdef Features* f = &v.features
-    cdef Py_ssize_t k = v.p.k, t, j, size = 0, kept = 0, n_wrong = 0, feature, place
-    cdef Py_ssize_t n_bytes
-    cdef double x, rate
-    cdef Labeling* y
-    cdef const Py_ssize_t* truth = v.truth
-    for t in range(f.length):
-        if labels[t] != truth[t]:
-            n_wrong += 1
-            for j in range(f.indptr[t], f.indptr[t + 1]):
-                feature = f.own[f.local[j]]
-                x = 1.0 if f.data == NULL else f.data[j]
-                size = _add(v, _place(v, feature, labels[t]), x, size)
-                size = _add(v, _place(v, feature, truth[t]), -x, size)
-        if t > 0 and (labels[t] != truth[t] or labels[t - 1] != truth[t - 1]):
-            place = v.of_pairs[labels[t - 1] * k + labels[t]]
-            size = _add(v, n_pairs + place if place >= 0 else -1, 1.0, size)
-            place = v.of_pairs[truth[t - 1] * k + truth[t]]
-            size = _add(v, n_pairs + place if place >= 0 else -1, -1.0, size)
-    n_bytes = (
-        sizeof(Labeling) + size * (sizeof(double) + sizeof(int))
-        + f.length * sizeof(unsigned short)
-    )
-    y = <Labeling*> malloc(n_bytes)
-    if y != NULL:
-        y.n_bytes = n_bytes
-        rate = n_wrong if slack else 1.0
-        y.next = NULL
-        y.share = y.square = 0.0
-        y.cost, y.rate, y.idle = n_wrong, rate, 0
-        y.values = <double*> (y + 1)
-        y.places = <int*> (y.values + size)
-        y.labels = <unsigned short*> (y.places + size)
-        for t in range(f.length):
-            y.labels[t] = <unsigned short> labels[t]
-    for j in range(size):
-        place = v.touched[j]
-        x = v.scratch[place]
-        v.scratch[place] = 0.0
-        if y != NULL and x != 0.0:
-            y.places[kept] = <int> place
-            y.values[kept] = rate * x
-            y.square += rate * x * rate * x
-            kept += 1
-    if y != NULL:
-        y.size = kept
-    return y
-
-
-cdef inline void _fetch(const Labeling* y) noexcept nogil:
-    """Have the beginning of a labeling, or of NULL, come into the cache."""
-    cdef Py_ssize_t line
-    if y != NULL:
-        for line in range(LINES):
-            prefetch(<const char*> y + 64 * line)
-
-
-cdef inline void _find_slope(Labeling* y, const Parameters* p) noexcept nogil:
-    cdef Py_ssize_t j
-    cdef double a = 0.0, b = 0.0
-    if p.threshold > 0.0:
-        for j in range(y.size):
-            a += y.values[j] * soft(p.w[y.places[j]], p.threshold)
-    else:
-        for j in range(0, y.size - 1, 2):
-            a += y.values[j] * p.w[y.places[j]]
-            b += y.values[j + 1] * p.w[y.places[j + 1]]
-        if y.size & 1:
-            a += y.values[y.size - 1] * p.w[y.places[y.size - 1]]
-    y.slope = y.cost + (a + b)
-
-
-cdef inline bint _take_slot(Visit* v, Block* block, Labeling* y) noexcept nogil:
-    """Put a labeling first, with its products; return False without room for them."""
-    cdef Py_ssize_t j, i, n = block.n_slots, slot = 0, size
-    cdef double product
-    cdef double* products
-    cdef Labeling* x
-    # Slots of labelings that went are taken first.
-    while slot < n:
-        x = block.first
-        while x != NULL and x.slot != slot:
-            x = x.next
-        if x == NULL:
-            break
-        slot += 1
-    if slot == n:
-        size = 2 * n if n else 4
-        products = <double*> malloc(size * size * sizeof(double))
-        if products == NULL:
-            return False
-        for i in range(n):
-            memcpy(products + i * size, block.products + i * n, n * sizeof(double))
-        free(block.products)
-        block.products, block.n_slots = products, size
-        v.n_bytes += (size * size - n * n) * sizeof(double)
-        n = size
-    y.slot = slot
-    for j in range(y.size):
-        v.scratch[y.places[j]] = y.values[j]
-    products = block.products
-    products[slot * n + slot] = y.square
-    x = block.first
-    while x != NULL:
-        product = 0.0
-        for j in range(x.size):
-            product += v.scratch[x.places[j]] * x.values[j]
-        products[slot * n + x.slot] = products[x.slot * n + slot] = product
-        x = x.next
-    for j in range(y.size):
-        v.scratch[y.places[j]] = 0.0
-    y.next = block.first
-    block.first = y
-    return True
-
-
-cdef inline const double* _products_of(
-    const Block* block, const Labeling* y
-) noexcept nogil:
-    """Return the products of the vectors of a sequence with that of one labeling."""
-    return block.products + y.slot * block.n_slots
-
-
-cdef inline void _move(Visit* v, const Labeling* y, double share) noexcept nogil:
-    """Move w by some more share of a labeling."""
-    cdef Py_ssize_t j
-    cdef double* w = v.p.w
-    share *= v.step
-    for j in range(y.size):
-        w[y.places[j]] -= share * y.values[j]
-
-
-cdef inline void _shift(Visit* v, Labeling* y, double share) noexcept nogil:
-    """Give a labeling some more share, and move w."""
-    y.share += share
-    _move(v, y, share)
-
-
-cdef inline void _step_towards(
-    Visit* v, const Block* block, Labeling* to
-) noexcept nogil:
-    """Take shares from all labelings in proportion, and give them to one, exactly."""
-    cdef double gap, c = 0.0, gamma, share, other
-    cdef const double* products
-    cdef Labeling* x
-    cdef Labeling* y = block.first
-    if to == NULL:
-        gap = 0.0
-    else:
-        _find_slope(to, &v.p)
-        gap = to.slope
-    while y != NULL:
-        if y != to and y.share > 0.0:
-            _find_slope(y, &v.p)
-        gap -= y.share * y.slope if y.share > 0.0 else 0.0
-        share = (1.0 if y == to else 0.0) - y.share
-        if share != 0.0:
-            products = _products_of(block, y)
-            x = block.first
-            while x != NULL:
-                other = (1.0 if x == to else 0.0) - x.share
-                c += share * other * products[x.slot]
-                x = x.next
-        y = y.next
-    if not gap > 0.0:
-        return
-    c *= v.step
-    gamma = gap / c if gap < c else 1.0
-    y = block.first
-    while y != NULL:
-        share = gamma * ((1.0 if y == to else 0.0) - y.share)
-        if share != 0.0:
-            _shift(v, y, share)
-            if gamma == 1.0:
-                y.share = 1.0 if y == to else 0.0
-        y = y.next
-
-
-cdef inline double _steps(Visit* v, const Block* block) noexcept nogil:
-    """Move shares between the labelings kept of a sequence; return the gap there was.
-
-    That is among the labelings kept.
-    """
-    cdef Py_ssize_t n
-    cdef double high, low, c, share, most, gap = 0.0, mean = 0.0, true_share = 1.0
-    cdef Labeling* y = block.first
-    cdef Labeling* to
-    cdef Labeling* away
-    cdef const double* of_to
-    cdef const double* of_away
-    while y != NULL:
-        _fetch(y.next)
-        _find_slope(y, &v.p)
-        y.change = 0.0
-        true_share -= y.share
-        y = y.next
-    true_share = max(true_share, 0.0)
-    for n in range(MOST_STEPS):
-        # The true labels have slope zero.
-        high = 0.0
-        low = 0.0 if true_share > 0.0 else 1e300
-        to = away = NULL
-        y = block.first
-        while y != NULL:
-            if y.slope > high:
-                high, to = y.slope, y
-            if y.share > 0.0 and y.slope < low:
-                low, away = y.slope, y
-            if n == 0:
-                mean += y.share * y.slope
-            y = y.next
-        if n == 0:
-            gap = max(high - mean, 0.0)
-        if not high > low:
-            break
-        of_to = of_away = NULL
-        c = 0.0
-        if to != NULL:
-            of_to = _products_of(block, to)
-            c += of_to[to.slot]
-        if away != NULL:
-            of_away = _products_of(block, away)
-            c += of_away[away.slot]
-        if to != NULL and away != NULL:
-            c -= 2.0 * of_to[away.slot]
-        c *= v.step
-        most = true_share if away == NULL else away.share
-        share = (high - low) / c if high - low < most * c else most
-        if to == NULL:
-            true_share += share
-        else:
-            to.share += share
-            to.change += share
-        # What goes has none left, to the last digit.
-        if away == NULL:
-            true_share = true_share - share if share < most else 0.0
-        else:
-            away.share = away.share - share if share < most else 0.0
-            away.change -= share
-        y = block.first
-        if v.p.threshold > 0.0:
-            _apply(v, block)
-            while y != NULL:
-                _find_slope(y, &v.p)
-                y = y.next
-            continue
-        share *= v.step
-        while y != NULL:
-            if of_to != NULL:
-                y.slope -= share * of_to[y.slot]
-            if of_away != NULL:
-                y.slope += share * of_away[y.slot]
-            y = y.next
-    _apply(v, block)
-    return gap
-
-
-cdef inline void _apply(Visit* v, const Block* block) noexcept nogil:
-    """Move w by what the shares changed."""
-    cdef Labeling* y = block.first
-    while y != NULL:
-        if y.change != 0.0:
-            _move(v, y, y.change)
-            y.change = 0.0
-        y = y.next
 
 
 def sweep(
@@ -615,55 +236,36 @@ def sweep(
                     v.features.length * sizeof(Py_ssize_t),
                 )
             elif infer:
-                labelings.n_bytes -= _drop_idle(&block.first)
+                labelings.n_bytes -= drop_idle(&block.first)
                 _find_worst(&v, pattern, n_pairs)
             if given is not None or infer:
                 t = 0
                 while t < v.features.length and v.worst[t] == v.truth[t]:
                     t += 1
-                if t < v.features.length and _of(&v, block.first, v.worst) == NULL:
-                    y = _new(&v, v.worst, slack, n_pairs)
+                if t < v.features.length and kept_labeling(&v, block.first, v.worst) == NULL:
+                    y = new_labeling(&v, v.worst, slack, n_pairs)
                     if y == NULL:
                         failed = True
                         break
-                    if not _take_slot(&v, block, y):
+                    if not keep(&v, block, y):
                         free(y)
                         failed = True
                         break
                     v.n_bytes += y.n_bytes
             if given is not None:
-                y = _of(&v, block.first, v.worst)
+                y = kept_labeling(&v, block.first, v.worst)
                 if y != NULL:
-                    _shift(&v, y, 1.0)
+                    shift(&v, y, 1.0)
             elif infer:
-                y = _of(&v, block.first, v.worst)
-                _step_towards(&v, block, y)
+                y = kept_labeling(&v, block.first, v.worst)
+                step_towards(&v, block, y)
             else:
-                gaps[i] = _steps(&v, block)
+                gaps[i] = take_steps(&v, block)
         close_violations(&v.violations)
         free(room)
     labelings.n_bytes += v.n_bytes
     if failed:
         raise MemoryError("no room for the labelings of a sequence.")
-
-
-cdef inline Py_ssize_t _drop_idle(Labeling** link) noexcept nogil:
-    """Count visits of labelings without a share, and drop those that had none long.
-
-    Return how many bytes these took.
-    """
-    cdef Labeling* y = link[0]
-    cdef Py_ssize_t n_bytes = 0
-    while y != NULL:
-        y.idle = y.idle + 1 if y.share == 0.0 else 0
-        if y.idle > MOST_IDLE:
-            link[0] = y.next
-            n_bytes += y.n_bytes
-            free(y)
-        else:
-            link = &y.next
-        y = link[0]
-    return n_bytes
 
 
 cdef void _find_worst(
