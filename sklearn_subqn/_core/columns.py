@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .design import BLOCK_BYTES, DENSE_BYTES, Design, InPlace, dense_rows, row_view
+from .design import Design
 from .kernels import gram, products
 from .lazy import cached_property
+from .linear_map import InPlace
 from .losses._base import Floats, Mask, Rows
+from .row_views import BLOCK_BYTES, DENSE_BYTES, dense_rows, row_view
 
 # Squared norms of columns of which single precision holds all that matters.
 _SINGLE = 1e-50, 1e60

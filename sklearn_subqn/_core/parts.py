@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .design import Design, Shape
+from .linear_map import LinearMap
 from .losses._base import Floats, Rows
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -201,7 +202,7 @@ class DesignOfParts(Design):
         pairs = zip(bounds[:-1], bounds[1:], firsts[:-1], strict=True)
         return OfParts(rows[a:b] - first for a, b, first in pairs)
 
-    def count(self, subset: Design, products: float = 1.0) -> None:
+    def count(self, subset: LinearMap, products: float = 1.0) -> None:
         if isinstance(subset, DesignOfParts):
             self.parts.each("count", subset.parts.objects, products)
         else:

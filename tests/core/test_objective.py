@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core import objective as objective_module
+from sklearn_subqn._core import bounds, evaluation
 from sklearn_subqn._core.line_search import exact, minimize_intercept
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut
@@ -287,7 +287,7 @@ def test_points_passed_through_cost_no_product():
 
 @with_intercept
 def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
-    monkeypatch.setattr(objective_module, "_MAX_UPDATES", 3)
+    monkeypatch.setattr(evaluation, "_MAX_UPDATES", 3)
     objective, w = gaussian_objective(7, n=200, fit_intercept=fit_intercept)
     products = []
     design, adjoint = objective.design, objective.design.adjoint
@@ -308,7 +308,7 @@ def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
 def test_squared_norms_bound_a_cut_with_errors_by_columns(
     block, error, fit_intercept, monkeypatch
 ):
-    monkeypatch.setattr(objective_module, "_BLOCK", block)
+    monkeypatch.setattr(bounds, "_BLOCK", block)
     rng = np.random.default_rng(3)
     X, y = gaussian_data(rng, 30, 7)
     X *= np.logspace(-4, 2, 7)
