@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -95,6 +95,32 @@ class WarmPaths(LinearEstimator):
         # Arrays are passed on, whose columns have no names.
         vars(model).pop("feature_names_in_", None)
         return model
+
+    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
+        """Return the values of ``alpha`` for problems, in descending order."""
+        if np.ndim(self.alphas) > 0:
+            return check_alphas(self.alphas)
+        return self._own_grid(problems, int(self.alphas))
+
+    def _own_grid(self, problems: LinearProblems, n: int) -> npt.NDArray[np.float64]:
+        """Return n values in descending order where none are given."""
+        return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, n)
+
+    def _searched(
+        self,
+        problems: LinearProblems,
+        folds: Iterable[tuple[Any, Any]],
+        fold_path: Callable[..., FoldPath],
+    ) -> Paths:
+        """Return the paths of folds, of training and test rows and all ``alpha``.
+
+        ``problems`` are those of all samples.
+        """
+        alphas = self._grid(problems)
+        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
+            delayed(fold_path)(train, test, alphas) for train, test in folds
+        )
+        return Paths(problems, alphas, paths)
 
     def _path(
         self,
@@ -202,13 +228,6 @@ class SearchCV(WarmPaths):
                 f"{self.scoring!r}."
             )
 
-    @abstractmethod
-    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
-        """Return the values of ``alpha`` in descending order.
-
-        ``problems`` are those of all samples.
-        """
-
     def _has_ratio(self) -> bool:
         """Whether ``l1_ratio`` has an effect."""
         return hasattr(self, "l1_ratio")
@@ -249,14 +268,9 @@ class SearchCV(WarmPaths):
         searched = []
         for model in models:
             problems = model._problems(X, y, weights, *others)
-            alphas = model._grid(problems)
-            paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-                delayed(model._fold_path)(
-                    X, y, weights, others, train, test, alphas, scorer, score_weights
-                )
-                for train, test in folds
-            )
-            searched.append(Paths(problems, alphas, paths))
+            rows = X, y, weights, score_weights
+            path = partial(model._fold_path, rows, others, scorer)
+            searched.append(model._searched(problems, folds, path))
         chosen = models[self._choose(searched, data)]
         if self._has_ratio():
             self.l1_ratio_ = float(chosen.l1_ratio)
@@ -275,17 +289,18 @@ class SearchCV(WarmPaths):
 
     def _fold_path(
         self,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: npt.NDArray[np.float64],
+        rows: tuple[Any, Any, npt.NDArray[np.float64], Any],
         others: tuple[Any, ...],
+        scorer: Callable[..., float],
         train: npt.NDArray[np.intp],
         test: npt.NDArray[np.intp],
         alphas: npt.NDArray[np.float64],
-        scorer: Callable[..., float],
-        score_weights: npt.NDArray[np.float64] | None,
     ) -> FoldPath:
-        """Fit the path on one training part and score it on the rest."""
+        """Fit the path on one training part and score it on the rest.
+
+        ``rows`` are X, y, weights of fits, and those of scores or None.
+        """
+        X, y, weights, score_weights = rows
         weights = weights[train]
         if not weights.any():
             raise ValueError("A training part of cv has no samples of positive weight.")
@@ -387,11 +402,6 @@ def warn_of_folds(
         ConvergenceWarning,
         stacklevel=user_level(),
     )
-
-
-def l2_grid(n: int) -> npt.NDArray[np.float64]:
-    """Return so many values of ``alpha`` for the squared norm, in descending order."""
-    return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, n)
 
 
 def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:

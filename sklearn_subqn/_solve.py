@@ -217,7 +217,8 @@ def _minimize(
         is_useful=target.is_useful,
         bundle=bundle,
         least=objective.least,
-        passes=lambda: objective.passes - passes,
+        counter=objective,
+        since=passes,
         report=report,
         **accuracy._asdict(),
     )

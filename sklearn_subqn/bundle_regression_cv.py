@@ -16,7 +16,7 @@ from ._callbacks import with_callbacks
 from ._core.line_search import exact, minimize_intercept
 from ._core.losses import AnyLoss
 from ._core.regularizers import L2
-from ._cv import SearchCV, check_alphas, l2_grid
+from ._cv import SearchCV
 from ._problems import LinearProblems
 from ._quantiles import mean_loss
 from ._solution import Progress
@@ -279,17 +279,14 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     def _has_ratio(self) -> bool:
         return self.penalty == "elasticnet"
 
-    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
-        if np.ndim(self.alphas) > 0:
-            return check_alphas(self.alphas)
+    def _own_grid(self, problems: LinearProblems, n: int) -> npt.NDArray[np.float64]:
         shares = {"l1": 1.0, "elasticnet": self.l1_ratio}
         l1_share = float(shares.get(self.penalty, 0.0))
         scales = [_scale(problems, i, l1_share) for i in range(len(problems))]
         scales = [scale for scale in scales if 0.0 < scale < np.inf]
         if not scales:
             # Data without any slope have no scale.
-            return l2_grid(int(self.alphas))
-        n = int(self.alphas)
+            return super()._own_grid(problems, n)
         if l1_share:
             largest = max(scales) / l1_share
             return np.geomspace(largest, _SMALLEST_L1 * largest, n)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._cv import PathCV, check_alphas, l2_grid
+from ._cv import PathCV
 from ._problems import LinearProblems
 from ._solution import Progress
 from .logistic import BaseL1Logistic
@@ -153,11 +153,9 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
             return self._penalty_of(getattr(self, "l1_ratio_", 0.5))
         return super().penalty
 
-    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
-        if np.ndim(self.alphas) > 0:
-            return check_alphas(self.alphas)
+    def _own_grid(self, problems: LinearProblems, n: int) -> npt.NDArray[np.float64]:
         if not self.l1_ratio:
-            return l2_grid(int(self.alphas))
+            return super()._own_grid(problems, n)
         # Data without any slope at zero have no scale.
         largest = self._alpha_max(problems) or 1.0
-        return np.geomspace(largest, _SMALLEST_SHARE * largest, int(self.alphas))
+        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)

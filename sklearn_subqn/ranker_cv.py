@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.model_selection import GroupKFold, check_cv
 
 from ._callbacks import with_callbacks
-from ._cv import FoldPath, Paths, WarmPaths, check_alphas, l2_grid
-from ._process import n_threads
+from ._cv import FoldPath, WarmPaths
 from ._queries import Queries
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
@@ -202,17 +201,10 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")
         queries = self._queries(len(y), sample_weight, qid, group, query_weight)
         folds = self._folds(X, y, queries)
-        if np.ndim(self.alphas) > 0:
-            alphas = check_alphas(self.alphas)
-        else:
-            alphas = l2_grid(int(self.alphas))
         used = queries.used
         problems = self._ranking(X[used], y[used], queries.take(used))
-        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-            delayed(self._fold_path)(X, y, queries, train, test, alphas)
-            for train, test in folds
-        )
-        self._choose([Paths(problems, alphas, paths)], data)
+        path = partial(self._fold_path, X, y, queries)
+        self._choose([self._searched(problems, folds, path)], data)
         return self
 
     def _folds(

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ._cv import PathCV, check_alphas, l2_grid
-from ._problems import LinearProblems
+from ._cv import PathCV
 from ._solution import Progress
 from .svm import BaseLinearSVC
 
@@ -148,8 +146,3 @@ class SubLBFGSLinearSVCCV(PathCV, BaseLinearSVC):
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
-
-    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
-        if np.ndim(self.alphas) > 0:
-            return check_alphas(self.alphas)
-        return l2_grid(int(self.alphas))

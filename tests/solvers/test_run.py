@@ -214,13 +214,24 @@ def test_convergence_outranks_the_callback_and_the_limit():
 # History.
 
 
+class Passes:
+    """What counts passes: one number after another."""
+
+    def __init__(self, numbers):
+        self._numbers = iter(numbers)
+
+    @property
+    def passes(self):
+        return next(self._numbers)
+
+
 def test_history():
-    passes = iter([1.0, 3.5, 6.0])
     result = run(
         script([4.0, 2.0, 3.0], phases=["a", "a", "b"], status="end"),
         tol=0.0,
         max_iter=10,
-        passes=lambda: next(passes),
+        counter=Passes([2.0, 4.5, 7.0]),
+        since=1.0,
     )
     history = result.history
     assert history.passes == [1.0, 3.5, 6.0]
@@ -241,7 +252,7 @@ def test_history_ends_with_the_result():
         tol=1e-5,
         max_iter=300,
         bundle=CutBundle(objective),
-        passes=lambda: objective.passes,
+        counter=objective,
     )
     history = result.history
     assert result.status == "converged"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -304,6 +304,14 @@ class Result:
             self.best = self.best._replace(lower_bound=bound)
 
 
+class Counts(Protocol):
+    """What counts passes over the data, such as an objective."""
+
+    @property
+    def passes(self) -> float:
+        """Their number so far."""
+
+
 def run(
     solver: Solver,
     *,
@@ -315,7 +323,8 @@ def run(
     is_useful: Callable[[Result], bool] = lambda result: True,
     bundle: CutBundle | None = None,
     least: float = -np.inf,
-    passes: Callable[[], float] = lambda: 0.0,
+    counter: Counts | None = None,
+    since: float = 0.0,
     report: Callable[[Result], bool | None] | None = None,
 ) -> Result:
     """Run a solver until its relative gap is proven to be at most ``tol``.
@@ -341,8 +350,10 @@ def run(
         Turns the cuts of the iterates into a lower bound.
     least : float
         A lower bound that is known beforehand.
-    passes : callable, optional
-        Returns the number of passes over the data so far.
+    counter : optional
+        Its ``passes`` is the number of passes over the data so far.
+    since : float
+        Passes before the fit, which do not count.
     report : callable, optional
         Called after every iteration with the ``Result`` so far; stops if it returns
         True.
@@ -393,7 +404,7 @@ def run(
                 result.raise_bound(bundle.improve())
         history.objective.append(result.point.value)
         history.lower_bound.append(result.lower_bound)
-        history.passes.append(passes())
+        history.passes.append(counter.passes - since if counter else 0.0)
         history.seconds.append(time.perf_counter() - begin)
         history.phase.append(iterate.phase)
         if iterate.preparing:
