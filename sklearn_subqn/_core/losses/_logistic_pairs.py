@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..kernels import bin_sums as kernel
-from ._base import Curvature, Derivatives, Floats, Rows, running_rounding
+from ._base import Curvature, Derivatives, Floats, Rows
 from ._pairs import Pairs
-from ._pairwise import OrderedPairs, RocArea
+from ._pairwise import OrderedPairs, RocArea, SmoothPairs
 
 # Width of the bins, orders of the derivatives, and from where on the function is a
 # line, and an exponential on the other side.
@@ -167,7 +167,7 @@ class BinSums:
         return self._at_scores(lower - higher)
 
     @cached_property
-    def sizes(self) -> Floats:
+    def slope_sizes(self) -> Floats:
         """The sum of the sizes of these slopes, of shape (n,)."""
         lower, higher = self._slopes
         return self._at_scores(lower + higher)
@@ -190,7 +190,7 @@ class BinSums:
     def conjugate(self) -> tuple[float, float]:
         """R*(u) of the gradient u, and the sum of the sizes of its terms."""
         u, z = self.gradient, self._centered
-        return float(u @ z) - self.value, float(self.sizes @ z) + self.value
+        return float(u @ z) - self.value, float(self.slope_sizes @ z) + self.value
 
     @property
     def curvature(self) -> BinCurvature:
@@ -244,7 +244,7 @@ class BinCurvature(Curvature):
         return matrix
 
 
-class LogisticPairs(OrderedPairs):
+class LogisticPairs(SmoothPairs):
     """Logistic loss of all pairs of rows with unequal targets.
 
     As ``OrderedPairs``, with C ln(1 + exp(z_i - z_j)) of a pair (Burges et al. 2005),
@@ -277,7 +277,7 @@ class LogisticPairs(OrderedPairs):
     _memos = (*OrderedPairs._memos, "_last_bins")
     _last_bins: BinSums | None = None
 
-    def _bins(self, scores: Floats, targets: Floats, weights: Floats) -> BinSums:
+    def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> BinSums:
         pairs, last = self._pairs(targets, weights), self._last_bins
         if pairs.n_levels > _MOST_LEVELS:
             raise ValueError(
@@ -289,35 +289,16 @@ class LogisticPairs(OrderedPairs):
             last = self._last_bins = BinSums(pairs, scores)
         return last
 
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self._bins(scores, targets, weights).value
-
-    def evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, Floats]:
-        bins = self._bins(scores, targets, weights)
-        return bins.value, bins.gradient
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
-    ) -> float:
-        """Return <u, z> - R(z), by the equality of Fenchel and Young, or more."""
-        conjugate, size = self._bins(scores, targets, weights).conjugate
-        return conjugate + running_rounding(len(scores)) * size
-
-    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self._bins(scores, targets, weights).sizes
-
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> BinCurvature:
-        return self._bins(scores, targets, weights).curvature
+        return self._smooth_sums(scores, targets, weights).curvature
 
     def derivatives(
         self, scores: Floats, dscores: Floats, targets: Floats, weights: Floats
     ) -> Derivatives:
         def at(step: float) -> tuple[float, float]:
-            bins = self._bins(scores + step * dscores, targets, weights)
+            bins = self._smooth_sums(scores + step * dscores, targets, weights)
             product = bins.curvature.apply(dscores)
             return float(bins.gradient @ dscores), max(float(product @ dscores), 0.0)
 

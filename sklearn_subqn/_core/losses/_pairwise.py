@@ -6,6 +6,7 @@ which is at least C where the order is wrong.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -150,30 +151,44 @@ class OrderedPairs(Oracle):
         return NarrowPairs(self, width)
 
 
-class WindowedPairs(OrderedPairs):
+class SmoothPairs(OrderedPairs):
+    """A loss of pairs that is a sum of a smooth function of their differences."""
+
+    @abstractmethod
+    def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
+        """Return what knows the value, gradient and conjugate of the sum at scores."""
+
+    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
+        value: float = self._smooth_sums(scores, targets, weights).value
+        return value
+
+    def evaluate(
+        self, scores: Floats, targets: Floats, weights: Floats
+    ) -> tuple[float, Floats]:
+        sums = self._smooth_sums(scores, targets, weights)
+        return sums.value, sums.gradient
+
+    def conjugate_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return <u, z> - R(z), by the equality of Fenchel and Young, or more."""
+        conjugate, size = self._smooth_sums(scores, targets, weights).conjugate
+        return float(conjugate + running_rounding(len(scores)) * size)
+
+    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
+        sizes: Floats = self._smooth_sums(scores, targets, weights).slope_sizes
+        return sizes
+
+
+class WindowedPairs(SmoothPairs):
     """A loss of pairs that is a sum of squared violations of some margins.
 
     Dual variables b of the pairs are the slopes of that function of m; u is the sum of
     those of a row's pairs, with signs, times their weights.
     """
 
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self._sums(scores, targets, weights).value
-
-    def evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, Floats]:
-        sums = self._sums(scores, targets, weights)
-        return sums.value, sums.gradient
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
-    ) -> float:
-        conjugate, size = self._sums(scores, targets, weights).conjugate
-        return conjugate + running_rounding(len(scores)) * size
-
-    def _sizes(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self._sums(scores, targets, weights).slope_sizes
+    def _smooth_sums(self, scores: Floats, targets: Floats, weights: Floats) -> Any:
+        return self._sums(scores, targets, weights)
 
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats

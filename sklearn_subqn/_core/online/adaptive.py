@@ -6,6 +6,7 @@ derivatives (not, as section 5.3.4 has it, of the parameters).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +23,33 @@ class AdaptiveState(State):
     squares: Floats
 
 
+class OfSquares(ABC):
+    """Base of methods that divide gradients by the root of A."""
+
+    eta0: float
+    tau: float
+    epsilon: float
+
+    @abstractmethod
+    def squares(self, old: Floats, gradient: Floats) -> Floats:
+        """Return A with the squares of one more gradient."""
+
+    def start(self, w0: Floats) -> AdaptiveState:
+        """Return the state before the first batch."""
+        zero = np.zeros_like(w0)
+        return AdaptiveState(w0, 0, np.nan, zero, zero)
+
+    def step(self, batch: Batch, state: AdaptiveState) -> AdaptiveState:
+        """Return the state after one batch."""
+        value, gradient = batch.value_and_gradient(state.w)
+        squares = self.squares(state.squares, gradient)
+        eta = step_size(self.eta0, self.tau, state.n_steps)
+        w = state.w - eta * gradient / np.sqrt(squares + self.epsilon)
+        return AdaptiveState(w, state.n_steps + 1, value, gradient, squares)
+
+
 @dataclass(frozen=True)
-class AdaGrad:
+class AdaGrad(OfSquares):
     """Division by the root of the sum of all past squares (eq. 5.1).
 
     Attributes
@@ -39,20 +65,12 @@ class AdaGrad:
     tau: float = steps_fall_after(np.inf)
     epsilon: float = option("ε, added to the squares under the root", 1e-8, low=0.0)
 
-    def start(self, w0: Floats) -> AdaptiveState:
-        zero = np.zeros_like(w0)
-        return AdaptiveState(w0, 0, np.nan, zero, zero)
-
-    def step(self, batch: Batch, state: AdaptiveState) -> AdaptiveState:
-        value, gradient = batch.value_and_gradient(state.w)
-        squares = state.squares + gradient * gradient
-        eta = step_size(self.eta0, self.tau, state.n_steps)
-        w = state.w - eta * gradient / np.sqrt(squares + self.epsilon)
-        return AdaptiveState(w, state.n_steps + 1, value, gradient, squares)
+    def squares(self, old: Floats, gradient: Floats) -> Floats:
+        return old + gradient * gradient
 
 
 @dataclass(frozen=True)
-class RMSProp:
+class RMSProp(OfSquares):
     """Division by the root of an exponentially weighted average of squares (eq. 5.2).
 
     Attributes
@@ -78,16 +96,8 @@ class RMSProp:
     )
     epsilon: float = option("ε, added to the squares under the root", 1e-8, low=0.0)
 
-    def start(self, w0: Floats) -> AdaptiveState:
-        zero = np.zeros_like(w0)
-        return AdaptiveState(w0, 0, np.nan, zero, zero)
-
-    def step(self, batch: Batch, state: AdaptiveState) -> AdaptiveState:
-        value, gradient = batch.value_and_gradient(state.w)
-        squares = self.rho * state.squares + (1.0 - self.rho) * gradient * gradient
-        eta = step_size(self.eta0, self.tau, state.n_steps)
-        w = state.w - eta * gradient / np.sqrt(squares + self.epsilon)
-        return AdaptiveState(w, state.n_steps + 1, value, gradient, squares)
+    def squares(self, old: Floats, gradient: Floats) -> Floats:
+        return self.rho * old + (1.0 - self.rho) * gradient * gradient
 
 
 @dataclass(frozen=True)
