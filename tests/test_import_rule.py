@@ -389,6 +389,14 @@ def test_kernels_import_nothing_of_python():
             assert others <= allowed, name
 
 
+def test_what_kernels_share_is_left_out_of_wheels():
+    folder = PACKAGE / "_core" / "kernels"
+    build = (folder / "meson.build").read_text(encoding="utf-8")
+    listed = build.partition("shared_sources = [")[2].partition("]")[0]
+    files = {path.name for path in folder.glob("*.px[di]")}
+    assert set(re.findall(r"'(\w+\.px[di])'", listed)) == files
+
+
 def test_the_package_has_files():
     assert len(FILES) > 20
 
