@@ -11,7 +11,8 @@ import numpy as np
 
 from ._callbacks import FitTask, ProblemTask
 from ._core.certificate import CutBundle
-from ._core.line_search import minimize_intercept, rounding_of
+from ._core.intercepts import minimize_intercept
+from ._core.line_search import rounding_of
 from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import Options, Result, SolverSpec, Start, run, size_of

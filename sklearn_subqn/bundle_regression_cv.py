@@ -13,7 +13,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from ._callbacks import with_callbacks
-from ._core.line_search import exact, minimize_intercept
+from ._core.intercepts import minimize_intercept
+from ._core.line_search import exact
 from ._core.losses import AnyLoss
 from ._core.regularizers import L2
 from ._cv import SearchCV

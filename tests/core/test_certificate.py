@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.line_search import minimize_intercept
+from sklearn_subqn._core.intercepts import minimize_intercept
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian

@@ -15,15 +15,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.generic import FunctionObjective
-from sklearn_subqn._core.line_search import (
-    exact,
-    minimize_intercept,
-    minimize_piecewise,
-    minimize_smooth,
-    scaled,
-    wolfe,
-)
+from sklearn_subqn._core.intercepts import minimize_intercept
+from sklearn_subqn._core.line_search import exact, scaled, wolfe
 from sklearn_subqn._core.losses import BINARY_LOSSES, PiecewiseQuadratic
+from sklearn_subqn._core.one_dimension import minimize_piecewise, minimize_smooth
 
 
 def piecewise(slope, curvature, kinks=(), slope_jumps=(), curvature_jumps=None):

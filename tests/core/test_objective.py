@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_subqn._core import bounds, evaluation
-from sklearn_subqn._core.line_search import exact, minimize_intercept
+from sklearn_subqn._core.intercepts import minimize_intercept
+from sklearn_subqn._core.line_search import exact
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objective import Cut
 from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian

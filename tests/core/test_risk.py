@@ -7,12 +7,8 @@ import pytest
 from _parts import LOSSES, D, each_format, each_intercept, each_loss, pair
 from numpy.testing import assert_allclose
 
-from sklearn_subqn._core.line_search import (
-    minimize_intercept,
-    minimizer,
-    rounding_of,
-    scaled,
-)
+from sklearn_subqn._core.intercepts import minimize_intercept
+from sklearn_subqn._core.line_search import minimizer, rounding_of, scaled
 from sklearn_subqn._core.parts import OfParts
 
 

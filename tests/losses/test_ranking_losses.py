@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.line_search import minimize_intercept
+from sklearn_subqn._core.intercepts import minimize_intercept
 from sklearn_subqn._core.losses import (
     ExpectedRankUtility,
     FBeta,

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..line_search import exact, minimize_intercept, wolfe
+from ..intercepts import minimize_intercept
+from ..line_search import exact, wolfe
 from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
 from ..objective import Objective

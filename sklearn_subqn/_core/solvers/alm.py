@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_intercept, minimize_smooth, scaled
+from ..intercepts import minimize_intercept
+from ..line_search import scaled
 from ..newton_direction import has_rough_directions, is_short, is_wide, newton_direction
 from ..objective import Line, Objective, Point
+from ..one_dimension import minimize_smooth
 from .run import Iterate, Solver, Start
 
 # The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is

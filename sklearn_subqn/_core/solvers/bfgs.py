@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..line_search import minimize_intercept
+from ..intercepts import minimize_intercept
 from ..losses._base import Floats
 from ..quasi_newton import InverseHessian, tells_curvature
 from .run import Iterate, Solver

@@ -13,7 +13,8 @@ from collections import deque
 import numpy as np
 
 from ..cut_model import CutModel, Unsolved, cut_model
-from ..line_search import minimize_intercept, minimizer
+from ..intercepts import minimize_intercept
+from ..line_search import minimizer
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
 from .run import Iterate, Solver

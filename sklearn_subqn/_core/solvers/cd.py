@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, lengthen, minimize_intercept, rounding_of
+from ..intercepts import minimize_intercept
+from ..line_search import backtrack, lengthen, rounding_of
 from ..losses._base import Floats, Rows
 from ..objective import Dual, Line, Objective, Point
 from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import exact, minimize_intercept
+from ..intercepts import minimize_intercept
+from ..line_search import exact
 from ..losses._base import Floats
 from ..objective import Dual, Objective
 from .run import Iterate, Solver

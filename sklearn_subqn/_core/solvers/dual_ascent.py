@@ -17,7 +17,8 @@ from collections import deque
 
 import numpy as np
 
-from ..line_search import minimize_intercept, minimizer, scaled
+from ..intercepts import minimize_intercept
+from ..line_search import minimizer, scaled
 from ..losses._base import rounding
 from ..objective import Dual, Objective, Point
 from ..row_sweeps import row_sweeps

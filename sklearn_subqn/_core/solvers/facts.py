@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..intercepts import minimize_intercept
 from ..lazy import cached_property
-from ..line_search import minimize_intercept
 from ..losses._base import Curvature, Floats, LabelSets
 from ..newton_direction import CG_ACCURACY, is_factorized, is_wide
 from ..objective import Dual, Objective, Point

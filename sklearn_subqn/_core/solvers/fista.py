@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_intercept
+from ..intercepts import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from .run import Iterate, Solver

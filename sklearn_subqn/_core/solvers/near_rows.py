@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from ..line_search import minimize_intercept
+from ..intercepts import minimize_intercept
 from ..losses._base import Floats, Mask
 from ..objective import Dual, Objective, Point
 from .alm import alm, newton_step

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_intercept, newton_step
+from ..intercepts import minimize_intercept
+from ..line_search import newton_step
 from ..losses._base import Floats
 from ..newton_direction import hessian_stride, is_short, is_wide, newton_direction
 from ..objective import Dual, Objective

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..direction import descent_direction
-from ..line_search import minimize_intercept
+from ..intercepts import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian, tells_curvature

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..cut_model import Cuts
-from ..line_search import exact, minimize_intercept
+from ..intercepts import minimize_intercept
+from ..line_search import exact
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
 from ..simplex_qp import minimize_on_simplex

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import backtrack, minimize_intercept
+from ..intercepts import minimize_intercept
+from ..line_search import backtrack
 from ..objective import Objective
 from ..quadratic import GramStep
 from .run import Iterate, Solver, Start

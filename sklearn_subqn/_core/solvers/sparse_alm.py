@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_intercept
+from ..intercepts import minimize_intercept
 from ..objective import Dual, Objective
 from .cd import cd
 from .run import Iterate, Solver, Start

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..direction import descent_direction
-from ..line_search import exact, minimize_intercept
+from ..intercepts import minimize_intercept
+from ..line_search import exact
 from ..losses._base import Floats
 from ..objective import Dual
 from ..quasi_newton import InverseHessian, tells_curvature

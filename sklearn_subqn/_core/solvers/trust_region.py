@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..line_search import minimize_intercept
+from ..intercepts import minimize_intercept
 from ..losses._base import EPS, Floats
 from ..newton_direction import conjugate_gradients, preconditioner
 from ..objective import Dual, Objective

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...line_search import minimize_intercept
+from ...intercepts import minimize_intercept
 from ...objective import Objective
 from ...sampling import spread
 from ..run import Iterate
