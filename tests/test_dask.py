@@ -287,6 +287,7 @@ def test_starts_callbacks_and_reports(capsys):
         (BMRMClassifier(0.01, solver="lbfgs", tol=1e-7), 10),
         (L1LogisticOWLQN(0.01, solver="owlqn", tol=1e-5), 10),
         (BMRMClassifier(0.01, solver="newton-cg", tol=1e-8), 20),
+        (SubLBFGSLinearSVC(0.01, solver="sublbfgs", tol=1e-4), 20),
     ],
 )
 def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
@@ -315,7 +316,9 @@ def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
         assert len(n_messages) >= 3
         assert np.median(n_messages) <= most
         sizes.append(np.median(sent))
-    assert sizes[1] <= 1.2 * sizes[0]
+    # Of losses with kinks some of these travel, 100 kB in each of two line searches.
+    kinks = 200_000 if model.solver == "sublbfgs" else 0
+    assert sizes[1] <= 1.2 * sizes[0] + kinks
 
 
 def test_calls_that_are_likely_travel_before_they_are_made():

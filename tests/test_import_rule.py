@@ -55,7 +55,7 @@ LEVELS = [
     ["_core.linear_map"],
     ["_core.second_moments"],
     ["_core.design"],
-    ["_core.parts"],
+    ["_core.kinks", "_core.parts"],
     ["_core.risk"],
     ["_core.risk_of_parts"],
     ["_core.cuts"],
@@ -139,11 +139,13 @@ ALLOWED = [
         "_core.design",
         ["_core.losses._base", "_core.row_views", "_core.second_moments"],
     ),
+    ("_core.kinks", ["_core.losses._base"]),
     ("_core.parts", ["_core.design", "_core.linear_map", "_core.losses._base"]),
     (
         "_core.risk",
         [
             "_core.design",
+            "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
             "_core.losses._loss",
@@ -153,6 +155,7 @@ ALLOWED = [
     (
         "_core.risk_of_parts",
         [
+            "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
             "_core.losses._loss",

@@ -15,7 +15,15 @@ import numpy as np
 
 # Calls that cost a product with X, or whose results are large.
 _COSTLY = frozenset(
-    ("adjoint", "apply", "diagonal", "forward", "matrix", "mean_squares", "restrict")
+    (
+        "adjoint",
+        "apply",
+        "diagonal",
+        "forward",
+        "kinks_along",
+        "matrix",
+        "mean_squares",
+    )
 )
 
 # Calls are as likely as the last few cases say: each adds so much to the score of what
@@ -111,15 +119,16 @@ class Foresight:
         self._last = trace or (call.how, None, call.name, ())
 
     def _learn(self, context: Context, episode: tuple[Trace | None, ...]) -> None:
+        known = tuple(trace for trace in episode if trace is not None)
+        if len(known) < len(episode):
+            # Steps of a line search, say, of which another may be the last one.
+            return
         scores = self._scores.setdefault(context, {})
-        for other in [other for other in scores if other != episode]:
+        for other in [other for other in scores if other != known]:
             scores[other] -= 1
             if not scores[other]:
                 del scores[other]
-        known = tuple(trace for trace in episode if trace is not None)
-        if len(known) == len(episode):
-            score = scores.get(known, 0) + _CERTAINTY
-            scores[known] = min(score, _MOST_CERTAIN)
+        scores[known] = min(scores.get(known, 0) + _CERTAINTY, _MOST_CERTAIN)
 
     def drop(self, number: int) -> None:
         """Forget objects that nobody asks any more."""

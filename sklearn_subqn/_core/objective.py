@@ -222,8 +222,7 @@ class Line:
     def restriction(self) -> PiecewiseQuadratic:
         """J(w + eta * p) as a function of eta, up to a constant."""
         o = self.start.objective
-        penalty = self._penalty
-        return penalty + o.risk.restrict(self.start.scores, self.dscores)
+        return o.risk.restriction(self.start.scores, self.dscores, self._penalty)
 
     @cached_property
     def derivatives(self) -> Derivatives:

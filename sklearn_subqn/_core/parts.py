@@ -177,6 +177,11 @@ class DesignOfParts(Design):
     def nbytes(self) -> int:
         return self._nbytes
 
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self._numbers)
+
     def split_rows(self, x: Any) -> OfParts:
         """Return numbers of all rows as those of each part."""
         return OfParts(np.split(x, np.cumsum(self._numbers)[:-1]))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .design import Design
+from .kinks import Kinks
 from .lazy import cached_property
 from .losses._base import (
     TINY,
@@ -316,13 +317,23 @@ class Risk:
         """Return by how much values may be off, of losses without a conjugate."""
         return self.oracle.rounding(scores, self.weights)
 
-    @summed
+    def restriction(
+        self, scores: Floats, dscores: Floats, penalty: PiecewiseQuadratic
+    ) -> PiecewiseQuadratic:
+        """Return R on a line, of losses with kinks, and a penalty there."""
+        return penalty + self.restrict(scores, dscores)
+
     def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
         """Return R on a line, of losses with kinks."""
         if not len(scores):
             return PiecewiseQuadratic.smooth(0.0, 0.0)
         args = scores, dscores, self.targets, self.weights
         return self.oracle.restrict(*args)
+
+    @rowwise
+    def kinks_along(self, scores: Floats, dscores: Floats) -> Kinks:
+        """Return the kinks of R on a line."""
+        return Kinks(self.restrict(scores, dscores))
 
     @summed_function
     def derivatives(self, scores: Floats, dscores: Floats) -> Derivatives:

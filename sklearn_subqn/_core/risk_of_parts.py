@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .kinks import SumOfParts
 from .lazy import cached_property
-from .losses._base import Curvature, Floats, Rows
+from .losses._base import Curvature, Floats, PiecewiseQuadratic, Rows
 from .losses._loss import Loss
 from .parts import DesignOfParts, OfParts, Parts, by_parts
 from .risk import Risk, RiskHessian, joined
@@ -96,6 +97,12 @@ class RiskOfParts(Risk):
         *others, weights = (self.parts.collect("every", x, step) for x in xs)
         total = float(weights.sum())
         return [*others, weights / total if step > 1 and total else weights]
+
+    def restriction(
+        self, scores: Floats, dscores: Floats, penalty: PiecewiseQuadratic
+    ) -> PiecewiseQuadratic:
+        kinks = self.parts.of(self.parts.each("kinks_along", scores, dscores))
+        return SumOfParts(kinks, self.design.n_parts, penalty)
 
     def targets_that_differ(self) -> Any:
         return self.parts.collect("targets_that_differ")
