@@ -161,17 +161,24 @@ def by_assignment(z: Any, y: Any, measure: str, k: int | None = None) -> Any:
         rows = b == gain
         of_ideal[rows] = a[begun : begun + rows.sum()].mean()
         begun += rows.sum()
+
+    def gained(order: Any) -> Any:
+        # Far scores whose ranks are the ideal ones take no digits from others.
+        return ((a - of_ideal[order]) * z[order]).sum()
+
     if measure != "mrr":
-        most = (a * np.sort(z - b)[::-1]).sum()
-        return most - (of_ideal * z).sum() + (a * np.sort(b)[::-1]).sum()
+        order = np.argsort(b - z, kind="stable")
+        return gained(order) + (a * (np.sort(b)[::-1] - b[order])).sum()
     # The best relevant row comes after so many others, those of the largest scores.
-    others, relevant = np.sort(z[b == 0])[::-1], np.sort(z[b > 0])[::-1]
+    ranked = np.argsort(-z, kind="stable")
+    others, relevant = ranked[b[ranked] == 0], ranked[b[ranked] > 0]
     most = LONG(-np.inf)
     for n in range(len(others) + 1):
-        rest = np.sort(np.concatenate([others[n:], relevant[1:]]))[::-1]
+        rest = np.concatenate([others[n:], relevant[1:]])
+        rest = rest[np.argsort(-z[rest], kind="stable")]
         order = np.concatenate([others[:n], relevant[:1], rest])
-        most = max(most, (a * order).sum() - 1 / LONG(n + 1))
-    return most - (of_ideal * z).sum() + 1
+        most = max(most, gained(order) + 1 - 1 / LONG(n + 1))
+    return most
 
 
 def by_inversions(z: Any, y: Any, measure: str, k: int | None = None) -> Any:

@@ -96,18 +96,20 @@ class Cuts:
     @multipliers.setter
     def multipliers(self, x: Floats) -> None:
         self._x[: self.n_cuts] = x
+
+    def count_idle(self) -> None:
+        """Take note of the cuts whose multipliers are zero, once an iteration."""
         idle = self._idle[: self.n_cuts]
         idle += 1
-        idle[x > 0.0] = 0
+        idle[self.multipliers > 0.0] = 0
 
     def combine(self, x: Floats) -> None:
         """Take multipliers of which at most q + 1 are positive for those given.
 
-        They are of a combination with the same normal and no lower offset. Centered
-        models, which ask for several steps between cuts, keep all: without, one of 30
-        problems with eight decades between their columns ends early.
+        They are of a combination with the same normal and no lower offset.
         """
         self.multipliers = with_few_vertices(self.normals, self.offsets, x)
+        self.count_idle()
 
     @property
     def gram(self) -> Floats:

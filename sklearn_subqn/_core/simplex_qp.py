@@ -65,6 +65,54 @@ def minimize_on_simplex(
     return x / x.sum()
 
 
+def minimize_by_rows(
+    A: Floats, c: Floats, start: Floats, *, tol: float = 1e-14
+) -> Floats:
+    """Minimize ||A'x||² / 2 - c'x over x >= 0, sum(x) = 1, by an active-set method.
+
+    Parameters
+    ----------
+    A : ndarray of shape (m, d)
+    c, start, tol
+        As in ``minimize_on_simplex``.
+
+    Returns
+    -------
+    x : ndarray of shape (m,)
+        A point of the simplex with d + 1 positive entries at most.
+
+    Notes
+    -----
+    As ``minimize_on_simplex``, but for the systems: these are solved by QR factors of
+    the rows of the support, and not of their products, in which small columns are lost
+    beside large ones, and small c beside both. The support then grows by what is no
+    news but for rounding: with 10 rows of MRR and 382 cuts of 4 parameters to all cuts,
+    in 25 times the processor time of the run.
+    """
+    m, d = A.shape
+    x = with_few_vertices(A, c, np.maximum(start, 0.0) / np.maximum(start, 0.0).sum())
+    sizes = np.abs(A).max(axis=0)
+    unit = max(float(sizes.max(initial=0.0)), float(np.sqrt(np.abs(c).max()))) or 1.0
+    # Errors of reflections stay in proportion to columns if large ones come first.
+    order = np.argsort(-sizes)
+    rows = np.ascontiguousarray(np.column_stack([np.ones(m), A[:, order] / unit]))
+    r = d + 1
+    simplex.minimize_by_rows(
+        rows,
+        c / unit / unit,
+        x,
+        tol,
+        10 * m + 20,
+        np.empty((r, r)),
+        np.empty((r, r)),
+        np.empty((8, r)),
+        np.empty(m),
+        np.empty(r, dtype=np.intp),
+    )
+    x = np.maximum(x, 0.0)
+    return x / x.sum()
+
+
 def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
     """Return a point with the same Aᵀx, no less bᵀx and few positive entries.
 

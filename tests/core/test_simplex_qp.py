@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from sklearn_subqn._core.simplex_qp import minimize_on_simplex, with_few_vertices
+from sklearn_subqn._core.simplex_qp import (
+    minimize_by_rows,
+    minimize_on_simplex,
+    with_few_vertices,
+)
 
 
 def objective(Q, c, x):
@@ -57,13 +61,19 @@ def programs(draw):
             offsets = offsets[repeated]
     offsets *= 10.0 ** draw(st.integers(-4, 4))
     start = uniform(m) if draw(st.booleans()) else np.eye(m)[rng.integers(m)]
+    return normals, offsets, start
+
+
+def squared(program):
+    """The program by products of its normals."""
+    normals, offsets, start = program
     return normals @ normals.T, offsets, start
 
 
 @EXPLORE
 @given(program=programs())
 def test_value_is_the_smallest_of_all_supports(program):
-    Q, c, start = program
+    Q, c, start = squared(program)
     x = minimize_on_simplex(Q, c, start)
     assert_on_simplex(x)
     size = np.abs(Q).max() + np.abs(c).max()
@@ -151,7 +161,7 @@ def test_badly_scaled_cuts(spread, seed):
 @EXPLORE
 @given(program=programs(), scale=st.sampled_from([1e-200, 1e-20, 1e20, 1e150]))
 def test_scale_of_the_data_does_not_matter(program, scale):
-    Q, c, start = program
+    Q, c, start = squared(program)
     x = minimize_on_simplex(scale * Q, scale * c, start)
     assert_on_simplex(x)
     size = np.abs(Q).max() + np.abs(c).max()
@@ -161,12 +171,53 @@ def test_scale_of_the_data_does_not_matter(program, scale):
 @EXPLORE
 @given(program=programs())
 def test_result_is_no_worse_than_the_start(program):
-    Q, c, start = program
+    Q, c, start = squared(program)
     size = np.abs(Q).max() + np.abs(c).max()
     first = objective(Q, c, minimize_on_simplex(Q, c, start))
     assert first <= objective(Q, c, start) + 1e-14 * size
     again = minimize_on_simplex(Q, c, minimize_on_simplex(Q, c, start))
     assert objective(Q, c, again) <= first + 1e-14 * size
+
+
+@EXPLORE
+@given(program=programs(), scale=st.sampled_from([1e-100, 1e-10, 1.0, 1e10, 1e75]))
+def test_value_by_rows_is_the_smallest_of_all_supports(program, scale):
+    normals, c, start = program
+    x = minimize_by_rows(scale * normals, scale * scale * c, start)
+    assert_on_simplex(x)
+    assert np.count_nonzero(x) <= normals.shape[1] + 1
+    Q = normals @ normals.T
+    size = np.abs(Q).max(initial=0.0) + np.abs(c).max()
+    assert objective(Q, c, x) <= smallest_value(Q, c) + 1e-10 * size
+
+
+@EXPLORE
+@given(
+    m=st.integers(2, 40),
+    d=st.integers(1, 6),
+    decades=st.integers(0, 5),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_by_rows_no_cut_is_cheaper_than_those_of_the_support(m, d, decades, seed):
+    """Columns of unequal units, rows that nearly repeat, and heights below them all."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(m, d))[rng.integers(m, size=m)]
+    A += 1e-9 * rng.normal(size=(m, d))
+    A *= 10.0 ** rng.uniform(-decades, decades, size=d)
+    c = 10.0 ** rng.uniform(-decades, 0) * rng.normal(size=m)
+    x = minimize_by_rows(A, c, np.eye(m)[rng.integers(m)])
+    assert_on_simplex(x)
+    assert np.count_nonzero(x) <= d + 1
+    exact = x.astype(np.longdouble)
+    point = exact @ A
+    costs = A @ point - c
+    # By rounding of x alone.
+    terms = np.abs(A).max(axis=0)
+    assert np.all(costs >= exact @ costs - 1e-12 * (terms @ terms + np.abs(c).max()))
+    value = 0.5 * point @ point - exact @ c
+    peer = minimize_on_simplex(A @ A.T, c, x).astype(np.longdouble)
+    theirs = 0.5 * (peer @ A) @ (peer @ A) - peer @ c
+    assert value <= theirs + 1e-14 * (terms @ terms) + 1e-9 * np.abs(c).max()
 
 
 @EXPLORE

@@ -183,7 +183,7 @@ def test_objectives_of_rounded_shares_are_those_of_shares(kind, is_far):
     assert first(model.objective_) == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", [721247, 731023, 800050])
+@pytest.mark.parametrize("seed", [721247, 731023, 800050, 801087])
 def test_formulas_are_known_to_the_digits_that_are_asked_for(seed):
     """Bounds that exceed a value by its own rounding, and pairs that round alike.
 

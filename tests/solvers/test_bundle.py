@@ -47,6 +47,7 @@ from sklearn_subqn._core.solvers import (
     run,
 )
 from sklearn_subqn._core.solvers import bundle as bundle_methods
+from sklearn_subqn._core.solvers.proximal_bundle import CenteredModel
 
 MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.25], [0.0, -0.25, 0.5]])
 REGULARIZERS = {
@@ -211,10 +212,26 @@ def test_idle_cuts_are_removed_and_active_ones_stay():
         cuts.add(Cut(np.full(2, float(j)), float(j)), np.ones(2))
     for _ in range(3):
         cuts.multipliers = np.array([0.0, 1.0, 0.0])
+        cuts.count_idle()
     cuts.add(Cut(np.full(2, 9.0), 9.0), np.ones(2))
     assert sorted(cuts.offsets) == [1.0, 9.0]
     assert cuts.multipliers[cuts.offsets == 1.0] == [1.0]
     assert_allclose(cuts.normals[:, 0], cuts.offsets)
+
+
+def test_centered_models_forget_cuts_by_iterations_and_not_by_programs():
+    """A radius may take many programs, whose cuts are the same."""
+    X = np.array([[1.0], [-0.5], [2.0]])
+    y, weights = np.array([1.0, -1.0, 1.0]), np.full(3, 1.0 / 3.0)
+    risk = Risk(Design(X, fit_intercept=False), BINARY_LOSSES["hinge"], y, weights)
+    objective = Objective(risk, L2(1), 0.1)
+    model = CenteredModel(objective.at(np.array([3.0])))
+    model.add(objective.at(np.array([-3.0])))
+    for zeta in np.geomspace(1e-3, 1e3, 40):
+        model.step(float(zeta))
+    for place in (1.0, -1.0):
+        model.add(objective.at(np.array([place])))
+    assert model._cuts.n_cuts == 4
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])

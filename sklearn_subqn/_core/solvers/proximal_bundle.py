@@ -13,7 +13,7 @@ from ..intercepts import minimize_intercept
 from ..line_search import exact
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
-from ..simplex_qp import minimize_on_simplex
+from ..simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
 from .run import Iterate, Solver
 
@@ -54,6 +54,10 @@ class CenteredModel:
         offset = point.value - float(normal @ point.w[: self._n])
         self._cuts.add(Cut(normal, offset), normal)
 
+    def count_idle(self) -> None:
+        """Take note of the cuts that had no part in the last step, one an iteration."""
+        self._cuts.count_idle()
+
     def error(self, point: Point) -> float:
         """Return how far below the center's value the cut of J at a point passes."""
         n = self._n
@@ -71,7 +75,11 @@ class CenteredModel:
         cuts = self._cuts
         heights = cuts.offsets + cuts.normals @ self.center.w[: self._n]
         heights -= self.center.value
-        x = minimize_on_simplex(cuts.gram / zeta, heights, cuts.multipliers)
+        if cuts.n_cuts > self._n:
+            rows = cuts.normals / np.sqrt(zeta)
+            x = minimize_by_rows(rows, heights, cuts.multipliers)
+        else:
+            x = minimize_on_simplex(cuts.gram / zeta, heights, cuts.multipliers)
         cuts.multipliers = x
         normal = x @ cuts.normals
         square = float(normal @ normal)
@@ -107,6 +115,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
     n_null = 0
     while True:
         step, promise = model.step(zeta)
+        model.count_idle()
         if promise <= _ROUNDING * abs(center.value):
             return "no_progress"
         line = _line(center, step)
@@ -165,6 +174,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         step, zeta = _step_within(model, radius, zeta)
         # What the model itself promises, without the term of the distance.
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
+        model.count_idle()
         if promise <= _ROUNDING * abs(center.value):
             return "no_progress"
         point = minimize_intercept(_line(center, step).point(1.0))
