@@ -11,12 +11,13 @@ cdef double LONGEST = 1e30
 
 # Where so many indices in a row, and one for each of the support, have entered without
 # lowering the value by more than its rounding and this share of it, it ends: they would
-# come and go until the limit, by steps that the ridge shortens. Hinges of small chains, six sequences of Cauchy features with alpha 1e-8, take a
-# fifth of the iterations.
+# come and go until the limit, by steps that the ridge shortens. Hinges of small chains,
+# six sequences of Cauchy features with alpha 1e-8, take a fifth of the iterations.
 cdef Py_ssize_t MAX_IDLE = 10
 cdef double LITTLE = 1e-8
 
-# Rows that are combinations of others but for this share of their length are taken to be.
+# Rows that are combinations of others but for this share of their length are taken as
+# such.
 cdef double DEPENDENT = 1e-15
 
 
@@ -36,8 +37,8 @@ def minimize(
 
     ``border`` is a number of the size of Q; ``ridge``, above the rounding of that, comes
     to its diagonal in the systems. An index enters if its reduced cost is negative
-    beyond ``tolerance`` times the sum of the sizes of its terms. ``factor`` of shape (m, m), ``work`` of shape (4, m) and ``support`` of
-    shape (m,) are overwritten.
+    beyond ``tolerance`` times the sum of the sizes of its terms. ``factor`` of shape
+    (m, m), ``work`` of shape (4, m) and ``support`` of shape (m,) are overwritten.
     """
     cdef Py_ssize_t i, j, n, first, entering, it, m = c.shape[0], refined = 0
     cdef Py_ssize_t idle = 0
@@ -240,15 +241,15 @@ def minimize_by_rows(
     double[::1] costs,
     Py_ssize_t[::1] support,
 ):
-    """Minimize ||E'x||² / 2 - c'x over the simplex, from x to x; return the iterations.
+    """Minimize ||E'x||² / 2 - c'x over the simplex, from x to x; return iterations.
 
     E of shape (m, r) has a first column of the same number, so that rows are affinely
     independent if they are linearly so: supports are of such rows. Their QR factors are
     kept up to date by reflections and rotations. Nothing is squared, and a row that
     enters goes along the direction in which those of the support make up for it.
 
-    Parameters are as in ``minimize``. ``Q`` and ``R`` of shape (r, r), ``work`` of shape
-    (8, r), ``costs`` of shape (m,) and ``support`` of shape (r,) are overwritten.
+    Parameters are as in ``minimize``. ``Q`` and ``R`` of shape (r, r), ``work`` of
+    shape (8, r), ``costs`` of shape (m,) and ``support`` of shape (r,) are overwritten.
     """
     cdef Py_ssize_t i, j, k, n = 0, it = 0, idle = 0, refined = 0, entering, first
     cdef Py_ssize_t m = E.shape[0], r = E.shape[1]
