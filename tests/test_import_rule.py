@@ -51,6 +51,8 @@ LEVELS = [
     ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names"],
     ["_core.losses._base"],
     ["_core.losses._*"],
+    ["_core.regularizers._regularizer"],
+    ["_core.regularizers._*"],
     ["_core.losses", "_core.regularizers", "_core.row_views", "_core.sampling"],
     ["_core.linear_map"],
     ["_core.second_moments"],
@@ -119,7 +121,11 @@ ALLOWED = [
     ("_core.losses._base", []),
     ("_core.losses._*", ["_core.losses._*", "_core.names", *KERNELS]),
     ("_core.losses", ["_core.losses._*"]),
-    ("_core.regularizers", ["_core.losses._base", *KERNELS]),
+    (
+        "_core.regularizers._*",
+        ["_core.losses._base", "_core.regularizers._*", *KERNELS],
+    ),
+    ("_core.regularizers", ["_core.regularizers._*"]),
     ("_core.row_views", ["_core.losses._base", *KERNELS]),
     (
         "_core.linear_map",
