@@ -166,6 +166,7 @@ cdef inline void groups(
 
 
 include "joint.pxi"
+include "joint_envelope.pxi"
 
 
 def transport(

@@ -1,0 +1,429 @@
+# Moreau envelopes of losses with several scores per row, and their second derivatives:
+# included after ``joint.pxi`` by kernels that also define
+#
+#   project                from m to t = center + m / width, and to the shifts of both
+#                          sides for which b = max(0, t - shift) maximizes
+#                          <b, m> - width / 2 * ||b - center||² in the set
+#   groups                 codes of the groups that pieces of positive b belong to
+
+
+cdef inline void feasible(
+    const Row* row, const double* t, const double* shift, double* factors
+) noexcept nogil:
+    """Write factors of b that repair the rounding errors of large scores.
+
+    With them the sums over both sides are at most one, and equal where sides are not
+    separable.
+    """
+    cdef Py_ssize_t p
+    cdef double sums[2]
+    cdef int s
+    sums[0] = sums[1] = 0.0
+    for p in range(row.size):
+        s = side(row, p)
+        if t[p] > shift[s]:
+            sums[s] += t[p] - shift[s]
+    for s in range(SIDES):
+        factors[s] = min(sums[s], 1.0)
+        if not separable(row):
+            factors[s] = min(factors[s], sums[1 - s])
+        factors[s] = factors[s] / sums[s] if sums[s] > 0.0 else 1.0
+
+
+def envelope(
+    Rows rows,
+    const double[:, ::1] scores,
+    const double[::1] center,
+    const double[::1] weights,
+    double width,
+    double[:, ::1] out,
+):
+    """Return the value of the Moreau envelope, and write its gradient.
+
+    The value is the sum of weights_i (<b_i, m_i> - width / 2 ||b_i - center_i||²).
+    """
+    cdef const Set* of = &rows.set
+    cdef Row row
+    cdef double shift[2]
+    cdef double factors[2]
+    cdef double b, part
+    cdef Sum total = Sum(0.0, 0.0)
+    cdef double* t
+    cdef const double* c
+    cdef Py_ssize_t i, p
+    cdef int s
+    check_scores(of, scores, out)
+    same_length(of.n, weights.shape[0])
+    same_length(of.n_pieces, center.shape[0])
+    cdef const double* centers = &center[0] if of.n_pieces else NULL
+    t = room(of, 2, &row)
+    with nogil:
+        for i in range(of.n):
+            open_row(of, i, &row)
+            c = centers + row.start
+            lines(&row, &scores[i, 0], False, t)
+            part = project(&row, c, width, t, t + of.most + 1, shift)
+            part = -0.5 * (max(0.0, part - shift[0]) - part) ** 2 if part >= 0.0 else 0.0
+            feasible(&row, t, shift, factors)
+            clear(&out[i, 0], of.k)
+            for p in range(row.size):
+                s = side(&row, p)
+                b = 0.0
+                if t[p] > shift[s]:
+                    b = (t[p] - shift[s]) * factors[s]
+                    part += b * (t[p] - c[p])
+                    add(&row, &out[i, 0], p, weights[i] * b)
+                part -= 0.5 * (b - c[p]) * (b - c[p])
+            add_to(&total, weights[i] * width * part)
+        free(t)
+    return result(&total)
+
+
+def envelope_slope(
+    Rows rows,
+    const double[:, ::1] scores,
+    const double[:, ::1] dscores,
+    const double[::1] center,
+    const double[::1] weights,
+    double width,
+    double step,
+):
+    """Return slope and curvature of the envelope along dscores at ``step``."""
+    cdef const Set* of = &rows.set
+    cdef Row row
+    cdef Py_ssize_t size[3]
+    cdef double sums[3]
+    cdef double shift[2]
+    cdef unsigned char codes[2]
+    cdef double rest, d, square, slope = 0.0, curvature = 0.0
+    cdef double* t
+    cdef double* z
+    cdef Py_ssize_t i, j, p
+    cdef int s, g
+    check_scores(of, scores, dscores)
+    same_length(of.n, weights.shape[0])
+    same_length(of.n_pieces, center.shape[0])
+    cdef const double* centers = &center[0] if of.n_pieces else NULL
+    t = room(of, 3, &row)
+    z = t + 2 * of.most + 2
+    with nogil:
+        for i in range(of.n):
+            for j in range(of.k):
+                z[j] = scores[i, j] + step * dscores[i, j]
+            open_row(of, i, &row)
+            lines(&row, z, False, t)
+            rest = project(&row, centers + row.start, width, t, t + of.most + 1, shift)
+            groups(&row, shift, rest, codes)
+            for g in range(SIDES):
+                size[g] = 0
+                sums[g] = 0.0
+            square = 0.0
+            for p in range(row.size):
+                s = side(&row, p)
+                if t[p] > shift[s]:
+                    d = rise(&row, &dscores[i, 0], p)
+                    slope += weights[i] * (t[p] - shift[s]) * d
+                    square += d * d
+                    g = slot(codes[s])
+                    sums[g] += sign(&row, p) * d
+                    size[g] += 1
+            for g in range(SIDES):
+                if size[g]:
+                    square -= sums[g] * sums[g] / (size[g] + (codes[0] == 4))
+            curvature += weights[i] * square
+        free(t)
+    return slope, curvature / width
+
+
+def support(
+    Rows rows,
+    const double[:, ::1] scores,
+    const double[::1] center,
+    const double[::1] weights,
+    double width,
+    double edge,
+    unsigned char[::1] out,
+):
+    """Write the groups of pieces with positive b, up to ``edge``: 0 for none.
+
+    The second derivatives Dᵀ (I - sum_g c_g c_gᵀ) D, D the derivatives of m, center the
+    rises of group 1 and those of group 2, times their signs; those of group 3 they leave
+    as they are, and group 4 has one more entry of rise zero.
+    """
+    cdef const Set* of = &rows.set
+    cdef Row row
+    cdef Py_ssize_t size[2]
+    cdef double shift[2]
+    cdef unsigned char codes[2]
+    cdef unsigned char inside
+    cdef unsigned char* mine
+    cdef double rest
+    cdef double* t
+    cdef Py_ssize_t i, p
+    cdef int s
+    check_scores(of, scores, None)
+    same_length(of.n, weights.shape[0])
+    same_length(of.n_pieces, center.shape[0])
+    cdef const double* centers = &center[0] if of.n_pieces else NULL
+    same_length(of.n_pieces, out.shape[0])
+    cdef unsigned char* codes_of_all = &out[0] if of.n_pieces else NULL
+    t = room(of, 2, &row)
+    with nogil:
+        for i in range(of.n):
+            open_row(of, i, &row)
+            lines(&row, &scores[i, 0], False, t)
+            rest = project(&row, centers + row.start, width, t, t + of.most + 1, shift)
+            groups(&row, shift, rest + edge, codes)
+            if weights[i] == 0.0:
+                codes[0] = codes[1] = 0
+            size[0] = size[1] = 0
+            mine = codes_of_all + row.start
+            for p in range(row.size):
+                s = side(&row, p)
+                inside = t[p] >= shift[s] - edge
+                mine[p] = codes[s] * inside
+                size[s] += inside
+            if SIDES == 2 and codes[0] == codes[1]:
+                size[0] = size[1] = size[0] + size[1]
+            # Alone with a sum that is fixed, b cannot move.
+            for s in range(SIDES):
+                if size[s] == 1 and codes[s] < 3:
+                    for p in range(row.size):
+                        if side(&row, p) == s:
+                            mine[p] = 0
+        free(t)
+
+
+cdef inline int slot(unsigned char code) noexcept nogil:
+    """Return the place of a group among those of a row."""
+    return 0 if SIDES == 1 else code - 1
+
+
+cdef inline Py_ssize_t pieces(
+    const Row* row, const unsigned char* codes, Py_ssize_t* active
+) noexcept nogil:
+    """Write which pieces of a row have a group; return their number."""
+    cdef Py_ssize_t p = 0, n_active = 0
+    cdef unsigned long long eight
+    while p + 8 <= row.size:
+        memcpy(&eight, codes + p, 8)
+        if eight:
+            for p in range(p, p + 8):
+                active[n_active] = p
+                n_active += codes[p] > 0
+            p += 1
+        else:
+            p += 8
+    while p < row.size:
+        active[n_active] = p
+        n_active += codes[p] > 0
+        p += 1
+    return n_active
+
+
+def apply_curvature(
+    Rows rows,
+    const unsigned char[::1] support,
+    const double[::1] factors,
+    double[:, ::1] v,
+):
+    """Replace the rows of v by their products with the second derivatives."""
+    cdef const Set* of = &rows.set
+    cdef Row row
+    cdef Py_ssize_t size[3]
+    cdef double mean[3]
+    cdef const unsigned char* mine
+    cdef double* d
+    cdef Py_ssize_t i, a, p, n_active
+    cdef int g
+    check_scores(of, v, None)
+    same_length(of.n, factors.shape[0])
+    same_length(of.n_pieces, support.shape[0])
+    cdef const unsigned char* codes_of_all = &support[0] if of.n_pieces else NULL
+    d = room(of, 1, &row)
+    with nogil:
+        for i in range(of.n):
+            open_row(of, i, &row)
+            mine = codes_of_all + row.start
+            n_active = pieces(&row, mine, row.active)
+            size[0] = size[1] = size[2] = 0
+            mean[0] = mean[1] = mean[2] = 0.0
+            for a in range(n_active):
+                p = row.active[a]
+                d[a] = rise(&row, &v[i, 0], p)
+                g = slot(mine[p])
+                mean[g] += sign(&row, p) * d[a]
+                size[g] += 1
+            for g in range(SIDES):
+                if size[g]:
+                    mean[g] /= size[g] + (mine[row.active[0]] == 4)
+            # Nothing is subtracted in the group that is not centered.
+            mean[2] = 0.0
+            clear(&v[i, 0], of.k)
+            for a in range(n_active):
+                p = row.active[a]
+                d[a] -= sign(&row, p) * mean[slot(mine[p])]
+                add(&row, &v[i, 0], p, factors[i] * d[a])
+        free(d)
+
+
+def gram(
+    Rows rows,
+    const double[:, ::1] X,
+    const unsigned char[::1] support,
+    const double[::1] factors,
+    double[:, :, :, ::1] out,
+):
+    """Add sum_i M_i (x) x_i x_iᵀ to ``out`` of shape (k, k, d, d), for blocks j <= l.
+
+    M_i is the k x k matrix of second derivatives of row i.
+    """
+    cdef const Set* of = &rows.set
+    cdef Row row
+    cdef Py_ssize_t i, j, h, f, used, n = of.n, k = of.k, d = X.shape[1]
+    cdef double c
+    cdef double* matrix
+    cdef double* outer
+    cdef double* block
+    cdef Py_ssize_t* labels
+    same_length(n, X.shape[0])
+    same_length(n, factors.shape[0])
+    same_length(of.n_pieces, support.shape[0])
+    cdef const unsigned char* codes_of_all = &support[0] if of.n_pieces else NULL
+    if out.shape[0] != k or out.shape[1] != k or out.shape[2] != d or out.shape[3] != d:
+        raise ValueError("output has the wrong shape.")
+    matrix = room(of, k + 4, &row)
+    try:
+        outer = <double*> allocate(d * d * sizeof(double) + k * sizeof(Py_ssize_t))
+    except MemoryError:
+        free(matrix)
+        raise
+    labels = <Py_ssize_t*> (outer + d * d)
+    with nogil:
+        clear(matrix + k * k, 3 * k)
+        for i in range(n):
+            open_row(of, i, &row)
+            used = second_derivatives(
+                &row, codes_of_all + row.start, k, True, matrix + k * k, labels, matrix
+            )
+            if used == 0:
+                continue
+            for j in range(d):
+                for h in range(d):
+                    outer[j * d + h] = X[i, j] * X[i, h]
+            for j in range(used):
+                for h in range(j, used):
+                    c = factors[i] * matrix[labels[j] * k + labels[h]]
+                    if c != 0.0:
+                        block = &out[labels[j], labels[h], 0, 0]
+                        for f in range(d * d):
+                            block[f] += c * outer[f]
+        free(outer)
+        free(matrix)
+
+
+def curvature_diagonal(
+    Rows rows,
+    const unsigned char[::1] support,
+    const double[::1] factors,
+    double[:, ::1] out,
+):
+    """Write the diagonals of the matrices of second derivatives."""
+    cdef const Set* of = &rows.set
+    cdef Row row
+    cdef double* sums
+    cdef Py_ssize_t* labels
+    cdef Py_ssize_t i, j
+    check_scores(of, out, None)
+    same_length(of.n, factors.shape[0])
+    same_length(of.n_pieces, support.shape[0])
+    cdef const unsigned char* codes_of_all = &support[0] if of.n_pieces else NULL
+    sums = room(of, 4, &row)
+    labels = <Py_ssize_t*> (sums + 3 * of.k)
+    with nogil:
+        clear(sums, 3 * of.k)
+        for i in range(of.n):
+            clear(&out[i, 0], of.k)
+            open_row(of, i, &row)
+            second_derivatives(
+                &row, codes_of_all + row.start, of.k, False, sums, labels, &out[i, 0]
+            )
+            for j in range(of.k):
+                out[i, j] *= factors[i]
+        free(sums)
+
+
+cdef inline Py_ssize_t second_derivatives(
+    const Row* row,
+    const unsigned char* support,
+    Py_ssize_t k,
+    bint full,
+    double* sums,
+    Py_ssize_t* labels,
+    double* out,
+) noexcept nogil:
+    """Write the matrix of second derivatives of a row, or add up its diagonal.
+
+    That is without the row's factor. ``sums`` has 3 k numbers, zero before and after. Of
+    a full matrix, of shape (k, k), only the entries of the labels are written that it is
+    not zero for: returns their number, and writes which, by ascending numbers.
+    """
+    cdef Py_ssize_t size[3]
+    cdef Py_ssize_t n_active, p, j, h, a, b, used = 0, stride = k if full else 0
+    cdef double r, c
+    cdef double* mark = sums + 2 * k
+    cdef double* mine
+    cdef int g, end
+    n_active = pieces(row, support, row.active)
+    size[0] = size[1] = size[2] = 0
+    for a in range(n_active):
+        p = row.active[a]
+        size[slot(support[p])] += 1
+        for end in range(2):
+            j = minus(row, p) if end else plus(row, p)
+            if j < 0 or mark[j] != 0.0:
+                continue
+            mark[j] = 1.0
+            b = used
+            while b > 0 and labels[b - 1] > j:
+                labels[b] = labels[b - 1]
+                b -= 1
+            labels[b] = j
+            used += 1
+    for a in range(used if full else 0):
+        for b in range(used):
+            out[labels[a] * k + labels[b]] = 0.0
+    for a in range(n_active):
+        p = row.active[a]
+        j, h = plus(row, p), minus(row, p)
+        if j == h:
+            continue
+        r = rate(row, p)
+        g = slot(support[p])
+        c = sign(row, p) * r if g < SIDES else 0.0
+        mine = sums + (g if g < SIDES else 0) * k
+        mine[j] += c
+        out[j * stride + j] += r * r
+        if h >= 0:
+            mine[h] -= c
+            out[h * stride + h] += r * r
+            if full:
+                out[j * k + h] -= r * r
+                out[h * k + j] -= r * r
+    for g in range(SIDES):
+        if size[g] == 0:
+            continue
+        c = 1.0 / (size[g] + (support[row.active[0]] == 4))
+        mine = sums + g * k
+        for a in range(used):
+            j = labels[a]
+            if full:
+                for b in range(used):
+                    h = labels[b]
+                    out[j * k + h] -= c * mine[j] * mine[h]
+            else:
+                out[j] -= c * mine[j] * mine[j]
+    for a in range(used):
+        j = labels[a]
+        sums[j] = sums[k + j] = mark[j] = 0.0
+    return used
