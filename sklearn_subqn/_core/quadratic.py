@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from .column_step import SHARES, BlockStep, ByColumns, ColumnStep
+from .column_descent import SHARES, ByColumns
+from .column_step import BlockStep, ColumnStep
 from .columns import Columns
 from .kernels import coordinate_descent
 from .losses._base import EPS, TINY, Floats, Mask, Rows

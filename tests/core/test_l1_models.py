@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import L1LogisticOWLQN
-from sklearn_subqn._core import column_step, quadratic
+from sklearn_subqn._core import column_descent, column_maps, quadratic
 from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.line_search import lengthen
@@ -356,8 +356,8 @@ def test_systems_of_nonzero_coordinates_take_the_place_of_many_sweeps(
     point = minimize_intercept(objective.origin())
     use_columns(monkeypatch)
     costs, steps = [], []
-    for n_sweeps in (column_step._ROUND, 10**6):
-        monkeypatch.setattr(column_step, "_ROUND", n_sweeps)
+    for n_sweeps in (column_descent._ROUND, 10**6):
+        monkeypatch.setattr(column_descent, "_ROUND", n_sweeps)
         coordinates = np.arange(objective.regularizer.n_penalized)
         model = quadratic.QuadraticModel(
             point, coordinates, coordinates, 5000, 6.0, 0.0
@@ -462,7 +462,7 @@ def test_maps_of_some_coefficients(share):
     inside = rng.random((12, 4)) < share
     x = np.where(inside, rng.normal(size=(12, 4)), 0.0)
     y = rng.normal(size=(30, 4))
-    whole = column_step.Copied(A)
+    whole = column_maps.Copied(A)
     some = whole.of_entries(inside)
     assert_allclose(some.forward(x), whole.forward(x))
     assert_allclose(some.adjoint(y), np.where(inside, whole.adjoint(y), 0.0))
