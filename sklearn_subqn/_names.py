@@ -177,6 +177,32 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
     return did_you_mean(name, known)
 
 
+# The like of data that methods do not take.
+_DATA: dict[str, list[tuple[str | None, str]]] = {
+    "exposure": [
+        (
+            "offset",
+            "Give its logarithm, which is added to the linear predictor: "
+            "offset=np.log(exposure), in fit and predict.",
+        ),
+        (
+            None,
+            "Rates make the same Poisson model: fit(X, y / exposure, "
+            "sample_weight=exposure). BMRMRegressor(loss='poisson') takes counts with "
+            "offset=np.log(exposure).",
+        ),
+    ],
+}
+
+
+def check_data(method: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise TypeError for data that a method of some parameters has by another name."""
+    for name in given:
+        for needed, text in _DATA.get(name, ()) if name not in known else ():
+            if needed is None or needed in known:
+                raise TypeError(f"{method}() takes no {name}. {text}")
+
+
 def did_you_mean(name: Any, known: Iterable[str], *, of_losses: bool = False) -> str:
     """Return a sentence that proposes the known name nearest to an unknown one.
 

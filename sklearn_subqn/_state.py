@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from itertools import accumulate, chain, groupby, pairwise, repeat
 from typing import Any, TypeVar
 
 import numpy as np
+
+from ._names import check_data
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -157,10 +160,15 @@ def _unpacked(text: Any, ends: Any) -> dict[str, int]:
 
 
 def unchanged_on_failure(method: _Method) -> _Method:
-    """Make a method that raises leave the estimator's attributes as they were."""
+    """Make a method that raises leave the estimator's attributes as they were.
+
+    Of data that it has by another name, the error says so.
+    """
+    known = frozenset(inspect.signature(method).parameters)
 
     @functools.wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_data(f"{type(self).__name__}.{method.__name__}", kwargs, known)
         before = dict(vars(self))
         try:
             return method(self, *args, **kwargs)

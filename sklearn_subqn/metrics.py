@@ -238,8 +238,25 @@ def sequence_report(
     return {**report, "micro": counts.of(counts.types)}
 
 
+_Scorer: Any = type(make_scorer(sequence_f1_score))
+
+
+class SequenceF1Scorer(_Scorer):
+    """A scorer of models that also takes labels and predictions.
+
+    So ``make_scorer(sequence_f1)`` is the same scorer as ``sequence_f1`` itself.
+    """
+
+    def __call__(
+        self, estimator: Any, X: Any, y_true: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if y_true is None:
+            return sequence_f1_score(estimator, X, *args, **kwargs)
+        return super().__call__(estimator, X, y_true, *args, **kwargs)
+
+
 #: Scorer for ``scoring=`` of searches and cross-validation: ``sequence_f1_score``.
-sequence_f1 = make_scorer(sequence_f1_score)
+sequence_f1 = SequenceF1Scorer(sequence_f1_score, 1, {}, "predict")
 
 
 def flat_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:

@@ -10,7 +10,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_subqn import BMRMClassifier, BMRMRegressor
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRegressor,
+    BMRMRegressorCV,
+    linear_model,
+)
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, Box, regression_losses
 from sklearn_subqn._core.risk import Risk
@@ -118,6 +123,26 @@ def test_exposures_are_those_of_rates():
     score = peer.score(X, y / exposure, weights * exposure)
     found = model.score(X, y, weights, offset=offset)
     assert found == pytest.approx(score, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (BMRMRegressor(loss="poisson"), r"offset=np\.log\(exposure\), in fit"),
+        (BMRMRegressorCV(loss="poisson"), r"offset=np\.log\(exposure\), in fit"),
+        (linear_model.PoissonRegressor(), r"fit\(X, y / exposure, sample_weight"),
+    ],
+)
+def test_errors_say_how_to_give_exposures(model, message):
+    X, y = np.eye(3), np.arange(3.0)
+    name = type(model).__name__
+    with pytest.raises(
+        TypeError, match=rf"{name}\.fit\(\) takes no exposure.*{message}"
+    ):
+        model.fit(X, y, exposure=np.ones(3))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'exposures'"):
+        model.fit(X, y, exposures=np.ones(3))
+    assert not hasattr(model, "coef_")
 
 
 @pytest.mark.parametrize("loss", [*RESIDUALS, *POWERS])

@@ -211,6 +211,17 @@ def test_scorers_in_searches(crf):
     assert repr(scorer) == "flat_scorer('f1_macro')"
 
 
+def test_a_scorer_made_of_the_scorer_is_the_same():
+    """scikit-learn makes scorers of anything that can be called."""
+    X, y = sentences()
+    model = LinearChainCRF(0.1).fit(X, y)
+    again = make_scorer(sequence_f1)
+    assert again(model, X, y) == sequence_f1(model, X, y)
+    assert sequence_f1(model, X, y) == sequence_f1_score(y, model.predict(X))
+    copied = pickle.loads(pickle.dumps(sequence_f1))
+    assert copied(model, X, y) == sequence_f1(model, X, y)
+
+
 def test_scores_of_labels_that_are_missing_from_the_truth():
     class Constant:
         def predict(self, X):
