@@ -254,3 +254,12 @@ def test_topics_with_words_of_their_own_need_no_proximal_term():
     assert model.plan_ == "dual ascent"
     assert model.dual_gap_ <= 1e-3 * model.objective_
     assert model.history_[0].passes[-1] < 80
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_text_without_words(fit_intercept):
+    X, y = sparse.csr_array((30, 500)), np.arange(30) % 3
+    model = MulticlassHingeClassifier(1e-2, fit_intercept=fit_intercept).fit(X, y)
+    assert model.plan_ == "dual ascent"
+    assert model.objective_ == pytest.approx(1.0)
+    assert model.dual_gap_ <= 1e-3

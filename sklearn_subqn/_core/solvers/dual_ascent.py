@@ -86,8 +86,7 @@ def dual_ascent(
     wanted = _ROOT_CURVATURE * np.sqrt(curvature / objective.alpha)
     if design.several_scores:
         wanted = min(wanted, _MOST_CURVATURE_SEVERAL)
-    wanted *= weaker
-    strength = curvature / wanted if wanted else 0.0
+    strength = curvature / wanted / weaker if wanted else 0.0
     proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
     sweeps = row_sweeps(design, loss, weights, objective.alpha, start.dual, proximity)
