@@ -296,3 +296,22 @@ def test_matrix_of_dense_pairs_takes_no_copy_of_the_rows():
     tracemalloc.stop()
     # Sums of the partners of half of the rows, and as many vectors as they need.
     assert peak <= 0.5 * X.nbytes + 6e6
+
+
+@pytest.mark.parametrize("far", [1e3, 1e7, 1e11])
+def test_logistic_pairs_keep_their_digits_beside_a_score_far_below(far):
+    """A row of a tiny weight in the wrong order, and one that all scores are far from.
+
+    Distances from the lowest score would take the digits of those between the others.
+    """
+    scores = np.array([0.0, -300.0, 10.0, -far])
+    y, weights = np.array([-1.0, 1.0, 1.0, -1.0]), np.array([0.5, 1e-12, 0.4, 0.1])
+    loss = LogisticRocArea()
+    exact = np.longdouble(0.0)
+    for i in np.flatnonzero(y < 0.0):
+        for j in np.flatnonzero(y > 0.0):
+            m = np.longdouble(scores[i]) - scores[j]
+            pair = np.maximum(m, 0.0) + np.log1p(np.exp(-abs(m)))
+            exact += np.longdouble(weights[i]) * weights[j] * pair
+    exact /= np.longdouble(weights[y < 0.0].sum()) * weights[y > 0.0].sum()
+    assert loss.value(scores, y, weights) == pytest.approx(float(exact), rel=2e-15)

@@ -63,18 +63,20 @@ def derivatives(
                 passed = first = starts[g]
                 zeroth, moment = 0.0, 0.0
                 for b in range(starts[g], starts[g + 1]):
-                    # Sums over the bins that are farther below than the table.
+                    # Sums over the bins that are farther below than the table. Those of
+                    # differences rise with b, and no terms cancel.
+                    if line:
+                        moment += width * (positions[b] - positions[first]) * zeroth
+                        first = b
                     while positions[b] - positions[passed] > t:
                         source = sources[a, passed, 0]
                         zeroth += source
                         if line:
-                            moment += width * (positions[passed] - positions[first]) * source
-                            moment -= sources[a, passed, 1]
+                            moment += width * (positions[b] - positions[passed]) * source
+                            moment += sources[a, passed, 1]
                         passed += 1
                     if line:
-                        out[a, b, 0] += (
-                            width * (positions[b] - positions[first]) * zeroth - moment
-                        )
+                        out[a, b, 0] += moment
                         out[a, b, 1] += zeroth
                     for e in range(passed, starts[g + 1]):
                         distance = positions[b] - positions[e]
