@@ -1,0 +1,116 @@
+"""Conditions of rows of the table of plans, by facts of a problem."""
+
+from __future__ import annotations
+
+from .facts import Facts
+
+# Bases of the span of rows take the time of about a sixth of the rows in products for
+# each score, and the room of X: so many rows at most, and so many features for each.
+_MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
+
+# Samples hold such a share of the rows, and at least so many for each parameter of a
+# score: the second numbers are for several scores per row, which take many costly
+# steps, and the last is that unless dual ascent is another good start.
+_SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
+_ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
+
+# Rows in several places come to one in samples of about so many bytes at most.
+_MOVED_BYTES, _BYTES_AN_ENTRY = 2**22, 12
+
+# With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
+# per row, and at least so many rows, altogether and for each feature.
+_SHARE_L1, _SHARE_L1_SEVERAL = 1.0 / 8.0, 1.0 / 4.0
+_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
+
+# With a larger curvature than this, hinges are minimized for larger alphas first, from
+# about the second number on: in general, and on text, where it makes squared hinges of
+# 8000 x 12000 at alpha = 1e-7 some 100 times faster. With one score per row and at
+# least so many rows for each parameter, classes are hardly ever apart.
+_TIGHTEST, _TIGHTEST_TEXT = (2e4, 1e4), (1e3, 1e2)
+_TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
+
+# With a larger curvature than this, problems of smooth losses with kinks in their
+# slopes are solved for larger alphas first; on wide data, those of losses with kinks
+# begin with an envelope as soft as the penalty from the second number on.
+TIGHT, _LOOSE = 1e3, 1.0
+
+# With an L1 penalty larger alphas begin at about this share of the least one with
+# w = 0, and are so many: after them rows are apart, or the penalty is negligible.
+OF_ALPHA_MAX, MOST_LARGER = 0.03, 6
+
+# Below this curvature hardly any dual variable of a loss with kinks leaves the end of
+# its interval at which it is with w = 0, which subLBFGS finds out in its first step.
+_LOOSEST = 1e-2
+
+# With less rows with curvature than so many for each parameter, losses are linear.
+_FEW_CURVED = 4.0
+
+
+def n_sampled(f: Facts) -> int:
+    """Return how many rows a sample has, zero where that is not worth while."""
+    share, needed = _SHARE, _ROWS_PER_PARAMETER
+    if f.several:
+        share = _SHARE_SEVERAL
+        if not f.separable:
+            needed = _ROWS_PER_PARAMETER_SEVERAL
+    size = min(int(share * f.n_rows), _most_moved(f))
+    # Systems of all parameters cost what more rows than these would.
+    least = max(needed * f.n_params, f.objective.n_params)
+    return size if size >= least else 0
+
+
+def n_sampled_of_l1(f: Facts) -> int:
+    share = _SHARE_L1_SEVERAL if f.several else _SHARE_L1
+    size = min(int(share * f.n_rows), _most_moved(f))
+    least = max(_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 * f.n_features)
+    return size if size >= least else 0
+
+
+def _most_moved(f: Facts) -> int:
+    """Return how many rows a sample has at most, where its rows come to one place."""
+    if f.in_one_place:
+        return f.n_rows
+    return int(_MOVED_BYTES / (_BYTES_AN_ENTRY * max(f.row_size, 1.0)))
+
+
+def limits(f: Facts) -> tuple[float, float]:
+    """Return the curvature up to which alpha is not small, and that to begin with."""
+    if f.text:
+        return _TIGHTEST_TEXT
+    tall = not f.several and f.n_rows >= _TALL * f.n_params
+    return _TIGHTEST_TALL if tall else _TIGHTEST
+
+
+def is_tight(f: Facts) -> bool:
+    """Whether hinges hold rows so tightly that larger alphas come first."""
+    fits = f.l2 and f.hinge and (f.kinks or (f.text and f.wide))
+    return fits and f.far and f.curvature > limits(f)[0]
+
+
+def is_tight_l1(f: Facts) -> bool:
+    fits = f.l1 and f.cold and f.wide and not f.several and (f.kinked_slope or f.kinks)
+    return fits and f.alpha_share < OF_ALPHA_MAX
+
+
+def is_linear(f: Facts) -> bool:
+    """Whether too few rows have curvature at first, of a loss asymptotically linear."""
+    fits = f.cold and f.kinked_slope and f.objective.loss.asymptote() is not None
+    return fits and f.curved_rows < _FEW_CURVED
+
+
+def is_wide(f: Facts) -> bool:
+    return f.wide and f.curvature > _LOOSE
+
+
+def has_short_rows(f: Facts) -> bool:
+    short = f.n_features >= _FEATURES_PER_ROW * f.n_rows
+    kept = f.in_one_place and f.dense and f.n_rows <= _MAX_ROWS
+    return f.several and kept and short
+
+
+def is_tall(f: Facts) -> bool:
+    return f.cold and n_sampled(f) > 0
+
+
+def suits_ascent(f: Facts) -> bool:
+    return f.smooth or f.several or not f.cold or f.curvature > _LOOSEST

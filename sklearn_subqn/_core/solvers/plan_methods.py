@@ -1,0 +1,175 @@
+"""Methods of rows of the table of plans, from facts and a start to iterates."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..line_search import exact
+from ..quasi_newton import LimitedMemoryInverseHessian
+from .alm import alm
+from .bfgs import bfgs
+from .bundle import ls_bmrm
+from .cd import cd
+from .dual_ascent import SHRINKING, dual_ascent
+from .facts import Facts
+from .narrowing import narrowing
+from .near_rows import near_rows
+from .newton import newton
+from .owlqn import owlqn
+from .proximal_newton import proximal_newton
+from .run import Solver, Start
+from .sparse_alm import sparse_alm
+from .subbfgs import subbfgs
+
+# Scores of the solution of a sample are about so uncertain, in units of the loss.
+_SAMPLE_WIDTH = 0.3
+
+# Dual ascent may take so many rounds to shrink the gap, many on text-like data or for
+# sets of labels: there the systems of ``alm`` are large and badly conditioned. On text
+# its proximal term is divided by these numbers in turn before that: counts of words
+# (4000 rows of news20, alpha 3e-4) take 3 seconds in place of 172.
+_PATIENCE, _LONG_PATIENCE = 2, 20
+_WEAKER = 1.0, 5.0, 25.0
+
+# With several scores a row, ascent on text begins without the term, as long as rounds
+# shrink the gap to less than this share: 105 classes of text (6400 x 55000, alpha 1e-5,
+# topics with words of their own) take 1.4 seconds in place of 4.6.
+_FAST = 0.4
+
+# SubLBFGS hands over when the objective fell by less than this share of itself over so
+# many iterations.
+_FADING, _WINDOW = 0.1, 3
+
+# On wide data, first envelopes have a width of one unit of the loss or this share of
+# the mean curvature of the dual: rows are not held so tightly that Newton's method
+# could follow but a few of them in each step. Twice the speed for 300 x 400, 4 classes.
+_SOFTNESS = 1e-2
+
+
+def by_alm(f: Facts) -> Solver:
+    return alm(f.objective, f.start)
+
+
+def by_newton(f: Facts) -> Solver:
+    return newton(f.objective, f.start.w)
+
+
+def by_cd(f: Facts) -> Solver:
+    return cd(f.objective, f.start, f.options.tol)
+
+
+def by_sparse_alm(f: Facts) -> Solver:
+    return sparse_alm(f.objective, f.start)
+
+
+def by_narrowing(f: Facts) -> Solver:
+    return narrowing(f.objective, f.start)
+
+
+def by_proximal_newton(f: Facts) -> Solver:
+    return proximal_newton(f.objective, f.start)
+
+
+def by_lbfgs(f: Facts) -> Solver:
+    o, memory = f.objective, f.options.memory
+    hessian = LimitedMemoryInverseHessian(o.n_params, memory)
+    return bfgs(o, f.start.w, hessian, search=exact)
+
+
+def by_owlqn(f: Facts) -> Solver:
+    o, memory = f.objective, f.options.memory
+    return owlqn(o, f.start.w, LimitedMemoryInverseHessian(o.n_params, memory))
+
+
+def by_bundle(f: Facts) -> Solver:
+    return ls_bmrm(f.objective, f.start.w, size=f.options.bundle_size)
+
+
+def by_ascent(f: Facts) -> Solver:
+    """Dual ascent and then what is fast near the end."""
+    return _ascent_from(f, f.start)
+
+
+def _ascent_from(f: Facts, start: Start) -> Solver:
+    patience = _LONG_PATIENCE if f.label_sets or f.text else _PATIENCE
+    terms = _WEAKER if f.text and not f.label_sets else (1.0,)
+    stages = [(weaker, patience, SHRINKING) for weaker in terms]
+    if f.text and f.several:
+        stages.insert(0, (np.inf, 1, _FAST))
+    for weaker, patience, shrinking in stages:
+        for iterate in dual_ascent(
+            f.objective, start, patience=patience, shrinking=shrinking, weaker=weaker
+        ):
+            yield iterate
+        start = iterate.start
+    if f.smooth:
+        return (yield from newton(f.objective, start.w))
+    return (yield from alm(f.objective, start))
+
+
+def by_quasi_newton(f: Facts) -> Solver:
+    """SubLBFGS as long as the many kinks of the objective look smooth in long steps.
+
+    Once its progress fades it hands over its point, scores included, and the mean of
+    its recent dual variables as the first dual center.
+    """
+    o = f.objective
+    hessian = LimitedMemoryInverseHessian(o.n_params, f.options.memory)
+    values: deque[float] = deque(maxlen=_WINDOW + 1)
+    duals: deque[Any] = deque(maxlen=_WINDOW)
+    iterates = subbfgs(o, f.start.w, hessian)
+    for iterate in iterates:
+        yield iterate
+        point = iterate.point
+        values.append(point.value)
+        duals.append(point.dual)
+        if len(values) > _WINDOW and values[0] - values[-1] < _FADING * values[-1]:
+            break
+    iterates.close()
+    if f.text:
+        return (yield from _ascent_from(f, Start.from_point(point, point.dual)))
+    start = Start.from_point(point, o.risk.mean(*duals))
+    return (yield from alm(o, start))
+
+
+def by_soft_alm(f: Facts) -> Solver:
+    """Begin with an envelope as soft as the penalty.
+
+    Such an envelope hides features of a much smaller scale than the others. What the
+    method does not find it goes on for with an envelope of the usual width.
+    """
+    o = f.objective
+    point = o.at(f.start.w)
+    unit = o.risk.score_scale(point.scores)
+    width = max(unit, _SOFTNESS * f.curvature)
+    # So far from its ends, the dual point of a row stays between them for a while.
+    share = min(0.5, unit / width)
+    start = Start.from_point(point, o.risk.scaled(share, point.dual))
+    for iterate in alm(o, start, width=width):
+        yield iterate
+        point = min(point, iterate.point, key=lambda point: point.value)
+    return (yield from alm(o, Start.from_point(point)))
+
+
+def by_alm_of_sample(f: Facts) -> Solver:
+    """Go on from the solution of a sample."""
+    start, width = _softened(f)
+    return alm(f.objective, start, width=width)
+
+
+def by_near_rows(f: Facts) -> Solver:
+    """Go on from there on rows near a kink, where one score per row shows which."""
+    start, _ = _softened(f)
+    return near_rows(f.objective, start, tol=f.options.tol)
+
+
+def _softened(f: Facts) -> tuple[Start, float]:
+    """Return the start with a dual point between the sides of rows near a kink."""
+    o = f.objective
+    point = f.start.at(o)
+    width = _SAMPLE_WIDTH * o.risk.score_scale(point.scores)
+    smooth = o.with_envelope(o.risk.neutral_center(), width)
+    return Start.from_point(point, point.under(smooth).dual), width
