@@ -9,24 +9,22 @@ their dual value comes with the gradient, so that the gap is certified at no cos
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..intercepts import minimize_intercept
 from ..line_search import scaled
 from ..newton_direction import has_rough_directions, is_short, is_wide, newton_direction
 from ..objective import Line, Objective, Point
 from ..one_dimension import minimize_smooth
 from .run import Iterate, Solver, Start
+from .widths import INNER_SHARE, MAX_INNER, MAX_STUCK, Gap, change_of_width
 
-# The inner problem is solved until ||g||² / (2 alpha), which bounds its own gap, is
-# below this share of the outer gap: the second one where directions are rough.
-_INNER_SHARE, _INNER_SHARE_ROUGH = 0.6, 0.2
+# Factors for the width, as of ``change_of_width``.
+_FACTORS = 0.5, 0.7, 0.9
+
+# Inner problems are solved to this share of the outer gap where directions are rough.
+_INNER_SHARE_ROUGH = 0.2
 
 # It becomes so many times smaller with each center in a row that brought nothing.
 _STUCK_SHARE = 0.1
-
-# Limit on the Newton steps between two changes of center.
-_MAX_INNER = 20
 
 # Accuracy of Newton directions by conjugate gradients, and limit on their iterations:
 # the second one after so many steps around a center, for which the first was too low.
@@ -76,8 +74,8 @@ def alm(
     if width is None:
         width = _first_width(objective) * risk.score_scale(point.scores)
     rough = has_rough_directions(objective)
-    inner_share = _INNER_SHARE_ROUGH if rough else _INNER_SHARE
-    best, bound = point.value, -np.inf
+    inner_share = _INNER_SHARE_ROUGH if rough else INNER_SHARE
+    gap = Gap(point.value)
     # Where rows can be separated the objective is small, and rests on the last few
     # violations: too long a w is better by far than one a little too short.
     wide = is_wide(objective)
@@ -88,7 +86,7 @@ def alm(
         point = point.refreshed(_DRIFT, at_kinks=False)
         point = point.under(objective.with_envelope(center, width))
         n_inner = 0
-        before = best - bound
+        before = gap.left
         while True:
             minimal = minimize_intercept(point)
             if follows_intercept:
@@ -97,14 +95,14 @@ def alm(
             primal = minimal.under(objective)
             if wide:
                 primal = scaled(primal)
-            best, bound = min(best, primal.value), max(bound, lower)
+            gap.take(primal.value, lower)
             yield Iterate(primal, None, lower, "alm", minimal.dual_point)
             g = minimal.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
             share = _STUCK_SHARE**n_stuck * inner_share
-            if n_inner and square <= share * (best - bound):
+            if n_inner and square <= share * gap.left:
                 break
-            if n_inner >= _MAX_INNER:
+            if n_inner >= MAX_INNER:
                 break
             line, step = newton_step(
                 point, _CG_LIMIT if n_inner < _LATE else _CG_LIMIT_LATE
@@ -114,11 +112,11 @@ def alm(
             follows_intercept = follows_intercept and not (wide and is_short(step))
             point = line.point(step)
             n_inner += 1
-        n_stuck = n_stuck + 1 if best - bound >= before else 0
-        if n_stuck > 5:
+        n_stuck = n_stuck + 1 if gap.left >= before else 0
+        if n_stuck > MAX_STUCK:
             return "no_progress"
         center = risk.center(minimal.dual)
-        width *= _change_of_width(n_inner)
+        width *= change_of_width(n_inner, _FACTORS)
 
 
 def newton_step(point: Point, cg_limit: int = _CG_LIMIT) -> tuple[Line, float]:
@@ -140,15 +138,3 @@ def _first_width(objective: Objective) -> float:
     if objective.design.several_scores:
         return 10.0
     return 0.3 if tall else 3.0
-
-
-def _change_of_width(n_inner: int) -> float:
-    """Return the factor for the width after so many Newton steps around one center.
-
-    A narrower envelope brings the center forward faster but is harder to minimize.
-    """
-    if n_inner <= 1:
-        return 0.5
-    if n_inner <= 3:
-        return 0.7
-    return 0.9 if n_inner <= 8 else 2.0

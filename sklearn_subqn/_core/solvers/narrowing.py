@@ -12,13 +12,10 @@ from ..line_search import newton_step
 from ..newton_direction import newton_direction
 from ..objective import Objective
 from .run import Iterate, Solver, Start
+from .widths import INNER_SHARE, MAX_INNER, Gap
 
 # The first width in units of the margin, and the factor by which widths fall.
 _WIDTH, _NARROWER = 1.0, 0.1
-
-# A width is left once ||g||² / (2 alpha), which bounds the gap of its own problem, is
-# below this share of the gap, or after so many steps.
-_INNER_SHARE, _MAX_INNER = 0.6, 20
 
 # Accuracy of directions by conjugate gradients, and limit on their iterations.
 CG_ACCURACY, _CG_LIMIT = 0.1, 100
@@ -44,21 +41,21 @@ def narrowing(objective: Objective, start: Start) -> Solver:
     """
     loss, args = objective.loss, (objective.targets, objective.weights)
     point = start.at(objective)
-    best, bound, width = point.value, -float("inf"), _WIDTH
+    gap, width = Gap(point.value), _WIDTH
     while width > _NARROWEST:
         narrow = loss.narrowed(width)
         point = point.under(objective.with_loss(narrow))
-        for n_inner in range(_MAX_INNER + 1):
+        for n_inner in range(MAX_INNER + 1):
             height, error = narrow.oracle.proof(point.scores, *args)
             dual = point.dual_point
             dual = dual._replace(offset=height, error=dual.error + error)
             lower = objective.dual_value(objective.cut(dual))
             primal = point.under(objective)
-            best, bound = min(best, primal.value), max(bound, lower)
+            gap.take(primal.value, lower)
             yield Iterate(primal, None, lower, "narrowing", dual)
             g = point.gradient
             square = float(g @ g) / (2.0 * objective.alpha)
-            if square <= _INNER_SHARE * (best - bound) or n_inner == _MAX_INNER:
+            if square <= INNER_SHARE * gap.left or n_inner == MAX_INNER:
                 break
             p = newton_direction(point, rtol=CG_ACCURACY, max_iter=_CG_LIMIT)
             line = point.along(p)

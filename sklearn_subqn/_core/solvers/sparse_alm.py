@@ -14,22 +14,21 @@ from ..intercepts import minimize_intercept
 from ..objective import Dual, Objective
 from .cd import cd
 from .run import Iterate, Solver, Start
+from .widths import MAX_INNER, MAX_STUCK, Gap, change_of_width
 
 # The first width in units of the loss, and that where features outnumber rows: there
 # rows are not to be held so tightly that steps are short.
 _WIDTH, _WIDTH_WIDE = 1.0, 10.0
 
-# Inner problems are solved until their own gap is this share of the outer one, or for
-# so many iterations.
-_INNER_SHARE, _MAX_INNER = 0.3, 20
+# Inner problems are solved until their own gap is this share of the outer one.
+_INNER_SHARE = 0.3
+
+# Factors for the width, as of ``change_of_width``.
+_FACTORS = 0.2, 0.5, 0.7
 
 # Dual variables have rounding errors in proportion to the inverse of the width, which
 # becomes so many times larger where these are all that is left.
 _ROUNDED = 10.0
-
-# The method ends after so many centers in a row whose own gap is not less than that of
-# the one before, or that rounding kept from being solved.
-_MAX_STUCK = 5
 
 
 def sparse_alm(objective: Objective, start: Start) -> Solver:
@@ -55,40 +54,29 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     tall = objective.design.n_features < objective.design.n_rows
     width = _WIDTH if tall else _WIDTH_WIDE
     width *= risk.score_scale(point.scores)
-    best, bound = point.value, point.lower_bound
-    yield Iterate(point, None, bound, "alm", Dual(dual))
+    gap = Gap(point.value, point.lower_bound)
+    yield Iterate(point, None, gap.bound, "alm", Dual(dual))
     n_stuck, own_gap = 0, np.inf
-    while n_stuck < _MAX_STUCK:
+    while n_stuck < MAX_STUCK:
         before = own_gap
         smooth = objective.with_envelope(center, width)
         w, n_inner = point.w, 0
-        aim = _INNER_SHARE * (best - bound) / abs(best) if best else 0.0
+        aim = _INNER_SHARE * gap.left / abs(gap.best) if gap.best else 0.0
         for inner in cd(smooth, Start(w, None, point.scores, point.drift), aim):
             point = inner.point
             primal = minimize_intercept(point.under(objective))
             lower = objective.dual_bound(point.dual_point)
             lower = max(lower, inner.lower_bound)
-            best, bound = min(best, primal.value), max(bound, lower)
-            yield Iterate(primal, None, bound, "alm", point.dual_point)
+            gap.take(primal.value, lower)
+            yield Iterate(primal, None, gap.bound, "alm", point.dual_point)
             own_gap = primal.value - lower
-            solved = point.value - inner.lower_bound <= _INNER_SHARE * (best - bound)
-            if (n_inner and solved) or n_inner == _MAX_INNER:
+            solved = point.value - inner.lower_bound <= _INNER_SHARE * gap.left
+            if (n_inner and solved) or n_inner == MAX_INNER:
                 break
             n_inner += 1
-        rounded = not solved and n_inner < _MAX_INNER
+        rounded = not solved and n_inner < MAX_INNER
+        # Its own gap is not less, or rounding kept it from being solved.
         n_stuck = n_stuck + 1 if rounded or own_gap >= before else 0
         center = risk.center(point.dual)
-        width *= _ROUNDED if rounded else _change_of_width(n_inner)
+        width *= _ROUNDED if rounded else change_of_width(n_inner, _FACTORS)
     return "no_progress"
-
-
-def _change_of_width(n_inner: int) -> float:
-    """Return the factor for the width after so many iterations around one center.
-
-    A narrower envelope brings the center forward faster but is harder to minimize.
-    """
-    if n_inner <= 1:
-        return 0.2
-    if n_inner <= 3:
-        return 0.5
-    return 0.7 if n_inner <= 8 else 2.0
