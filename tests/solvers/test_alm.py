@@ -232,7 +232,8 @@ def test_auto_hands_over_once():
     assert [iterate.phase for iterate in iterates] == phases
     change = phases.index("alm")
     assert 4 <= change < len(phases) - 1
-    assert set(phases[:change]) == {iterates[0].phase}
+    searches = {phase.partition(":")[0] for phase in phases[:change]}
+    assert searches == {iterates[0].phase.partition(":")[0]}
     assert iterates[0].phase != "alm"
     assert set(phases[change:]) == {"alm"}
     # The objective fell by less than a tenth of itself over three iterations.
