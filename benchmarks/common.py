@@ -74,25 +74,22 @@ def problems(args: Any, data: str, grid: Grid) -> list[Problem]:
     ]
 
 
-def solvers_for(loss: str, n_features: int, chosen: Iterable[str] | None) -> list[str]:
-    """Return "auto" and our solvers for a loss, or the chosen ones among them."""
-    from sklearn_subqn._core.solvers import SOLVERS
+#: Our solvers by loss.
+SOLVERS = {
+    "hinge": ("auto", "sublbfgs", "subbfgs", "alm"),
+    "squared_hinge": (
+        *("auto", "sublbfgs", "subbfgs", "lbfgs", "bfgs"),
+        *("newton-cg", "trust-region", "cg"),
+    ),
+}
 
+
+def solvers_for(loss: str, n_features: int, chosen: Iterable[str] | None) -> list[str]:
+    """Return our solvers for a loss, or the chosen ones among them."""
     # Full matrices of n_features² entries only where they are small.
     dense = {"bfgs", "subbfgs"} if n_features > 2000 else set()
-    names = dict.fromkeys(["auto", *SOLVERS])
-    able = [name for name in names if name not in dense and _suits(name, loss)]
+    able = [name for name in SOLVERS[loss] if name not in dense]
     return able if chosen is None else [name for name in chosen if name in able]
-
-
-def _suits(solver: str, loss: str) -> bool:
-    from sklearn_subqn import SubLBFGSLinearSVC
-
-    try:
-        SubLBFGSLinearSVC(loss=loss, solver=solver).fit([[-1.0], [1.0]], [0, 1])
-    except ValueError:
-        return False
-    return True
 
 
 # Reference optima

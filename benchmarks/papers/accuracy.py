@@ -17,7 +17,7 @@ from sklearn_subqn import BMRMClassifier, SubLBFGSLinearSVCCV
 from ._case import Case, Draw, Settings
 
 ALPHAS = 2.0 ** np.arange(0, -21, -1)
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+SHARES = (0.1, 0.3, 0.5, 1.0)
 # Rows of all parts, where they are not all taken.
 DATA = {"a9a": None, "rcv1_ccat": None, "covtype": 40_000}
 METHODS = {"BMRM": "bmrm", "LSBMRM": "ls-bmrm", "default solver": "auto"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,11 @@ CLASSES = {"letter": 1e-6, "usps": 1e-3, "mnist": 1e-3, "news20": 1e-2}
 LABELS = {"scene": 1e-1, "tmc2007": 1e-5, "rcv1_topics": 1e-5}
 # At most so many rows without --full.
 ROWS = {"mnist": 10_000, "rcv1_topics": 4000, "tmc2007": 4000, "covtype": 20_000}
+# The same for figures by alpha.
+FEW: dict[str, int] = {
+    **{"a9a": 8000, "rcv1_ccat": 5000, "covtype": 10_000, "mnist": 3000},
+    **{"letter": 3000, "usps": 2000, "news20": 3000, "tmc2007": 2000},
+}
 TENTHS = tuple(10.0**-i for i in range(1, 7))
 
 
@@ -87,7 +92,6 @@ class Curves:
     max_iter: int = 10_000
     tol: float = 0.0
     precision: float = 1e-5
-    per_data: bool = field(default=False)
 
     def run(self, settings: Settings) -> tuple[str, Draw]:
         runs = {}
@@ -179,14 +183,14 @@ class Strengths:
     methods: Mapping[str, Method]
     above: float = 0.02
     x: str = "seconds"
-    limit: float = 0.7
+    limit: float = 0.2
     max_iter: int = 10_000
 
     def run(self, settings: Settings) -> tuple[str, Draw]:
         found: dict[Any, list[float | None]] = {}
         for data, loss in self.data:
             for alpha in self.alphas:
-                problem = Problem(data, loss, alpha, ROWS.get(data))
+                problem = Problem(data, loss, alpha, FEW.get(data))
                 best = optimum(problem, settings, 1e-3, settings.seconds(10.0))
                 for name, method in self.methods.items():
                     run = trace(
@@ -286,172 +290,189 @@ STRENGTHS = [1e-3, 1e-4, 1e-5, 1e-6]
 TEO = ["a9a", "rcv1_ccat", "covtype"]
 STILL = Method("sublbfgs", SEARCH, stop=stands_still)
 
-FORMS: dict[str, tuple[str, Any]] = {
-    "yu-3.2-left": (
-        "Yu 2009, figure 3.2 left: L-BFGS with exact line search fails on Leukemia",
-        Curves(
-            [Problem("leukemia", "hinge", 1e-1)],
-            {
-                "subLBFGS": SUBLBFGS,
-                "L-BFGS, exact": LBFGS,
-                "L-BFGS, inexact": LBFGS_INEXACT,
-            },
-            x="iterations",
-            y="objective",
-            levels=(99.0, 9.0, 1.0, 0.1),
-            limit=10.0,
-            max_iter=500,
-        ),
+YU, TEO_ET_AL = "Yu 2009, figure", "Teo et al. 2010, figure"
+
+
+def curves(name: str, title: str, *given: Any, **how: Any) -> Case:
+    return Case(name, title, Curves(*given, **how).run)
+
+
+def strengths(name: str, title: str, *given: Any, **how: Any) -> Case:
+    return Case(name, title, Strengths(*given, **how).run)
+
+
+def named(loss: str, names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(name, loss) for name in names]
+
+
+STEPS: dict[str, Any] = {"x": "iterations"}
+GAPS: dict[str, Any] = {"x": "iterations", "y": "gap", "tol": 1e-4}
+STANDING = {"subLBFGS": STILL}
+L_BFGS = {
+    "subLBFGS": SUBLBFGS,
+    "L-BFGS, exact": LBFGS,
+    "L-BFGS, inexact": LBFGS_INEXACT,
+}
+FROM_STEP = {
+    name: method._replace(unit_step=method is not SUBLBFGS)
+    for name, method in L_BFGS.items()
+}
+LIBLINEAR = Method("", style="k-", ladder=linear_svc)
+CASES = [
+    curves(
+        "yu-3.2-left",
+        f"{YU} 3.2 left: L-BFGS with exact line search fails on Leukemia",
+        [Problem("leukemia", "hinge", 1e-1)],
+        L_BFGS,
+        **STEPS,
+        y="objective",
+        levels=(99.0, 9.0, 1.0, 0.1),
+        limit=10.0,
+        max_iter=500,
     ),
-    "yu-3.2-right": (
-        "Yu 2009, figure 3.2 center and right: L-BFGS on text (rcv1_ccat for "
-        "Real-sim), and on Letter from the end of a unit step",
-        Curves(
-            [
-                Problem("rcv1_ccat", "hinge", 1e-5),
-                Problem("letter", "multiclass", 1e-6),
-            ],
-            {
-                "subLBFGS": SUBLBFGS,
-                "L-BFGS, exact": LBFGS._replace(unit_step=True),
-                "L-BFGS, inexact": LBFGS_INEXACT._replace(unit_step=True),
-            },
-            y="objective",
-            limit=5.0,
-        ),
+    curves(
+        "yu-3.2-right",
+        f"{YU} 3.2 center and right: L-BFGS on text (rcv1_ccat for Real-sim), and on "
+        "Letter from the end of a unit step",
+        [Problem("rcv1_ccat", "hinge", 1e-5), Problem("letter", "multiclass", 1e-6)],
+        FROM_STEP,
+        y="objective",
+        limit=5.0,
     ),
-    "yu-3.3": (
-        "Yu 2009, figure 3.3: subLBFGS, subgradient descent with directions of Alg. "
-        "3.2 (subGD) and without (GD)",
-        Curves(SAMPLES, {"subLBFGS": SUBLBFGS, "subGD": SUBGD, "GD": GD}, limit=3.0),
+    curves(
+        "yu-3.3",
+        f"{YU} 3.3: subLBFGS, subgradient descent with directions of Alg. 3.2 (subGD) "
+        "and without (GD)",
+        SAMPLES,
+        {"subLBFGS": SUBLBFGS, "subGD": SUBGD, "GD": GD},
     ),
-    "yu-3.7": (
-        "Yu 2009, figure 3.7: convergence of subLBFGS",
-        Curves(
-            [
-                *problems("hinge", {"a9a": 1e-3, "covtype": 1e-3}),
-                *problems("multiclass", {"usps": 1e-1, "letter": 1e-2}),
-            ],
-            {"subLBFGS": STILL._replace(style="k-")},
-            x="iterations",
-            levels=(1e-2, 1e-4, 1e-6, 1e-7),
-            limit=8.0,
-            max_iter=3000,
-            precision=1e-9,
-        ),
+    curves(
+        "yu-3.7",
+        f"{YU} 3.7: convergence of subLBFGS",
+        problems("hinge", {"a9a": 1e-3, "covtype": 1e-3})
+        + problems("multiclass", {"usps": 1e-1, "letter": 1e-2}),
+        STANDING,
+        **STEPS,
+        levels=(1e-2, 1e-4, 1e-6, 1e-7),
+        limit=8.0,
+        max_iter=3000,
+        precision=1e-9,
     ),
-    "yu-4.1": (
-        "Yu 2009, figure 4.1: tolerance ε of the direction search",
-        Curves(SAMPLES, EPSILONS, x="iterations", limit=3.0),
+    curves(
+        "yu-4.1",
+        f"{YU} 4.1: tolerance ε of the direction search",
+        SAMPLES,
+        EPSILONS,
+        **STEPS,
     ),
-    "yu-4.2": (
-        "Yu 2009, figure 4.2: number m of pairs",
-        Curves(SAMPLES, MEMORIES, limit=2.0),
-    ),
-    "yu-table-4.2": (
+    curves("yu-4.2", f"{YU} 4.2: number m of pairs", SAMPLES, MEMORIES, limit=1.0),
+    curves(
+        "yu-table-4.2",
         "Yu 2009, Table 4.2, L2: iterations k of direction searches, until J falls by "
         "less than 1e-8 in five iterations",
-        Curves(problems("hinge", BINARY), {"subLBFGS": STILL}, limit=8.0),
+        problems("hinge", BINARY),
+        STANDING,
+        limit=8.0,
     ),
-    "yu-4.3": (
-        "Yu 2009, figure 4.3: binary hinge",
-        Curves(problems("hinge", BINARY), BUNDLES, limit=2.0),
+    curves(
+        "yu-4.3",
+        f"{YU} 4.3: binary hinge",
+        problems("hinge", BINARY),
+        BUNDLES,
+        limit=1.0,
     ),
-    "yu-4.4": (
-        "Yu 2009, figure 4.4: binary hinge by α",
-        Strengths([(name, "hinge") for name in BINARY], TENTHS, BUNDLES),
+    strengths(
+        "yu-4.4",
+        f"{YU} 4.4: binary hinge by α",
+        named("hinge", BINARY),
+        TENTHS,
+        BUNDLES,
     ),
-    "yu-4.5": (
-        "Yu 2009, figure 4.5 and Table 4.2, L1: random subgradients in OWL-QN",
-        Curves(problems("l1", L1), OWLQN | RANDOM, x="iterations", limit=4.0),
+    curves(
+        "yu-4.5",
+        f"{YU} 4.5 and Table 4.2, L1: random subgradients in OWL-QN",
+        problems("l1", L1),
+        OWLQN | RANDOM,
+        **STEPS,
+        limit=4.0,
     ),
-    "yu-4.6": (
-        "Yu 2009, figure 4.6: logistic loss with L1 by α",
-        Strengths([(name, "l1") for name in L1], TENTHS, OWLQN),
+    strengths(
+        "yu-4.6",
+        f"{YU} 4.6: logistic loss with L1 by α",
+        named("l1", L1),
+        TENTHS,
+        OWLQN,
     ),
-    "yu-table-4.3": (
+    curves(
+        "yu-table-4.3",
         "Yu 2009, Table 4.3: iterations k of direction searches, until J falls by less "
         "than 1e-8 in five iterations",
-        Curves(
-            problems("multiclass", CLASSES) + problems("multilabel", LABELS),
-            {"subLBFGS": STILL},
-            limit=6.0,
-        ),
+        problems("multiclass", CLASSES) + problems("multilabel", LABELS),
+        STANDING,
+        limit=6.0,
     ),
-    "yu-4.7": (
-        "Yu 2009, figure 4.7: multiclass hinge",
-        Curves(problems("multiclass", CLASSES), BUNDLES, limit=3.0),
+    curves(
+        "yu-4.7",
+        f"{YU} 4.7: multiclass hinge",
+        problems("multiclass", CLASSES),
+        BUNDLES,
     ),
-    "yu-4.8": (
-        "Yu 2009, figure 4.8: multiclass hinge by α",
-        Strengths([(name, "multiclass") for name in CLASSES], TENTHS, BUNDLES),
+    strengths(
+        "yu-4.8",
+        f"{YU} 4.8: multiclass hinge by α",
+        named("multiclass", CLASSES),
+        TENTHS,
+        BUNDLES,
     ),
-    "yu-4.9": (
-        "Yu 2009, figure 4.9: multilabel hinge",
-        Curves(problems("multilabel", LABELS), BUNDLES, limit=3.0),
+    curves(
+        "yu-4.9", f"{YU} 4.9: multilabel hinge", problems("multilabel", LABELS), BUNDLES
     ),
-    "yu-4.10": (
-        "Yu 2009, figure 4.10: multilabel hinge by α",
-        Strengths([(name, "multilabel") for name in list(LABELS)[:2]], TENTHS, BUNDLES),
+    strengths(
+        "yu-4.10",
+        f"{YU} 4.10: multilabel hinge by α",
+        named("multilabel", ["scene", "tmc2007"]),
+        TENTHS,
+        BUNDLES,
     ),
-    "teo-4": (
-        "Teo et al. 2010, figure 4: gap of BMRM by α",
-        Curves(
-            [
-                p
-                for name in TEO
-                for a in STRENGTHS
-                for p in problems("hinge", {name: a})
-            ],
-            {"BMRM": BMRM._replace(style="k-")},
-            x="iterations",
-            y="gap",
-            limit=1.5,
-            tol=1e-4,
-        ),
+    curves(
+        "teo-4",
+        f"{TEO_ET_AL} 4: gap of BMRM by α",
+        [p for name in TEO for a in STRENGTHS for p in problems("hinge", {name: a})],
+        {"BMRM": BMRM._replace(style="k-")},
+        **GAPS,
+        limit=1.5,
     ),
-    "teo-5": (
-        "Teo et al. 2010, figure 5: bundle sizes, α = 1e-4",
-        Curves(
-            problems("hinge", dict.fromkeys(TEO, 1e-4)),
-            SIZES,
-            x="iterations",
-            y="gap",
-            limit=2.0,
-            tol=1e-4,
-        ),
+    curves(
+        "teo-5",
+        f"{TEO_ET_AL} 5: bundle sizes, α = 1e-4",
+        problems("hinge", dict.fromkeys(TEO, 1e-4)),
+        SIZES,
+        **GAPS,
+        limit=2.0,
     ),
-    "teo-8": (
-        "Teo et al. 2010, figure 8: iterations of bundle methods by α",
-        Strengths(
-            [("a9a", "hinge"), ("rcv1_ccat", "hinge"), ("covtype", "hinge")],
-            STRENGTHS,
-            TRUST,
-            above=0.01,
-            x="iterations",
-            limit=1.0,
-            max_iter=6000,
-        ),
+    strengths(
+        "teo-8",
+        f"{TEO_ET_AL} 8: iterations of bundle methods by α",
+        named("hinge", TEO),
+        STRENGTHS,
+        TRUST,
+        **STEPS,
+        above=0.01,
+        limit=0.6,
+        max_iter=6000,
     ),
-    "teo-9": (
-        "Teo et al. 2010, figure 9: linear SVMs, α chosen on validation rows",
-        Curves(
-            problems("hinge", BEST),
-            {
-                "BMRM": BMRM,
-                "LSBMRM": LS_BMRM,
-                "LIBLINEAR": Method("", style="k-", ladder=linear_svc),
-            },
-            limit=2.0,
-        ),
+    curves(
+        "teo-9",
+        f"{TEO_ET_AL} 9: linear SVMs, α chosen on validation rows",
+        problems("hinge", BEST),
+        {"BMRM": BMRM, "LSBMRM": LS_BMRM, "LIBLINEAR": LIBLINEAR},
+        limit=2.0,
     ),
-    "teo-10": (
-        "Teo et al. 2010, figure 10: logistic regression, α of teo-9",
-        Curves(
-            problems("log_loss", BEST),
-            {"BMRM": BMRM, "LIBLINEAR": Method("", style="k-", ladder=liblinear_log)},
-            limit=2.5,
-        ),
+    curves(
+        "teo-10",
+        f"{TEO_ET_AL} 10: logistic regression, α of teo-9",
+        problems("log_loss", BEST),
+        {"BMRM": BMRM, "LIBLINEAR": LIBLINEAR._replace(ladder=liblinear_log)},
+        limit=2.5,
     ),
-}
-CASES = [Case(name, title, form.run) for name, (title, form) in FORMS.items()]
+]
