@@ -526,17 +526,29 @@ def interrupt(progress):
     raise KeyboardInterrupt
 
 
-def test_a_killed_worker_is_replaced(client):
+def pid_of_a_place(client):
+    """Return the address of a worker that holds blocks of a fit, and its process."""
+    for address, keys in client.has_what().items():
+        if any("PlaceOfBlocks" in str(key) for key in keys):
+            return address, client.run(os.getpid, workers=[address])[address]
+    raise AssertionError("no worker holds blocks")
+
+
+@pytest.mark.parametrize(
+    "share",
+    [0.3, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.6, 0.9))],
+)
+def test_a_killed_worker_is_replaced(client, share):
     X, y, _ = data()
     killed = []
+    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
+    expected, at = model.objective_, max(1, int(share * model.n_iter_))
 
     def kill(progress):
-        if progress.n_iter == 2 and not killed:
-            killed.append(next(iter(client.run(os.getpid).values())))
+        if progress.n_iter == at and not killed:
+            killed.append(pid_of_a_place(client)[1])
             os.kill(killed[0], signal.SIGKILL)
 
-    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
-    expected = model.objective_
     model.callback = kill
     with client.as_current():
         model.fit(*on_workers(*blocks(7, X, y)))
@@ -552,7 +564,7 @@ def test_a_frozen_worker_is_named(client, monkeypatch):
 
     def freeze(progress):
         if progress.n_iter == 2:
-            frozen.update([next(iter(client.run(os.getpid).items()))])
+            frozen.update([pid_of_a_place(client)])
             os.kill(*frozen.values(), signal.SIGSTOP)
 
     model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6)
