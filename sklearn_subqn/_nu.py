@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ._callbacks import FitTask, ProblemTask
 from ._callers import user_level
 from ._core.losses import NOVELTY_LOSS
-from ._core.losses._base import rounding
+from ._core.losses._base import rounding, running_rounding
 from ._core.objective import Cut, Dual
 from ._core.solvers import History, Start
 from ._problems import LinearModel, LinearProblems
@@ -39,9 +39,6 @@ _SHARE = 0.1
 # Optima nearer to zero than this share of what rows of their sizes could have are zero.
 _NOTHING = 1e-9
 
-# Sums of weights are off by no more than this.
-_ROUNDING = 1e-12
-
 
 def quantile(scores: Floats, weights: Floats, share: float) -> float:
     """Return a number that this share of the weights, which sum to one, lies below.
@@ -51,7 +48,8 @@ def quantile(scores: Floats, weights: Floats, share: float) -> float:
     order = np.argsort(scores)
     order = order[weights[order] > 0.0]
     total = np.cumsum(weights[order])
-    ends = np.searchsorted(total, [share - _ROUNDING, share + _ROUNDING])
+    slack = running_rounding(len(total))
+    ends = np.searchsorted(total, [share - slack, share + slack])
     ends = np.minimum(ends, len(order) - 1)
     return float(scores[order[ends]].mean())
 

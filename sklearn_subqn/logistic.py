@@ -10,15 +10,13 @@ import numpy.typing as npt
 
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
+from ._core.losses._base import rounding
 from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS
 from ._problems import LinearProblems, class_problems, joint_classes
 from ._solution import Progress
 from ._sparse_coefficients import SparseCoefficients
 from ._state import unchanged_on_failure
-
-# Sums over rows below this share of what they are at most are zero but for rounding.
-_ROUNDING = 1e-14
 
 
 class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
@@ -81,7 +79,8 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         # Sums that cancel but for rounding are zero.
         dual = np.abs(origin.dual)
         squares = design.squared_adjoint(dual)[: design.n_coef]
-        gradient[gradient <= _ROUNDING * np.sqrt(dual.sum() * squares)] = 0.0
+        sizes = np.sqrt(dual.sum() * squares)
+        gradient[gradient <= rounding(len(dual)) * sizes] = 0.0
         largest = float(gradient.max(initial=0.0))
         if not self.l1_ratio:
             return np.inf if largest else 0.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import TINY, Curvature, Derivatives, Floats, Rows
+from ._base import TINY, Curvature, Derivatives, Floats, Rows, rounding
 from ._oracle import Oracle
 
-# Eigenvalues, and differences of numbers, below this share of the largest are zero.
-_ROUNDING = 1e-14
+# Eigenvalues below this share of the largest are zero.
+_NO_EIGENVALUE = 1e-14
 
 
 class MultivariateSquared(Oracle):
@@ -26,7 +26,7 @@ class MultivariateSquared(Oracle):
     def __init__(self, metric: Floats) -> None:
         self._M = metric
         values, vectors = np.linalg.eigh(metric)
-        used = values > _ROUNDING * values.max(initial=0.0)
+        used = values > _NO_EIGENVALUE * values.max(initial=0.0)
         # M⁺ is the sum of v vᵀ / lambda over these.
         self._values, self._vectors = values[used], vectors[:, used]
 
@@ -136,5 +136,5 @@ class ConstantCurvature(Curvature):
 def centered(targets: Floats, weights: Floats) -> Floats:
     """Return targets less their mean, or as they are if they differ by rounding."""
     centered = targets - weights @ targets / weights.sum()
-    rounding = _ROUNDING * np.abs(targets).max(initial=0.0)
-    return centered if np.abs(centered).max(initial=0.0) > rounding else targets
+    slack = rounding(len(targets)) * np.abs(targets).max(initial=0.0)
+    return centered if np.abs(centered).max(initial=0.0) > slack else targets

@@ -42,7 +42,7 @@ from ._groups import Groups
 from ._oracle import Oracle
 
 # Measures that differ by less than this share are equal.
-_ROUNDING = 1e-12
+_ALIKE = 1e-12
 
 
 @dataclass
@@ -305,7 +305,7 @@ class RankingLoss(OfRankings):
         order = groups.sort(-gains)
         ideal = groups.sums_of_sorted(discounts * gains[order])
         worst = groups.sums_of_sorted(discounts * gains[groups.sort(gains)])
-        counts = ideal - worst > _ROUNDING * np.abs(ideal)
+        counts = ideal - worst > _ALIKE * np.abs(ideal)
         scale = np.where(counts, self.scale(ideal, groups.sums(gains)), 0.0)
         in_sorted = np.repeat(counts, np.diff(groups.starts))
         factors = discounts = np.where(in_sorted, discounts, 0.0)

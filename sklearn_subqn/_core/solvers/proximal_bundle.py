@@ -11,7 +11,7 @@ import numpy as np
 from ..cut_model import Cuts
 from ..intercepts import minimize_intercept
 from ..line_search import exact
-from ..losses._base import Floats
+from ..losses._base import Floats, rounding
 from ..objective import Cut, Dual, Line, Objective, Point
 from ..simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
@@ -20,9 +20,6 @@ from .run import Iterate, Solver
 # A step is serious if it gains this share of what the model promises (rho of Alg. 1);
 # if it gains the second share, the next one may be longer.
 _SERIOUS, _EXCELLENT = 0.1, 0.5
-
-# The promise is rounding below this share of the objective.
-_ROUNDING = 1e-15
 
 # Steps get shorter after no fewer null steps than the first number in a row, and the
 # radius after no more losses than the second, whatever the cuts.
@@ -116,7 +113,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
     while True:
         step, promise = model.step(zeta)
         model.count_idle()
-        if promise <= _ROUNDING * abs(center.value):
+        if promise <= rounding(1.0) * abs(center.value):
             return "no_progress"
         line = _line(center, step)
         length = exact(line)
@@ -175,7 +172,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         # What the model itself promises, without the term of the distance.
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         model.count_idle()
-        if promise <= _ROUNDING * abs(center.value):
+        if promise <= rounding(1.0) * abs(center.value):
             return "no_progress"
         point = minimize_intercept(_line(center, step).point(1.0))
         error = model.error(point)
