@@ -6,7 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["CallbackSupportMixin", "FitTask", "ProblemTask", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "FitTask",
+    "FoldTask",
+    "ProblemTask",
+    "with_callbacks",
+]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -36,15 +42,16 @@ _LEAST_GAP = 1e-15
 class FitTask:
     """The task tree of one fit: a task per problem, and a subtask per iteration.
 
-    Where the iterations prove a gap, those between two powers of ten of the relative
-    gap are the subtasks of a task of their own, so that progress bars show it. Does
-    nothing unless callbacks are set on the estimator.
+    Searches have a task per fold before that, with a subtask per fit. Where the
+    iterations prove a gap, those between two powers of ten of the relative gap are the
+    subtasks of a task of their own, so that progress bars show it. Does nothing unless
+    callbacks are set on the estimator.
 
     Parameters
     ----------
     estimator : estimator instance
-    n_problems, max_iter : int
-        Largest number of problems, and of iterations of each.
+    n_tasks, max_iter : int
+        Largest number of problems and folds, and of iterations of each problem.
     X, y, sample_weight
         What the user passed to ``fit``, for monitors that score.
     """
@@ -52,7 +59,7 @@ class FitTask:
     def __init__(
         self,
         estimator: Any,
-        n_problems: int,
+        n_tasks: int,
         max_iter: int,
         X: Any,
         y: Any,
@@ -70,7 +77,7 @@ class FitTask:
             "metadata": metadata if sample_weight is not None else None,
         }
         self._max_iter = max_iter
-        self._root = estimator._init_callback_context(max_subtasks=n_problems)
+        self._root = estimator._init_callback_context(max_subtasks=n_tasks)
         self._root.call_on_fit_task_begin(**self._arguments)
 
     @classmethod
@@ -103,12 +110,51 @@ class FitTask:
         last = None if tol is None else n_tasks - 1
         return ProblemTask(context, self._arguments, last_stage=last)
 
+    def fold(self, name: str, n_fits: int) -> FoldTask:
+        """Return the task of a fold with so many fits, which its thread begins."""
+        if self._root is None:
+            return FoldTask(None, {})
+        context = self._root.subcontext(task_name=name, max_subtasks=n_fits)
+        return FoldTask(context, self._arguments)
+
     def end(self) -> None:
         """End the fit, once the estimator has its fitted attributes."""
         if self._root is not None:
             self._root.call_on_fit_task_end(
                 reconstruction_attributes={}, **self._arguments
             )
+
+
+class FoldTask:
+    """The task of the fits on one fold, with a subtask per fit that has ended.
+
+    Parameters
+    ----------
+    context : CallbackContext or None
+    arguments : dict
+        What every hook gets.
+    """
+
+    def __init__(self, context: Any, arguments: dict[str, Any]) -> None:
+        self._context = context
+        self._arguments = arguments
+
+    def begin(self) -> None:
+        """Begin the task."""
+        if self._context is not None:
+            self._context.call_on_fit_task_begin(**self._arguments)
+
+    def fit(self, name: str) -> None:
+        """Report a fit."""
+        if self._context is not None:
+            context = self._context.subcontext(task_name=name)
+            context.call_on_fit_task_begin(**self._arguments)
+            context.call_on_fit_task_end(**self._arguments)
+
+    def end(self) -> None:
+        """End the task."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(**self._arguments)
 
 
 class ProblemTask:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -30,6 +30,7 @@ from ._scoring import (
     refuses_weights,
     with_classes,
 )
+from ._search_report import FoldReport, SearchReport
 from ._state import unchanged_on_failure
 from ._validation import check_number, check_weights
 
@@ -109,16 +110,20 @@ class WarmPaths(LinearEstimator):
     def _searched(
         self,
         problems: LinearProblems,
-        folds: Iterable[tuple[Any, Any]],
+        folds: Sequence[tuple[Any, Any]],
         fold_path: Callable[..., FoldPath],
+        report: SearchReport,
+        note: str = "",
     ) -> Paths:
         """Return the paths of folds, of training and test rows and all ``alpha``.
 
-        ``problems`` are those of all samples.
+        ``problems`` are those of all samples; ``note`` is shown before each fold.
         """
         alphas = self._grid(problems)
+        reports = [report.fold(i, len(alphas), note) for i in range(len(folds))]
         paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-            delayed(fold_path)(train, test, alphas) for train, test in folds
+            delayed(fold_path)(train, test, alphas, of_fold)
+            for (train, test), of_fold in zip(folds, reports, strict=True)
         )
         return Paths(problems, alphas, paths)
 
@@ -127,9 +132,11 @@ class WarmPaths(LinearEstimator):
         problems: LinearProblems,
         alphas: npt.NDArray[np.float64],
         score: Callable[[], Any],
+        report: FoldReport,
     ) -> FoldPath:
         """Solve the problems of a fold for each alpha; ``score`` scores this model."""
         path = FoldPath([], [], [], [], [])
+        report.begin()
         for alpha in alphas:
             solutions = problems.solve(float(alpha), FitTask.silent())
             for name, value in problems.attributes().items():
@@ -140,13 +147,29 @@ class WarmPaths(LinearEstimator):
             path.n_iters.append(max(solution.n_iter for solution in solutions))
             if not self.refit:
                 path.coefficients.append((self.coef_, self.intercept_))
+            report.fitted(float(alpha), path.scores[-1], path.gaps[-1])
+        report.end()
         return path
 
-    def _choose(self, searched: list[Paths], data: tuple[Any, Any, Any]) -> int:
+    def _search_task(
+        self,
+        n_paths: int,
+        folds: Sequence[Any],
+        problems: LinearProblems,
+        data: tuple[Any, Any, Any],
+    ) -> tuple[FitTask, SearchReport]:
+        """Begin the task of a search, and the report of its fits on folds."""
+        n_alphas = np.size(self.alphas) if np.ndim(self.alphas) else int(self.alphas)
+        n_folds = n_paths * len(folds)
+        n_tasks = n_folds + (len(problems) if self.refit else 0)
+        task = FitTask(self, n_tasks, self.max_iter, *data)
+        return task, SearchReport(self, task, n_folds * n_alphas)
+
+    def _choose(self, searched: list[Paths], task: FitTask) -> int:
         """Choose by the folds, and set the attributes of the final model.
 
         Each path of the same folds and number of alphas is one to choose from. Returns
-        the place of the one that was chosen; ``data`` is what the user gave.
+        the place of the one that was chosen; ``task`` is that of the whole fit.
         """
         n_folds = len(searched[0].folds)
         if not n_folds:
@@ -178,7 +201,6 @@ class WarmPaths(LinearEstimator):
         self.gaps_path_ = gaps if several else gaps[0]
         problems, _, folds = searched[path]
         if self.refit:
-            task = FitTask(self, len(problems), self.max_iter, *data)
             self._store(problems, problems.solve(self.alpha_, task))
             task.end()
             return path
@@ -190,6 +212,7 @@ class WarmPaths(LinearEstimator):
         )
         self.coef_ = np.mean(coefs, axis=0)
         self.intercept_ = np.mean(intercepts, axis=0)
+        task.end()
         return path
 
     def _tries_several(self) -> bool:
@@ -265,13 +288,15 @@ class SearchCV(WarmPaths):
             )
         folds = list(folds)
         models = self._to_try()
+        of_all = [model._problems(X, y, weights, *others) for model in models]
+        task, report = self._search_task(len(models), folds, of_all[0], data)
+        rows = X, y, weights, score_weights
         searched = []
-        for model in models:
-            problems = model._problems(X, y, weights, *others)
-            rows = X, y, weights, score_weights
+        for model, problems in zip(models, of_all, strict=True):
             path = partial(model._fold_path, rows, others, scorer)
-            searched.append(model._searched(problems, folds, path))
-        chosen = models[self._choose(searched, data)]
+            note = f"l1_ratio {model.l1_ratio:g}, " if len(models) > 1 else ""
+            searched.append(model._searched(problems, folds, path, report, note))
+        chosen = models[self._choose(searched, task)]
         if self._has_ratio():
             self.l1_ratio_ = float(chosen.l1_ratio)
         else:
@@ -295,6 +320,7 @@ class SearchCV(WarmPaths):
         train: npt.NDArray[np.intp],
         test: npt.NDArray[np.intp],
         alphas: npt.NDArray[np.float64],
+        report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the rest.
 
@@ -329,7 +355,8 @@ class SearchCV(WarmPaths):
                 failures.append(error)
                 return self.error_score
 
-        return model._path(problems, alphas, score)._replace(failures=failures)
+        path = model._path(problems, alphas, score, report)
+        return path._replace(failures=failures)
 
 
 class PathCV(SearchCV, LinearClassifier):

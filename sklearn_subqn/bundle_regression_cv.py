@@ -102,9 +102,13 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
     callback : callable or None, default=None
-        Called after every iteration of the refit, as in :class:`BMRMRegressor`.
+        Called after every iteration of the refit, as in :class:`BMRMRegressor`. A
+        method ``fold``, if it has one, is called after each fit on a fold with a named
+        tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
+        ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the refit.
+        Print the progress of the fits on folds and of the refit, at some of them and of
+        its iterations if 1, at each if larger.
 
     Attributes
     ----------

@@ -6,6 +6,7 @@ import math
 import sys
 from typing import Any
 
+from ._search_report import FoldProgress
 from ._solution import Progress
 from ._validation import check_number
 
@@ -19,9 +20,11 @@ class ProgressBar:
 
     One line, written anew after iterations, with the iteration, the objective, the
     proven relative gap, and about how long it takes until the gap is ``tol``, if the
-    gap goes on to fall at the rate of the whole fit so far. It needs no further
-    package. Bars for searches and pipelines are those of scikit-learn (1.9 and later),
-    ``estimator.set_callbacks(sklearn.callback.ProgressBar())``, which need rich.
+    gap goes on to fall at the rate of the whole fit so far. Estimators with a
+    cross-validated ``alpha`` have such a line for their fits on folds before that of
+    the refit. It needs no further package. Bars for pipelines and ``GridSearchCV`` are
+    those of scikit-learn (1.9 and later), which need rich:
+    ``estimator.set_callbacks(sklearn.callback.ProgressBar())``.
 
     Parameters
     ----------
@@ -59,26 +62,47 @@ class ProgressBar:
         progress : named tuple
             As estimators pass it.
         """
-        file = sys.stderr if self.file is None else self.file
         if progress.n_iter == 0 and self._length:
-            file.write("\n")
+            self._write("", ends=True)
             self._length = 0
         size = abs(progress.objective)
         gap = progress.dual_gap / size if size else math.inf
         share = self._share(gap)
-        full = round(share * _WIDTH)
-        line = (
-            f"[{'#' * full}{'-' * (_WIDTH - full)}] iteration {progress.n_iter}"
-            f"  objective {progress.objective:.6g}  proven gap {gap:.1e}"
-            f"  {progress.seconds:.1f} s"
+        text = (
+            f"iteration {progress.n_iter}  objective {progress.objective:.6g}  "
+            f"proven gap {gap:.1e}"
         )
-        if 0.0 < share < 1.0:
-            line += f", about {progress.seconds * (1.0 / share - 1.0):.1f} s left"
-        file.write("\r" + line.ljust(self._length))
-        self._length = len(line)
-        if share == 1.0:
-            file.write("\n")
+        self._draw(share, text, progress.seconds)
+
+    def fold(self, progress: FoldProgress) -> None:
+        """Write the line of a search, after a fit on a fold.
+
+        Parameters
+        ----------
+        progress : named tuple
+            As estimators with a cross-validated ``alpha`` pass it.
+        """
+        if progress.n_done == 1 and self._length:
+            self._write("", ends=True)
             self._length = 0
+        text = (
+            f"fit {progress.n_done} of {progress.n_fits} on folds  "
+            f"alpha {progress.alpha:.3g}  score {progress.score:.6g}"
+        )
+        self._draw(progress.n_done / progress.n_fits, text, progress.seconds)
+
+    def _draw(self, share: float, text: str, seconds: float) -> None:
+        """Write a bar that is full to a share, a text, and what time is left."""
+        full = round(share * _WIDTH)
+        line = f"[{'#' * full}{'-' * (_WIDTH - full)}] {text}  {seconds:.1f} s"
+        if 0.0 < share < 1.0:
+            line += f", about {seconds * (1.0 / share - 1.0):.1f} s left"
+        self._write("\r" + line.ljust(self._length), ends=share == 1.0)
+        self._length = 0 if share == 1.0 else len(line)
+
+    def _write(self, line: str, ends: bool) -> None:
+        file = sys.stderr if self.file is None else self.file
+        file.write(line + "\n" * ends)
         file.flush()
 
     def _share(self, gap: float) -> float:

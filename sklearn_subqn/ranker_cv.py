@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 from ._callbacks import with_callbacks
 from ._cv import FoldPath, WarmPaths
 from ._queries import Queries
+from ._search_report import FoldReport
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
 from ._validation import check_number
@@ -69,9 +70,13 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         Number of threads: over folds, and over blocks of rows in the refit. ``None``
         means 1 unless in a :func:`joblib.parallel_config` context.
     callback : callable or None, default=None
-        Called after every iteration of the refit, as in :class:`BMRMRanker`.
+        Called after every iteration of the refit, as in :class:`BMRMRanker`. A
+        method ``fold``, if it has one, is called after each fit on a fold with a named
+        tuple of ``n_done``, ``n_fits``, ``fold``, ``alpha``, ``score``,
+        ``relative_gap`` and ``seconds``.
     verbose : int, default=0
-        Print the progress of the refit.
+        Print the progress of the fits on folds and of the refit, at some of them and of
+        its iterations if 1, at each if larger.
 
     Attributes
     ----------
@@ -204,7 +209,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         used = queries.used
         problems = self._ranking(X[used], y[used], queries.take(used))
         path = partial(self._fold_path, X, y, queries)
-        self._choose([self._searched(problems, folds, path)], data)
+        task, report = self._search_task(1, folds, problems, data)
+        self._choose([self._searched(problems, folds, path, report)], task)
         return self
 
     def _folds(
@@ -242,6 +248,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         train: npt.NDArray[np.intp],
         test: npt.NDArray[np.intp],
         alphas: npt.NDArray[np.float64],
+        report: FoldReport,
     ) -> FoldPath:
         """Fit the path on one training part and score it on the rest."""
         model = self._for_fold()
@@ -253,4 +260,5 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             lambda: held_out.ndcg(
                 model._scores(X_test), y_test, self.k, self.empty_queries
             ),
+            report,
         )

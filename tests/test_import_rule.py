@@ -86,6 +86,7 @@ LEVELS = [
         "_regressor",
         "_roles",
         "_scoring",
+        "_search_report",
         "_shift",
         "_solve",
         "_sparse_coefficients",

@@ -25,6 +25,7 @@ from .._cv import warn_of_folds
 from .._estimator import forget
 from .._process import n_threads
 from .._scoring import refuses_weights
+from .._search_report import FoldReport, SearchReport
 from .._solution import Floats
 from .._state import unchanged_on_failure
 from .._validation import check_number, check_weights, row_weights
@@ -77,7 +78,8 @@ class LogisticRegressionCV(BaseLogistic):
     n_jobs : int or None, default=None
         Number of threads: over folds, and over blocks of rows in the refit.
     verbose : int, default=0
-        Print the progress of the refit.
+        Print the progress of the fits on folds and of the refit, at some of them and of
+        its iterations if 1, at each if larger.
     refit : bool, default=True
         Whether to fit all samples with the best C. Otherwise coefficients are means
         over the folds of those of their best C, for which there is no objective.
@@ -246,10 +248,17 @@ class LogisticRegressionCV(BaseLogistic):
         scored = None
         if sample_weight is not None:
             scored = np.broadcast_to(np.asarray(sample_weight, np.float64), y.shape)
+        tried = [(*fold, ratio) for fold in folds for ratio in self._ratios]
+        task = FitTask(self, len(tried) + bool(self.refit), self.max_iter, *raw)
+        n_cs = len(self.Cs_)
+        report = SearchReport(self, task, len(tried) * n_cs, "C")
+        reports = [
+            report.fold(i // len(ratios), n_cs, _note(ratio) * (len(ratios) > 1))
+            for i, (*_, ratio) in enumerate(tried)
+        ]
         paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-            delayed(self._fold)(*data, scored, of_score, *fold, ratio)
-            for fold in folds
-            for ratio in self._ratios
+            delayed(self._fold)(*data, scored, of_score, *each, of_fold)
+            for each, of_fold in zip(tried, reports, strict=True)
         )
         # Of shape (n_folds, n_cs, n_l1_ratios), coefficients with two axes more.
         coefs, scores, n_iters, gaps, proven = (
@@ -264,8 +273,9 @@ class LogisticRegressionCV(BaseLogistic):
             "C",
         )
         self.classes_ = classes
-        self._choose(scores, coefs, data, raw)
+        self._choose(scores, coefs, data, task)
         self._set_paths(scores, coefs, n_iters, ratios)
+        task.end()
         return self
 
     def _routed(
@@ -378,8 +388,10 @@ class LogisticRegressionCV(BaseLogistic):
         train: Any,
         test: Any,
         l1_ratio: float,
+        report: FoldReport,
     ) -> _Path:
         """Fit all C on one training part, and score them on the rest."""
+        report.begin()
         if not weights[train].any():
             raise ValueError("A training part of cv has no samples of positive weight.")
         if scored is not None:
@@ -410,6 +422,8 @@ class LogisticRegressionCV(BaseLogistic):
                 solution.relative_gap,
                 solution.proven,
             )
+            report.fitted(float(self.Cs_[place]), value, solution.relative_gap)
+        report.end()
         coefs, scores, n_iters, gaps, proven = zip(
             *(found[place] for place in range(len(self.Cs_))), strict=True
         )
@@ -421,7 +435,7 @@ class LogisticRegressionCV(BaseLogistic):
             np.array(proven),
         )
 
-    def _choose(self, scores: Floats, coefs: Floats, data: Any, raw: Any) -> None:
+    def _choose(self, scores: Floats, coefs: Floats, data: Any, task: FitTask) -> None:
         """Choose C and l1_ratio, and set the attributes of the final model.
 
         Scores are of shape (n_folds, n_l1_ratios, n_cs).
@@ -434,9 +448,7 @@ class LogisticRegressionCV(BaseLogistic):
             self._C, self._l1_ratio = float(self.Cs_[place]), self._ratios[ratio]
             free = bool(np.isinf(self._C))
             problems = self._problems_of(*data, free=free)
-            task = FitTask(self, len(problems), self.max_iter, *raw)
             self._store(problems, problems.solve(self._C, task))
-            task.end()
             return
         # Those of a previous fit, with ``refit``, are not of this one.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
@@ -489,6 +501,11 @@ def _knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
     knowing = copy.copy(scorer)
     knowing._kwargs = given | scorer._kwargs
     return knowing
+
+
+def _note(l1_ratio: float) -> str:
+    """Return what distinguishes a fold from that of another ``l1_ratio``."""
+    return f"l1_ratio {l1_ratio:g}, "
 
 
 def _argmax(scores: Floats, Cs: Floats) -> int:
