@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# So many names of columns are in a message.
-_NAMED = 5
+from ._core.names import MOST_NAMED
 
 
 @contextmanager
@@ -35,8 +34,8 @@ def naming_text(X: Any) -> Iterator[None]:
         if not _is_text(X):
             raise ValueError(f"y must be numbers: {found}.") from error
         names = _columns_of_text(X)
-        where = f" There is text in {', '.join(names[:_NAMED])}" if names else ""
-        where += ", ..." if len(names) > _NAMED else "." if names else ""
+        where = f" There is text in {', '.join(names[:MOST_NAMED])}" if names else ""
+        where += ", ..." if len(names) > MOST_NAMED else "." if names else ""
         raise ValueError(
             f"X must be numbers: {found}.{where} Encode text before, for example by a "
             "OneHotEncoder in a ColumnTransformer."

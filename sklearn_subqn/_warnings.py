@@ -8,11 +8,9 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from ._callers import in_search, user_level
+from ._core.names import MOST_NAMED
 from ._solution import Settings, Solution
 from .exceptions import ConstantModelWarning, UnderfittingWarning
-
-# Problems that a warning names.
-_MOST_NAMED = 5
 
 
 def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
@@ -57,8 +55,8 @@ def warn_of_constants(
     of = ""
     if len(solutions) > 1:
         names = [str(parts[i] if parts is not None else i) for i in found]
-        shown = ", ".join(names[:_MOST_NAMED])
-        shown += ", ..." if len(names) > _MOST_NAMED else ""
+        shown = ", ".join(names[:MOST_NAMED])
+        shown += ", ..." if len(names) > MOST_NAMED else ""
         of = f" for {len(found)} of {len(solutions)} problems ({shown})"
     warnings.warn(
         f"{name} makes no use of the features{of}: its objective is proven to be "

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._callbacks import FitTask, with_callbacks
 from ._classifier import ProbabilityMixin, ScoringClassifier
 from ._core.losses import BINARY_LOSSES, regression_losses
+from ._core.names import MOST_NAMED
 from ._core.online.losses_with_curvature import (
     LARGEST_COUNT,
     DampedSoftmax,
@@ -42,9 +43,6 @@ _BINARY: dict[str, OnlineLoss] = {
     name: OfScores(BINARY_LOSSES[name])
     for name in ("log_loss", "hinge", "squared_hinge", "modified_huber")
 }
-
-# Labels that an error message shows.
-_MOST_SHOWN = 5
 
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
@@ -403,9 +401,9 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         if np.any(classes[codes] != y):
             check_classification_targets(y)
             new = np.setdiff1d(y, classes).tolist()
-            some = ", ".join(map(repr, new[:_MOST_SHOWN]))
-            if len(new) > _MOST_SHOWN:
-                some += f" and {len(new) - _MOST_SHOWN} more"
+            some = ", ".join(map(repr, new[:MOST_NAMED]))
+            if len(new) > MOST_NAMED:
+                some += f" and {len(new) - MOST_NAMED} more"
             raise ValueError(
                 f"y has classes {some} that are not among those of the first call, "
                 f"{classes.tolist()}."

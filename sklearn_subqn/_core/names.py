@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# Names that an error message shows.
-_MOST_NAMED = 5
+#: Names that messages show.
+MOST_NAMED = 5
 
 
 class Axis(NamedTuple):
@@ -150,5 +150,5 @@ def _without(names: Iterable[Any], found: list[Any]) -> list[Any]:
 
 def _shown(labels: list[Any]) -> str:
     """Return the first labels as users write them."""
-    shown = ", ".join(map(repr, labels[:_MOST_NAMED]))
-    return shown + (", ..." if len(labels) > _MOST_NAMED else "")
+    shown = ", ".join(map(repr, labels[:MOST_NAMED]))
+    return shown + (", ..." if len(labels) > MOST_NAMED else "")
