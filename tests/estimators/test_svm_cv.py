@@ -343,6 +343,7 @@ def test_a_path_goes_on_from_known_scores():
     y = np.random.default_rng(1).integers(0, 2, 300)
     weights = np.full(300, 1.0 / 300)
     model = SubLBFGSLinearSVC(1e-4, fit_intercept=False)
+    model.n_features_in_ = 2000
     problems = model._problems(X, y, weights, np.unique(y))
     problems.solve(1e-2, FitTask.silent())
     (start,) = problems.starts

@@ -555,7 +555,9 @@ def test_bundle_methods(solver, published, options):
     ],
 )
 def test_owlqn(solver, published, options, memory):
-    J = Logistic(300, 30, 3, 1e-2)
+    # Data of some other seeds lead OWL-QN* to a zero coefficient where its direction is
+    # zero, too: there rounding decides which orthant comes next.
+    J = Logistic(300, 30, 4, 1e-2)
     options = {**options, "memory": memory}
     models = fits(J, L1LogisticOWLQN, solver, options)
     iterates = published(J, np.zeros(30), options)
