@@ -534,15 +534,11 @@ def pid_of_a_place(client):
     raise AssertionError("no worker holds blocks")
 
 
-@pytest.mark.parametrize(
-    "share",
-    [0.3, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.6, 0.9))],
-)
-def test_a_killed_worker_is_replaced(client, share):
+def test_a_killed_worker_is_replaced(client):
     X, y, _ = data()
     killed = []
     model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
-    expected, at = model.objective_, max(1, int(share * model.n_iter_))
+    expected, at = model.objective_, max(1, int(0.3 * model.n_iter_))
 
     def kill(progress):
         if progress.n_iter == at and not killed:
