@@ -494,10 +494,14 @@ def test_callback_is_called_by_the_refit_only():
 
 
 def test_silent_folds(capfd):
+    """Fits on folds are reported as a whole, without their iterations."""
     X, y = blobs()
-    SubLBFGSLinearSVCCV(ALPHAS, refit=False, verbose=2).fit(X, y)
     SubLBFGSLinearSVCCV(ALPHAS).fit(X, y)
     assert capfd.readouterr() == ("", "")
+    SubLBFGSLinearSVCCV(ALPHAS, refit=False, cv=3, verbose=2).fit(X, y)
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 3 * len(ALPHAS)
+    assert all("fits on folds" in line for line in lines)
     SubLBFGSLinearSVCCV(ALPHAS, verbose=1).fit(X, y)
     lines = capfd.readouterr().out.splitlines()
     assert all(line.startswith("SubLBFGSLinearSVCCV: ") for line in lines)
