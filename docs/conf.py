@@ -11,7 +11,6 @@ import sklearn_subqn.losses
 
 # The base of losses has another name within the package, as if this one were an alias.
 sklearn_subqn.losses.Loss.__name__ = "Loss"
-sklearn_subqn.losses.Loss.__module__ = "sklearn_subqn.losses"
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "https://github.com/sklearn-subqn/sklearn-subqn"
