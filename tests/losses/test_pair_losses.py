@@ -23,7 +23,8 @@ from sklearn_subqn._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
-from sklearn_subqn._core.losses._pairs import Pairs, PairSums, Window
+from sklearn_subqn._core.losses._pair_sums import PairSums
+from sklearn_subqn._core.losses._pairs import Pairs, Window
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk

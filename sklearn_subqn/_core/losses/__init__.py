@@ -1,40 +1,30 @@
 """Convex functions of scores: sets of dual variables, smoothings, and oracles."""
 
 from ._base import PiecewiseQuadratic
-from ._box import (
-    BINARY_LOSSES,
-    NOVELTY_LOSS,
-    Box,
-    OrdinalLogistic,
-    regression_losses,
-)
+from ._box import BINARY_LOSSES, NOVELTY_LOSS, Box, OrdinalLogistic, regression_losses
 from ._check import LossChecks
 from ._contingency import FBeta
 from ._groups import Groups
 from ._inversions import Inversions
 from ._label_order import LabelOrder
-from ._logistic_pairs import LogisticPairs, LogisticRocArea
+from ._logistic_pairs import LogisticPairs
 from ._loss import AnyLoss, Composed, Loss
 from ._maps import Features, Margin, Residual, Thresholds
 from ._metric import MultivariateSquared
 from ._ontology import Ontology, path_shares
 from ._oracle import Oracle
 from ._own import OwnLoss, checked, read_only
-from ._pairwise import (
-    OrderedPairs,
-    Preferences,
-    RocArea,
-    SquaredPairs,
-    SquaredRocArea,
-)
-from ._ranking import (
+from ._pairwise import OrderedPairs, SquaredPairs
+from ._preferences import Preferences
+from ._ranking import RankingLoss
+from ._ranking_measures import (
     ExpectedRankUtility,
     Ndcg,
     PrecisionAtK,
-    RankingLoss,
     RecallAtK,
     ReciprocalRank,
 )
+from ._roc_area import LogisticRocArea, RocArea, SquaredRocArea
 from ._sets import MULTINOMIAL_LOSS, KindsOfLabels, LabelPairs, Simplex
 from ._smoothings import BinaryEntropy, Entropy, Quadratic
 from ._softmax import SoftmaxCurvature, softmax

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from ..kernels import ranking as kernel
 from ._base import Floats, norm_by_weights, rounding
 from ._groups import Groups
-from ._ranking import Maximum, OfRankings, RankingLoss
+from ._of_rankings import Maximum, OfRankings
+from ._ranking import RankingLoss
 
 
 class _Level(NamedTuple):

@@ -9,14 +9,7 @@ import numpy.typing as npt
 
 from ..kernels import label_order as kernel
 from ._balance import FlowOracle
-from ._base import (
-    TINY,
-    Curvature,
-    Derivatives,
-    Floats,
-    Rows,
-    rounding,
-)
+from ._base import TINY, Curvature, Derivatives, Floats, Rows, rounding
 
 Ints = npt.NDArray[np.intc]
 

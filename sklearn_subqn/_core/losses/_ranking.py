@@ -30,23 +30,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..kernels import ranking as kernel
-from ._arguments import check_choice, check_positive
+from ._arguments import check_positive
 from ._base import Floats, Rows, norm_by_weights, rounding
 from ._groups import Groups
-from ._oracle import Oracle
+from ._of_rankings import Maximum, OfRankings
 
 # Measures that differ by less than this share are equal.
 _ALIKE = 1e-12
 
 
 @dataclass
-class _Plan:
+class Plan:
     """What a ranking loss keeps of its targets.
 
     Attributes
@@ -72,92 +71,6 @@ class _Plan:
     ideal_factors: Floats
     ideal_discounts: Floats
     scale: Floats
-
-
-class Maximum(NamedTuple):
-    """What a ranking loss is at some scores.
-
-    Attributes
-    ----------
-    value : float
-    u : ndarray of shape (n,)
-        Subgradient.
-    lost : float
-        -R*(u) or a little less, and not below zero: what the rankings lose.
-    """
-
-    value: float
-    u: Floats
-    lost: float
-
-    @classmethod
-    def of_groups(
-        cls,
-        groups: Groups,
-        weights: Floats,
-        losses: Floats,
-        u: Floats,
-        lost: Floats,
-        sizes: Floats,
-    ) -> Maximum:
-        """Return the sum over groups by the weights of their rows.
-
-        ``sizes`` are of what ``lost``, never below zero, is a difference of.
-        """
-        group_weights = groups.sums(weights)
-        u *= group_weights[groups.codes]
-        least = np.maximum(lost - rounding(len(u)) * sizes, 0.0)
-        least *= 1.0 - rounding(len(groups))
-        return cls(float(group_weights @ losses), u, float(group_weights @ least))
-
-
-class OfRankings(Oracle):
-    """A maximum over rankings within groups of rows."""
-
-    ranks = True
-    counts_rows = True
-    _memos: ClassVar[tuple[str, ...]] = ("_last",)
-    _last: tuple[tuple[Floats, Any, Floats], Maximum] | None = None
-
-    @abstractmethod
-    def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
-        """Return what there is at some scores."""
-
-    def _maximum(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
-        """Return it at scores that are asked for several times."""
-        last = self._last
-        if (
-            last is None
-            or last[0][1] is not targets
-            or last[0][2] is not weights
-            or not np.array_equal(last[0][0], scores)
-        ):
-            maximum = self._maximize(scores, targets, weights)
-            last = self._last = (scores.copy(), targets, weights), maximum
-        return last[1]
-
-    def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        return self._maximum(scores, targets, weights).value
-
-    def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
-        return self._maximum(scores, targets, weights).u.copy()
-
-    def evaluate(
-        self, scores: Floats, targets: Floats, weights: Floats
-    ) -> tuple[float, Floats]:
-        maximum = self._maximum(scores, targets, weights)
-        return maximum.value, maximum.u.copy()
-
-    def conjugate_at(
-        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
-    ) -> float:
-        """Return minus what the rankings of the subgradient lose, or a little more."""
-        return -self._maximum(scores, targets, weights).lost
-
-    def conjugate_size(
-        self, dual: Floats, targets: Any, weights: Floats, conjugate: float
-    ) -> float:
-        return abs(conjugate)
 
 
 class RankingLoss(OfRankings):
@@ -218,7 +131,7 @@ class RankingLoss(OfRankings):
             check_positive("decay", decay)
         self._groups = groups
         self._decay = decay
-        self._plan: _Plan | None = None
+        self._plan: Plan | None = None
 
     @abstractmethod
     def gains(self, targets: Floats) -> Floats:
@@ -281,7 +194,7 @@ class RankingLoss(OfRankings):
         losses = plan.groups.sums(u * scores) + lost
         return Maximum.of_groups(plan.groups, weights, losses, u, lost, sizes)
 
-    def _best(self, plan: _Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
+    def _best(self, plan: Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
         """Return c_pi of each row, and what each group loses of the measure.
 
         And what the absolute values of the terms of that sum to.
@@ -292,14 +205,14 @@ class RankingLoss(OfRankings):
         chosen[_order(plan, scores)] = plan.factors
         return _lost(plan, chosen, chosen)
 
-    def prepare(self, targets: Floats) -> _Plan:
+    def prepare(self, targets: Floats) -> Plan:
         """Return what depends on the targets, the same ones in all calls of a fit."""
         plan = self._plan
         if plan is None or plan.targets is not targets:
             plan = self._plan = self._make_plan(targets)
         return plan
 
-    def _make_plan(self, targets: Floats) -> _Plan:
+    def _make_plan(self, targets: Floats) -> Plan:
         groups = self._groups or Groups.one(len(targets))
         gains, discounts = self.gains(targets), self.discounts(groups.places)
         order = groups.sort(-gains)
@@ -316,7 +229,7 @@ class RankingLoss(OfRankings):
         if self._decay is not None:
             ideal_discounts = np.empty_like(gains)
             ideal_discounts[order] = groups.means_of_ties(discounts, gains[order])
-        return _Plan(
+        return Plan(
             targets,
             groups,
             gains * scale[groups.codes],
@@ -328,256 +241,7 @@ class RankingLoss(OfRankings):
         )
 
 
-class Ndcg(RankingLoss):
-    """Bound of one minus the normalized discounted cumulative gain.
-
-    b = 2^y - 1 or y for relevances y, divided by the ideal, and a_r = 1 / log2(1 + r)
-    up to rank k (Jarvelin and Kekalainen 2002).
-
-    Parameters
-    ----------
-    groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
-    k : int, optional
-        Rank at which the sum ends. Default all ranks.
-    gain : {"exponential", "linear"}, default="exponential"
-        Whether b = 2^y - 1, or y.
-    decay : float, optional
-        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
-        default the ranking is found by sorting.
-
-    See Also
-    --------
-    Inversions : Another bound, better where many rows are of equal relevance.
-    ReciprocalRank : Where only the first relevant row counts.
-    sklearn.metrics.ndcg_score : The measure.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_subqn.losses import Ndcg
-    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
-    >>> round(Ndcg().value(scores, np.array([2.0, 0.0, 1.0, 0.0]), equal), 3)
-    0.171
-    """
-
-    def __init__(
-        self,
-        groups: Groups | None = None,
-        *,
-        k: int | None = None,
-        gain: str = "exponential",
-        decay: float | None = None,
-    ) -> None:
-        super().__init__(groups, decay=decay)
-        if k is not None:
-            check_positive("k", k, integer=True)
-        check_choice("gain", gain, ("exponential", "linear"))
-        self._k = k
-        self._gain = gain
-
-    def gains(self, targets: Floats) -> Floats:
-        return np.exp2(targets) - 1.0 if self._gain == "exponential" else targets
-
-    def discounts(self, places: Rows) -> Floats:
-        discounts = 1.0 / np.log2(places + 2.0)
-        if self._k is not None:
-            discounts[places >= self._k] = 0.0
-        return discounts
-
-
-class PrecisionAtK(RankingLoss):
-    """Bound of how far the precision at rank k is from the best possible one.
-
-    b = 1 for positive targets, else 0, and a_r = 1 / k up to rank k. For k positive
-    targets this is Alg. 11 restricted to labels with k positives (Joachims 2005).
-
-    Parameters
-    ----------
-    k : int
-        Number of the first rows that count, at least 1.
-    groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
-    decay : float, optional
-        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
-        default the ranking is found by sorting.
-
-    See Also
-    --------
-    RecallAtK : The same with the number of positive rows in the place of k.
-    FBeta : Counts precision and recall of positive scores, without a k.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_subqn.losses import PrecisionAtK
-    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
-    >>> PrecisionAtK(2).value(scores, np.array([1.0, -1.0, 1.0, -1.0]), equal)
-    0.75
-    """
-
-    def __init__(
-        self, k: int, groups: Groups | None = None, *, decay: float | None = None
-    ) -> None:
-        super().__init__(groups, decay=decay)
-        check_positive("k", k, integer=True)
-        self.k = k
-
-    def threshold(self, scores: Floats) -> float:
-        """Return a number that k scores of a single group exceed, if none are equal."""
-        around = np.sort(scores)[::-1][self.k - 1 : self.k + 1]
-        return float(around.mean())
-
-    def gains(self, targets: Floats) -> Floats:
-        return (targets > 0.0).astype(np.float64)
-
-    def discounts(self, places: Rows) -> Floats:
-        return np.where(places < self.k, 1.0 / self.k, 0.0)
-
-    def scale(self, ideal: Floats, total: Floats) -> Floats:
-        return np.ones_like(ideal)
-
-
-class RecallAtK(PrecisionAtK):
-    """Bound of how far the recall up to rank k is from the best possible one.
-
-    As the precision, with b = k / P for P positive targets of a group.
-
-    Parameters
-    ----------
-    k : int
-        Number of the first rows that count, at least 1.
-    groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
-    decay : float, optional
-        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
-        default the ranking is found by sorting.
-
-    See Also
-    --------
-    PrecisionAtK : The same with k in the place of the number of positive rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_subqn.losses import RecallAtK
-    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
-    >>> RecallAtK(2).value(scores, np.array([1.0, -1.0, 1.0, -1.0]), equal)
-    0.75
-    """
-
-    def scale(self, ideal: Floats, total: Floats) -> Floats:
-        return np.divide(self.k, total, out=np.zeros_like(ideal), where=total > 0.0)
-
-
-class ExpectedRankUtility(RankingLoss):
-    """Bound of one minus the expected rank utility (Breese et al. 1998).
-
-    b = max(y - neutral, 0) for votes y, divided by the ideal, and a_r halves every
-    ``half_life`` - 1 ranks.
-
-    Parameters
-    ----------
-    groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
-    half_life : float, default=5.0
-        Rank, above 1, at which a row counts half as much as at the first one.
-    neutral : float, default=0.0
-        Votes up to this one gain nothing.
-    decay : float, optional
-        Exponent of the factors of a linear assignment, as in :class:`RankingLoss`. By
-        default the ranking is found by sorting.
-
-    See Also
-    --------
-    Ndcg : With logarithmic discounts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_subqn.losses import ExpectedRankUtility
-    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
-    >>> votes = np.array([5.0, 3.0, 4.0, 1.0])
-    >>> loss = ExpectedRankUtility(half_life=2.0, neutral=3.0)
-    >>> round(loss.value(scores, votes, equal), 3)
-    0.35
-    """
-
-    def __init__(
-        self,
-        groups: Groups | None = None,
-        *,
-        half_life: float = 5.0,
-        neutral: float = 0.0,
-        decay: float | None = None,
-    ) -> None:
-        super().__init__(groups, decay=decay)
-        check_positive("half_life", half_life)
-        if half_life <= 1.0:
-            raise ValueError(f"half_life must be above 1, got {half_life!r}.")
-        self._half_life = half_life
-        self._neutral = neutral
-
-    def gains(self, targets: Floats) -> Floats:
-        return np.maximum(targets - self._neutral, 0.0)
-
-    def discounts(self, places: Rows) -> Floats:
-        return np.exp2(-places / (self._half_life - 1.0))
-
-
-class ReciprocalRank(RankingLoss):
-    """Bound of one minus the reciprocal rank of the first row with a positive target.
-
-    c_r = 1 / r. The measure is not a sum over the ranks; its maximization goes through
-    the ranks that the first relevant row may have, in O(m²) for a group of m rows.
-    Groups without relevant or without other rows cost nothing.
-
-    Parameters
-    ----------
-    groups : Groups, optional
-        Queries, of whose rows each is ranked by itself. Default one group.
-
-    See Also
-    --------
-    Ndcg, PrecisionAtK : Where more than the first relevant row counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_subqn.losses import ReciprocalRank
-    >>> scores, equal = np.array([2.0, 1.0, 0.5, -1.0]), np.full(4, 0.25)
-    >>> relevant = np.array([-1.0, 1.0, 1.0, -1.0])
-    >>> ReciprocalRank().value(scores, relevant, equal)
-    1.5
-    """
-
-    first_only = True
-
-    def __init__(self, groups: Groups | None = None) -> None:
-        super().__init__(groups)
-
-    def gains(self, targets: Floats) -> Floats:
-        return (targets > 0.0).astype(np.float64)
-
-    def discounts(self, places: Rows) -> Floats:
-        return np.reciprocal(places + 1.0)
-
-    def _best(self, plan: _Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        chosen, lost = np.empty_like(scores), np.empty(len(plan.groups))
-        kernel.first_hit(
-            scores,
-            plan.groups.sort(scores),
-            plan.groups.starts,
-            (plan.gains > 0.0).astype(np.uint8),
-            plan.factors,
-            plan.ideal_factors,
-            chosen,
-            lost,
-        )
-        return chosen, lost, lost
-
-
-def _order(plan: _Plan, scores: Floats) -> Rows:
+def _order(plan: Plan, scores: Floats) -> Rows:
     """Return the rows sorted by groups, and in a group by descending z - b.
 
     Differences that are rounded to equal numbers are compared by what rounding took.
@@ -595,7 +259,7 @@ def _order(plan: _Plan, scores: Floats) -> Rows:
 
 
 def _lost(
-    plan: _Plan, chosen: Floats, discounts: Floats
+    plan: Plan, chosen: Floats, discounts: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return what ``RankingLoss._best`` does, for discounts of each row."""
     changes = plan.ideal_discounts - discounts
@@ -605,7 +269,7 @@ def _lost(
     return chosen, np.maximum(lost, 0.0), plan.groups.sums(sizes)
 
 
-def _assign(plan: _Plan, scores: Floats) -> tuple[Floats, Floats]:
+def _assign(plan: Plan, scores: Floats) -> tuple[Floats, Floats]:
     """Return c and a of the ranks of each row, for any c, by linear assignment."""
     groups = plan.groups
     rows = groups.sort(np.zeros_like(scores))

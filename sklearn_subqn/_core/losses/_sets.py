@@ -15,7 +15,8 @@ from ..kernels import label_pairs, multiclass, multilabel
 from ._balance import balanced, tilted
 from ._base import Floats, LabelSets, Rows, Simplices
 from ._composition import Smoothing
-from ._joint import Codes, JointSet
+from ._joint import JointSet
+from ._joint_curvature import Codes
 from ._loss import Loss
 from ._oracle import Oracle
 from ._smoothings import SimplexEntropy

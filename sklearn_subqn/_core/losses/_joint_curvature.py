@@ -1,0 +1,108 @@
+"""Second derivatives of losses of several scores per row."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ._base import Curvature, Floats, Rows
+
+Codes = npt.NDArray[np.uint8]
+
+
+class RowsOfCodes(Protocol):
+    """A set of dual variables of rows, as far as second derivatives ask of it.
+
+    Attributes
+    ----------
+    kernel : module
+        Compiled loops over rows.
+    is_simplex : bool
+        Whether b is in the unit simplex of the labels.
+    """
+
+    kernel: Any
+    is_simplex: bool
+
+    def rows(self, targets: Any, k: int) -> Any:
+        """Return the kernel's rows of these targets, with k scores each."""
+
+    def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
+        """Return the entries of some rows, of an array of one for each variable."""
+
+    def positive_rows(self, codes: Codes, targets: Any) -> Rows:
+        """Return the rows that have positive entries of such an array."""
+
+
+class JointCurvature(Curvature):
+    """Second derivatives, a k x k matrix a row: factor Dᵀ (I - sum_g c_g c_gᵀ) D.
+
+    D maps a row of scores to the rises of its violations, of which those in the support
+    of b count, and those of a group g with a fixed sum of b are centered.
+
+    Parameters
+    ----------
+    dual_set : RowsOfCodes
+    targets : ndarray of shape (n, ...)
+    codes : ndarray of uint8
+        Groups of variables in the support, 0 for the others (``support`` in
+        ``joint.pxi``).
+    factors : ndarray of shape (n,)
+    n_labels : int
+        Number of scores of labels, threshold included.
+    """
+
+    def __init__(
+        self,
+        dual_set: RowsOfCodes,
+        targets: Any,
+        codes: Codes,
+        factors: Floats,
+        n_labels: int,
+    ) -> None:
+        self._set, self._kernel = dual_set, dual_set.kernel
+        self._targets = targets
+        self._codes = codes
+        self._factors = factors
+        self._n_labels = n_labels
+
+    def rows(self) -> Rows:
+        return self._set.positive_rows(self._codes, self._targets)
+
+    def take(self, rows: Rows | slice) -> JointCurvature:
+        codes = self._set.take(self._codes, self._targets, rows)
+        return JointCurvature(
+            self._set, self._targets[rows], codes, self._factors[rows], self._n_labels
+        )
+
+    def _arguments(self) -> tuple[Any, Codes, Floats]:
+        rows = self._set.rows(self._targets, self._n_labels)
+        return rows, self._codes.ravel(), self._factors
+
+    def apply(self, dscores: Floats) -> Floats:
+        self._kernel.apply_curvature(*self._arguments(), dscores)
+        return dscores
+
+    def diagonal(self) -> Floats:
+        diagonal = np.empty((len(self._factors), self._n_labels))
+        self._kernel.curvature_diagonal(*self._arguments(), diagonal)
+        return diagonal
+
+    def centered(self) -> Floats | None:
+        if not self._set.is_simplex:
+            return None
+        return self._factors[:, np.newaxis] * (self._codes != 0)
+
+    def total(self) -> Floats:
+        k = self._n_labels
+        blocks = np.zeros((k, k, 1, 1))
+        self.add_gram(np.ones((len(self._factors), 1)), slice(None), blocks)
+        upper = blocks[:, :, 0, 0]
+        return upper + np.triu(upper, 1).T
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        some = self.take(rows)
+        labels, codes, factors = some._arguments()
+        self._kernel.gram(labels, X, codes, factors, out)

@@ -1,0 +1,208 @@
+"""Sums over pairs of rows that violate a margin, and second derivatives of these."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ._base import Curvature, Derivatives, Floats, Rows
+from ._pairs import Pairs, Sorted, Window
+
+# Sums of some of the columns have so many entries, about.
+_BLOCK_SIZE = 1 << 21
+
+# Rows of X are copied so many entries at a time for products with these.
+_BLOCK_OF_ROWS = 1 << 17
+
+
+class PairSums:
+    """Sums over the pairs at some scores for a function of their violations.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    scores : ndarray of shape (n,)
+    window : Window
+    """
+
+    def __init__(self, pairs: Pairs, scores: Floats, window: Window) -> None:
+        self._pairs, self._window = pairs, window
+        self._sorted = pairs.sort(scores)
+
+    @cached_property
+    def _moments(self) -> list[tuple[Floats, Floats]]:
+        """For each part sums of (1, m, m²), for the lower and the higher rows."""
+        margins = [margin for margin, _ in self._window.parts]
+        return [self._sorted.moments(margin) for margin in margins]
+
+    def totals(self, power: int) -> Floats:
+        """Return for each part the sum of m to a power over all pairs."""
+        factors = self._pairs.factors
+        return np.array([lower[power] @ factors for lower, _ in self._moments])
+
+    def differences(self, power: int) -> Floats:
+        """Return for each row the sum of m to a power where it is the lower one.
+
+        Less that where it is the higher one; of the first part.
+        """
+        lower, higher = self._moments[0]
+        return self._pairs.factors * (lower[power] - higher[power])
+
+    def sizes(self, power: int) -> Floats:
+        """Return the sums of the sizes of the terms of ``differences``."""
+        lower, higher = self._moments[0]
+        return self._pairs.factors * (lower[power] + higher[power])
+
+    @property
+    def value(self) -> float:
+        """The sum over all pairs of the function."""
+        return float(self._coefs @ self.totals(2))
+
+    @property
+    def _coefs(self) -> Floats:
+        return np.array([coef for _, coef in self._window.parts])
+
+    @property
+    def conjugate(self) -> tuple[float, float]:
+        """R*(u) of the gradient u, and the sum of the sizes of its terms."""
+        margins = np.array([margin for margin, _ in self._window.parts])
+        m1, m2 = self.totals(1), self.totals(2)
+        size = np.abs(self._coefs) @ (m2 + 2.0 * np.abs(margins) * m1)
+        return float(self._coefs @ (m2 - 2.0 * margins * m1)), float(size)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        u = np.zeros(len(self._pairs))
+        for coef, (lower, higher) in zip(self._coefs, self._moments, strict=True):
+            u += 2.0 * coef * (lower[1] - higher[1])
+        u *= self._pairs.factors
+        return u
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """The sum of the function's slopes, and the sum of the sizes of its terms."""
+        slopes = 2.0 * self._coefs * self.totals(1)
+        return float(slopes.sum()), float(np.abs(slopes).sum())
+
+    @property
+    def slope_sizes(self) -> Floats:
+        """Sizes of the terms of which the gradient is a sum, of shape (n,).
+
+        Those of m = margin + z_i - z_j, in which differences of scores are no larger
+        than m and the margin.
+        """
+        sizes = np.zeros(len(self._pairs))
+        parts = zip(self._window.parts, self._moments, strict=True)
+        for (margin, coef), (lower, higher) in parts:
+            both = lower + higher
+            sizes += 2.0 * abs(coef) * (both[1] + abs(margin) * both[0])
+        sizes *= self._pairs.factors
+        return sizes
+
+    def curvature(self) -> PairCurvature:
+        """Return second derivatives; pairs on a margin do not count."""
+        both = np.zeros(len(self._pairs)), np.zeros(len(self._pairs))
+        for coef, moments in zip(self._coefs, self._moments, strict=True):
+            for total, sums in zip(both, moments, strict=True):
+                total += 2.0 * coef * sums[0]
+        for total in both:
+            # Differences of sums, and zero but for rounding.
+            np.maximum(total, 0.0, out=total)
+            total *= self._pairs.factors
+        return PairCurvature(self._sorted, self._window, both)
+
+
+def derivatives(
+    pairs: Pairs, scores: Floats, dscores: Floats, window: Window
+) -> Derivatives:
+    """Return slope and curvature of the sum over all pairs on a line of scores."""
+
+    def at(step: float) -> tuple[float, float]:
+        there = pairs.sort(scores + step * dscores)
+        total = np.zeros(2)
+        for margin, coef in window.parts:
+            total += 2.0 * coef * np.array(there.slope(dscores, margin))
+        return float(total[0]), max(float(total[1]), 0.0)
+
+    return at
+
+
+class PairCurvature(Curvature):
+    """Second derivatives of a sum over pairs: a Laplacian of the graph of the pairs.
+
+    The product with v is a_i v_i - sum_j P_ij v_j for the weights P_ij of pairs and
+    their sums a_i.
+
+    Parameters
+    ----------
+    rows : Sorted
+    window : Window
+    sums : pair of ndarrays of shape (n,)
+        Of the weights of a row's pairs, as the lower one and as the higher one.
+    """
+
+    by_rows = False
+
+    def __init__(
+        self, rows: Sorted, window: Window, sums: tuple[Floats, Floats]
+    ) -> None:
+        self._rows, self._window, self._sums = rows, window, sums
+
+    def take(self, rows: Rows) -> Curvature:
+        raise TypeError("Rows of pairs are not separable.")
+
+    def diagonal(self) -> Floats:
+        lower, higher = self._sums
+        return lower + higher
+
+    def total(self) -> Floats:
+        """Return zero: only differences of scores count."""
+        return np.zeros((1, 1))
+
+    def apply(self, dscores: Floats) -> Floats:
+        product = self.diagonal() * dscores
+        places = np.arange(len(dscores))
+        for higher in (False, True):
+            product -= self._partners(dscores[:, np.newaxis], higher, places)[:, 0]
+        return product
+
+    def _partners(self, V: Floats, higher: bool, rows: Rows) -> Floats:
+        """Return the sums of P_ij v_j for some rows i, of shape (p, w)."""
+        out = np.zeros((len(rows), V.shape[1]))
+        places = np.full(len(V), -1, dtype=np.intp)
+        places[rows] = np.arange(len(rows))
+        self._rows.products(V, self._window, higher, places, out)
+        out *= self._rows.pairs.factors[rows, np.newaxis]
+        return out
+
+    def crossed(self, design: Any) -> Floats:
+        """Return the sum of P_ij x_i x_jᵀ over all pairs, each once."""
+        X = design.X
+        # Sums are taken for the side of the pairs with fewer rows.
+        used = [sums > 0.0 for sums in self._sums]
+        higher = bool(np.count_nonzero(used[1]) < np.count_nonzero(used[0]))
+        d = X.shape[1]
+        matrix = np.zeros((d, d))
+        dense = isinstance(X, np.ndarray)
+        if not dense and X.indptr.dtype == np.int32:
+            factors = np.where(used[higher], self._rows.pairs.factors, 0.0)
+            self._rows.crossed(X, factors, self._window, higher, matrix)
+            return matrix
+        rows = np.flatnonzero(used[higher])
+        # Partners are copied too, but where all columns are in one block.
+        size = d * max(len(rows), len(self._sums[0]) // 2)
+        width = max(1, -(-d // max(1, round(size / _BLOCK_SIZE))))
+        height = max(1, _BLOCK_OF_ROWS // max(d, 1))
+        for a in range(0, d, width):
+            columns = slice(a, min(a + width, d))
+            part = X[:, columns]
+            part = part if dense else part.toarray()
+            sums = self._partners(
+                np.ascontiguousarray(part, dtype=np.float64), higher, rows
+            )
+            for start in range(0, len(rows), height):
+                some = slice(start, start + height)
+                matrix[:, columns] += X[rows[some]].T @ sums[some]
+        return matrix
