@@ -114,7 +114,8 @@ root_of_squares, maximal = map(_marked, ("norm", "largest"))
 
 def by_parts(kind: _Class) -> _Class:
     """Make marked methods of the base of a class ask its ``parts``."""
-    for name, method in vars(kind.__base__).items():
+    for name in dir(kind.__base__):
+        method = getattr(kind.__base__, name)
         how = getattr(method, _MARK, None)
         if how is not None and name not in vars(kind):
             setattr(kind, name, _asking(how, name, method.__doc__))

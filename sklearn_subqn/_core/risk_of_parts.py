@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from .condensed import joined
 from .kinks import SumOfParts
 from .lazy import cached_property
 from .losses._base import Curvature, Floats, PiecewiseQuadratic, Rows
 from .losses._loss import Loss
 from .parts import DesignOfParts, OfParts, Parts, by_parts
-from .risk import Risk, RiskHessian, joined
+from .risk import Risk
+from .risk_hessian import RiskHessian
 
 # Scales of scores and duals are those of so many rows, about: they come to one place.
 _MOST_COLLECTED = 10_000

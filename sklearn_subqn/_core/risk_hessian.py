@@ -1,0 +1,114 @@
+"""Second derivatives of the risk of rows with respect to parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .design import Design
+from .lazy import cached_property
+from .losses._base import Curvature, Floats, Rows
+from .parts import summed
+
+# Second derivatives that vanish in more than the rest of the rows are kept by copying
+# the rows in which they do not.
+_COPY_SHARE = 0.6
+
+
+class RiskHessian:
+    """Xᵀ H X for second derivatives H, by the rows in which they do not vanish.
+
+    Parameters
+    ----------
+    design : Design
+    curvature : Curvature
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of those rows.
+    has_rows : bool
+        Whether ``row_system`` is known: each row has second derivatives of its own, and
+        are in one place.
+    """
+
+    def __init__(self, design: Design, curvature: Curvature) -> None:
+        rows = curvature.rows()
+        self.n_rows = rows.size
+        self.has_rows = by_rows = curvature.by_rows
+        self._whole, self._of_all = design, curvature
+        # A copy of most rows would gain nothing.
+        self._rows = None
+        if by_rows and rows.size <= _COPY_SHARE * design.n_rows:
+            curvature = curvature.take(rows)
+            self._rows = rows
+        self._curvature = curvature
+
+    def number_of_rows(self) -> int:
+        """Return ``n_rows``."""
+        return self.n_rows
+
+    @cached_property
+    def _subset(self) -> Design:
+        return self._whole if self._rows is None else self._whole.rows(self._rows)
+
+    @summed
+    def apply(self, v: Floats) -> Floats:
+        """Return the product with v of shape (q,)."""
+        subset = self._subset
+        product = subset.adjoint(self._curvature.apply(subset.forward(v)))
+        self._count(subset, 2.0)
+        return product
+
+    @summed
+    def diagonal(self) -> Floats:
+        """Return the diagonal, of shape (q,)."""
+        diagonal = self._subset.squared_adjoint(self._curvature.diagonal())
+        self._count(self._subset, 1.0)
+        return diagonal
+
+    @summed
+    def matrix(self) -> Floats:
+        """Return the whole matrix, of shape (q, q)."""
+        subset, curvature = self._whole, self._of_all
+        if self._rows is not None and not subset.multiplies_pairs:
+            subset, curvature = subset.rows(self._rows, copy=False), self._curvature
+        if not curvature.by_rows:
+            matrix = subset.coupled_gram(curvature)
+        elif not subset.several_scores or subset.shares_coef:
+            matrix = subset.gram(curvature.diagonal())
+        else:
+            matrix = subset.block_gram(curvature.add_gram)
+        self._count(subset, 1.0)
+        return matrix
+
+    @summed
+    def class_sums(self) -> Floats:
+        """Return the sums over rows of the diagonals of H, one for each score."""
+        sums: Floats = self._curvature.diagonal().sum(axis=0)
+        return sums
+
+    @cached_property
+    def _own(self) -> Rows:
+        """Which rows of the subset have curvature."""
+        return np.flatnonzero(self._curvature.diagonal())
+
+    def row_system(self) -> tuple[Floats, Floats]:
+        """Return D and A Aᵀ for the rows A of curvature D, with one score each."""
+        rows = self._own if self._rows is None else self._rows[self._own]
+        return self._curvature.diagonal()[self._own], self._whole.row_gram(rows)
+
+    def forward(self, v: Floats) -> Floats:
+        """Return the scores of these rows for v of shape (q,)."""
+        self._count(self._subset, 1.0)
+        return self._subset.forward(v)[self._own]
+
+    def adjoint(self, t: Floats) -> Floats:
+        """Return the products of the columns with a number for each of these rows."""
+        dual = self._subset.zero_scores()
+        dual[self._own] = t
+        self._count(self._subset, 1.0)
+        return self._subset.adjoint(dual)
+
+    def _count(self, subset: Design, products: float) -> None:
+        if subset is not self._whole:
+            self._whole.count(subset, products)
