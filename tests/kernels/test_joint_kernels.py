@@ -244,12 +244,13 @@ def test_multilabel_envelope(threshold, width):
     diagonal = np.empty((N, p.k))
     multilabel.curvature_diagonal(p.rows, groups, factors, diagonal)
     assert_allclose(diagonal, np.einsum("ijj->ij", matrices), atol=1e-5 / width)
-    X = np.random.default_rng(1).standard_normal((N, 2))
-    blocks = np.zeros((p.k, p.k, 2, 2))
-    multilabel.gram(p.rows, X, groups, factors, blocks)
-    full = np.einsum("ijl,if,ig->jlfg", matrices, X, X)
-    upper = np.triu_indices(p.k)
-    assert_allclose(blocks[upper], full[upper], atol=1e-4 / width)
+    found, size = np.zeros((N, p.k * p.k)), N * p.k * p.k
+    at, pairs, values = np.empty(size, np.intp), np.empty(size, np.intp), np.empty(size)
+    _, count = multilabel.entries(p.rows, groups, factors, 0, at, pairs, values)
+    found[at[:count], pairs[:count]] = values[:count]
+    upper = np.triu(found.reshape(N, p.k, p.k))
+    assert_allclose(upper, np.triu(matrices), atol=1e-5 / width)
+    assert np.count_nonzero(upper) == count
     for step in (0.0, 0.4):
         at, moved = p.scores + step * p.dscores, h * p.dscores
         slope, curvature = multilabel.envelope_slope(
@@ -496,7 +497,8 @@ ARRAYS = {
     "m": np.ones(2 * K),
     "X": np.ones((N, D)),
     "w": np.ones((D, K)),
-    "g": np.ones((K, K, D, D)),
+    "e": np.ones(2 * K * K),
+    "i": np.ones(2 * K * K, np.intp),
     "p": np.arange(N),
     "F": np.tile(np.arange(K) % 2, (N, 1)).astype(np.uint8),
     "v": np.zeros(N * K),
@@ -514,7 +516,7 @@ TRIPS = [
     ("support", "zvnssa"),
     ("apply_curvature", "anz"),
     ("curvature_diagonal", "anz"),
-    ("gram", "Xang"),
+    ("entries", "an0iie"),
 ]
 ASCENT = [("sweep_dense", "Xnns1pnzwk"), ("gaps", "znzn")]
 OF_PAIRS = str.maketrans("va", "VA")

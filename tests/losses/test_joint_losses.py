@@ -1,5 +1,6 @@
 """Joint multiclass and multilabel hinge: losses, envelopes, oracles, line searches."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn_subqn._core.losses import (
     Ontology,
     Simplex,
 )
+from sklearn_subqn._core.losses._base import total_of_rows
 
 KINDS = ["margin", "slack", "rates", "uniform", "multilabel", "threshold", "pairs"]
 
@@ -494,3 +496,11 @@ def test_leveled_duals_are_feasible_and_level(kind, near_optimum, seed):
     for other in (scores, dscores, -scores, -dscores, 3.0 * dscores):
         bound = np.vdot(u, other) - conjugate
         assert loss.oracle.value(other, targets, weights) >= bound - 1e-12
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 2), (4, 3, 2)])
+@pytest.mark.parametrize("n", [0, 7, 1000])
+def test_sums_of_rows_of_any_shape(n, shape):
+    x = np.random.default_rng(0).normal(size=(n, *shape)) + 1e3
+    exact = [math.fsum(column) for column in x.reshape(n, math.prod(shape)).T]
+    assert_allclose(total_of_rows(x), np.reshape(exact, shape), rtol=1e-14)

@@ -267,59 +267,54 @@ def apply_curvature(
         free(d)
 
 
-def gram(
+def entries(
     Rows rows,
-    const double[:, ::1] X,
     const unsigned char[::1] support,
     const double[::1] factors,
-    double[:, :, :, ::1] out,
+    Py_ssize_t first,
+    Py_ssize_t[::1] row_of,
+    Py_ssize_t[::1] pairs,
+    double[::1] values,
 ):
-    """Add sum_i M_i (x) x_i x_iᵀ to ``out`` of shape (k, k, d, d), for blocks j <= l.
+    """Write the entries j * k + h, j <= h, of the matrices of second derivatives.
 
-    M_i is the k x k matrix of second derivatives of row i.
+    Stops at the row whose entries might not fit. Returns the first row left, and the
+    number of entries written.
     """
     cdef const Set* of = &rows.set
     cdef Row row
-    cdef Py_ssize_t i, j, h, f, used, n = of.n, k = of.k, d = X.shape[1]
-    cdef double c
+    cdef Py_ssize_t i = first, a, b, place, used, n = of.n, k = of.k
+    cdef Py_ssize_t count = 0, most = k * (k + 1) // 2, size = values.shape[0]
     cdef double* matrix
-    cdef double* outer
-    cdef double* block
+    cdef double* sums
     cdef Py_ssize_t* labels
-    same_length(n, X.shape[0])
     same_length(n, factors.shape[0])
     same_length(of.n_pieces, support.shape[0])
+    same_length(size, row_of.shape[0])
+    same_length(size, pairs.shape[0])
+    if size < most:
+        raise ValueError(f"room for {size} entries where {most} may come.")
     cdef const unsigned char* codes_of_all = &support[0] if of.n_pieces else NULL
-    if out.shape[0] != k or out.shape[1] != k or out.shape[2] != d or out.shape[3] != d:
-        raise ValueError("output has the wrong shape.")
     matrix = room(of, k + 4, &row)
-    try:
-        outer = <double*> allocate(d * d * sizeof(double) + k * sizeof(Py_ssize_t))
-    except MemoryError:
-        free(matrix)
-        raise
-    labels = <Py_ssize_t*> (outer + d * d)
+    sums = matrix + k * k
+    labels = <Py_ssize_t*> (sums + 3 * k)
     with nogil:
-        clear(matrix + k * k, 3 * k)
-        for i in range(n):
+        clear(sums, 3 * k)
+        while i < n and count + most <= size:
             open_row(of, i, &row)
             used = second_derivatives(
-                &row, codes_of_all + row.start, k, True, matrix + k * k, labels, matrix
+                &row, codes_of_all + row.start, k, True, sums, labels, matrix
             )
-            if used == 0:
-                continue
-            for j in range(d):
-                for h in range(d):
-                    outer[j * d + h] = X[i, j] * X[i, h]
-            for j in range(used):
-                for h in range(j, used):
-                    c = factors[i] * matrix[labels[j] * k + labels[h]]
-                    if c != 0.0:
-                        block = &out[labels[j], labels[h], 0, 0]
-                        for f in range(d * d):
-                            block[f] += c * outer[f]
-        free(outer)
+            for a in range(used):
+                for b in range(a, used):
+                    place = labels[a] * k + labels[b]
+                    if matrix[place] != 0.0:
+                        row_of[count], pairs[count] = i, place
+                        values[count] = factors[i] * matrix[place]
+                        count += 1
+            i += 1
         free(matrix)
+    return i, count
 
 
 def curvature_diagonal(

@@ -420,42 +420,38 @@ def diagonal(
                         count += 1.0
 
 
-def gram(
+def entries(
     const unsigned char[:, ::1] targets,
     const int[:, ::1] order,
     const int[::1] sizes,
     const double[::1] weights,
-    const double[:, ::1] X,
-    double[:, :, :, ::1] out,
+    Py_ssize_t first,
+    Py_ssize_t[::1] row_of,
+    Py_ssize_t[::1] pairs,
+    double[::1] values,
 ):
-    """Add sum_i M_i (x) x_i x_iᵀ to ``out`` of shape (k, k, d, d), for blocks j <= h.
+    """Write the entries j * k + h, j <= h, of the matrices of second derivatives.
 
-    M_i is the k x k matrix of second derivatives of row i.
+    Stops at the row whose entries might not fit. Returns the first row left, and the
+    number of entries written.
     """
-    cdef Py_ssize_t i, a, b, j, h, l = targets.shape[1], k = order.shape[1]
-    cdef Py_ssize_t f, d = X.shape[1]
+    cdef Py_ssize_t i = first, a, b, j, h, n = order.shape[0], l = targets.shape[1]
+    cdef Py_ssize_t k = order.shape[1], count = 0, most = k * (k + 1) // 2
+    cdef Py_ssize_t size = values.shape[0]
     cdef double c
-    cdef Labels row
-    cdef double* outer
     cdef double* diagonals
+    cdef Labels row
     check_order(targets, order, sizes, weights)
-    same_length(order.shape[0], X.shape[0])
-    if out.shape[0] != k or out.shape[1] != k or out.shape[2] != d or out.shape[3] != d:
-        raise ValueError("output has the wrong shape.")
-    if d == 0 or k == 0:
-        return
-    outer = <double*> allocate((d * d + k) * sizeof(double))
-    diagonals = outer + d * d
+    same_length(size, row_of.shape[0])
+    same_length(size, pairs.shape[0])
+    if size < most:
+        raise ValueError(f"room for {size} entries where {most} may come.")
+    diagonals = <double*> allocate(k * sizeof(double))
     with nogil:
-        for i in range(order.shape[0]):
-            if sizes[i] == 0:
-                continue
+        while i < n and count + most <= size:
             open_row(&targets[i, 0], l, k, weights[i], &row)
-            for j in range(d):
-                for h in range(d):
-                    outer[j * d + h] = X[i, j] * X[i, h]
-            for j in range(k):
-                diagonals[j] = 0.0
+            for a in range(sizes[i]):
+                diagonals[order[i, a]] = 0.0
             for b in range(1, sizes[i]):
                 for a in range(b):
                     j, h = order[i, a], order[i, b]
@@ -464,16 +460,14 @@ def gram(
                     c = row.single if j == l or h == l else row.pair
                     diagonals[j] += c
                     diagonals[h] += c
-                    add(&out[min(j, h), max(j, h), 0, 0], -c, outer, d * d)
+                    row_of[count], pairs[count] = i, min(j, h) * k + max(j, h)
+                    values[count] = -c
+                    count += 1
             for a in range(sizes[i]):
                 j = order[i, a]
-                add(&out[j, j, 0, 0], diagonals[j], outer, d * d)
-        free(outer)
-
-
-cdef inline void add(
-    double* out, double factor, const double* terms, Py_ssize_t size
-) noexcept nogil:
-    cdef Py_ssize_t f
-    for f in range(size):
-        out[f] += factor * terms[f]
+                row_of[count], pairs[count] = i, j * k + j
+                values[count] = diagonals[j]
+                count += 1
+            i += 1
+        free(diagonals)
+    return i, count

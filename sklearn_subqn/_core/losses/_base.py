@@ -8,13 +8,16 @@ and sum to one, so that R is a weighted mean.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import blas
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
@@ -34,6 +37,9 @@ EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
 
 # So many rows, at least, are summed by themselves.
 _SUMMED_ROWS = 256
+
+# So many entries of second derivatives are collected at a time, of 24 bytes each.
+_N_ENTRIES = 1 << 16
 
 
 def rounding(n_terms: float) -> float:
@@ -63,16 +69,17 @@ def total_of_rows(x: Floats) -> Any:
     """Return the sum of x over its first axis, a number or an array.
 
     NumPy adds rows of several numbers one after the other; errors of that grow with the
-    number of rows where these are alike. Here some are summed by themselves at a time.
+    number of rows where these are alike. Here some are summed by themselves at a time,
+    by products with ones, which BLAS makes much faster than NumPy sums few columns.
     """
     if x.ndim == 1:
         return x.sum()
     size = max(_SUMMED_ROWS, int(np.sqrt(len(x))))
-    total = np.zeros(x.shape[1])
-    for start in range(0, len(x), size):
-        part = x[start : start + size]
-        total += part.sum(axis=0)
-    return total
+    whole = len(x) - len(x) % size
+    shape = whole // size, size, math.prod(x.shape[1:])
+    parts = np.ones(size) @ x[:whole].reshape(shape)
+    total = parts.sum(axis=0).reshape(x.shape[1:])
+    return total + x[whole:].sum(axis=0)
 
 
 _NO_KINKS = np.empty(0)
@@ -271,6 +278,65 @@ class MatrixCurvature(Curvature):
         for j in range(len(out)):
             for k in range(j, len(out)):
                 out[j, k] += X.T @ (matrices[:, j, k, np.newaxis] * X)
+
+
+class Entries(NamedTuple):
+    """Entries of matrices of rows, of shape (k, k): those on and above the diagonal."""
+
+    rows: Rows
+    pairs: Rows
+    """j * k + l, for j <= l."""
+    values: Floats
+
+
+class CurvatureByEntries(Curvature):
+    """Second derivatives whose matrices have entries for few pairs of scores each."""
+
+    @abstractmethod
+    def take(self, rows: Rows | slice) -> CurvatureByEntries:
+        """Return the matrices of some of the rows."""
+
+    @abstractmethod
+    def entries(self, first: int, out: Entries) -> tuple[int, int]:
+        """Write the entries of the matrices from row ``first`` on, while there is room.
+
+        Returns
+        -------
+        row, count : int
+            The first row left, and the number of entries.
+        """
+
+    def _pieces(self, n: int, k: int) -> Iterator[Entries]:
+        size = max(_N_ENTRIES, k * (k + 1) // 2)
+        room = Entries(
+            np.empty(size, dtype=np.intp), np.empty(size, dtype=np.intp), np.empty(size)
+        )
+        first = 0
+        while first < n:
+            first, count = self.entries(first, room)
+            rows, pairs, values = room
+            yield Entries(rows[:count], pairs[:count], values[:count])
+
+    def total(self) -> Floats:
+        n, k = self.diagonal().shape
+        total = np.zeros(k * k)
+        for entries in self._pieces(n, k):
+            total += np.bincount(entries.pairs, entries.values, minlength=k * k)
+        upper = total.reshape(k, k)
+        return upper + np.triu(upper, 1).T
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        k = len(out)
+        for entries in self.take(rows)._pieces(len(X), k):
+            order = np.argsort(entries.pairs, kind="stable")
+            pairs, first = np.unique(entries.pairs[order], return_index=True)
+            bounds = pairwise([*first, len(order)])
+            for pair, (start, stop) in zip(pairs, bounds, strict=True):
+                part = order[start:stop]
+                x = X[entries.rows[part]]
+                scaled = entries.values[part, np.newaxis] * x
+                block = out[pair // k, pair % k].T
+                blas.dgemm(1.0, x.T, scaled.T, 1.0, block, 0, 1, overwrite_c=1)
 
 
 def as_curvature(given: Any, scores: Floats, name: str) -> Curvature:

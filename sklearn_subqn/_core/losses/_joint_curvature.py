@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ._base import Curvature, Floats, Rows
+from ._base import CurvatureByEntries, Entries, Floats, Rows
 
 Codes = npt.NDArray[np.uint8]
 
@@ -36,7 +36,7 @@ class RowsOfCodes(Protocol):
         """Return the rows that have positive entries of such an array."""
 
 
-class JointCurvature(Curvature):
+class JointCurvature(CurvatureByEntries):
     """Second derivatives, a k x k matrix a row: factor Dᵀ (I - sum_g c_g c_gᵀ) D.
 
     D maps a row of scores to the rises of its violations, of which those in the support
@@ -95,14 +95,6 @@ class JointCurvature(Curvature):
             return None
         return self._factors[:, np.newaxis] * (self._codes != 0)
 
-    def total(self) -> Floats:
-        k = self._n_labels
-        blocks = np.zeros((k, k, 1, 1))
-        self.add_gram(np.ones((len(self._factors), 1)), slice(None), blocks)
-        upper = blocks[:, :, 0, 0]
-        return upper + np.triu(upper, 1).T
-
-    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
-        some = self.take(rows)
-        labels, codes, factors = some._arguments()
-        self._kernel.gram(labels, X, codes, factors, out)
+    def entries(self, first: int, out: Entries) -> tuple[int, int]:
+        found: tuple[int, int] = self._kernel.entries(*self._arguments(), first, *out)
+        return found

@@ -9,7 +9,15 @@ import numpy.typing as npt
 
 from ..kernels import label_order as kernel
 from ._balance import FlowOracle
-from ._base import TINY, Curvature, Derivatives, Floats, Rows, rounding
+from ._base import (
+    TINY,
+    CurvatureByEntries,
+    Derivatives,
+    Entries,
+    Floats,
+    Rows,
+    rounding,
+)
 
 Ints = npt.NDArray[np.intc]
 
@@ -109,7 +117,7 @@ class LabelOrder(FlowOracle):
         return lambda step: kernel.slope(*rows, step)
 
 
-class LabelOrderCurvature(Curvature):
+class LabelOrderCurvature(CurvatureByEntries):
     """Second derivatives, for each row the Laplacian of the graph of violated pairs.
 
     Parameters
@@ -145,12 +153,6 @@ class LabelOrderCurvature(Curvature):
         kernel.diagonal(*self._rows, diagonal)
         return diagonal
 
-    def total(self) -> Floats:
-        k = self._rows[1].shape[1]
-        blocks = np.zeros((k, k, 1, 1))
-        kernel.gram(*self._rows, np.ones((len(self._rows[2]), 1)), blocks)
-        upper: Floats = blocks[:, :, 0, 0]
-        return upper + np.triu(upper, 1).T
-
-    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
-        kernel.gram(*self.take(rows)._rows, X, out)
+    def entries(self, first: int, out: Entries) -> tuple[int, int]:
+        found: tuple[int, int] = kernel.entries(*self._rows, first, *out)
+        return found
