@@ -1,22 +1,17 @@
-"""What the benchmark scripts share: objective, references, processes, results."""
+"""What the benchmark scripts share: objectives of linear SVMs, results, tables."""
 
 from __future__ import annotations
 
-import gc
 import importlib.metadata
 import json
 import os
 import platform
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterable
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import datasets
 import numpy as np
 
 import sklearn_subqn
@@ -53,173 +48,9 @@ def objective(X: Any, y: Any, w: Any, b: float, problem: Problem) -> float:
     return 0.5 * problem.alpha * float(w @ w) + total / X.shape[0]
 
 
-#: Options of benchmarks of such problems; alphas take the place of the grid's.
-PROBLEM_OPTIONS: dict[str, Any] = {
-    "alphas": [float],
-    "losses": LOSSES,
-    "intercepts": ("no", "yes"),
-}
-
-#: Problems to solve on each data set: (loss, intercept, alphas).
-Grid = Iterable[tuple[str, bool, Iterable[float]]]
-
-
-def problems(args: Any, data: str, grid: Grid) -> list[Problem]:
-    """Return the problems of a grid, restricted to what the options ask for."""
-    return [
-        Problem(data, loss, alpha, intercept)
-        for loss, intercept, alphas in grid
-        if loss in args.losses and ("no", "yes")[intercept] in args.intercepts
-        for alpha in args.alphas or alphas
-    ]
-
-
-#: Our solvers by loss.
-SOLVERS = {
-    "hinge": ("auto", "sublbfgs", "subbfgs", "alm"),
-    "squared_hinge": (
-        *("auto", "sublbfgs", "subbfgs", "lbfgs", "bfgs"),
-        *("newton-cg", "trust-region", "cg"),
-    ),
-}
-
-
-def solvers_for(loss: str, n_features: int, chosen: Iterable[str] | None) -> list[str]:
-    """Return our solvers for a loss, or the chosen ones among them."""
-    # Full matrices of n_features² entries only where they are small.
-    dense = {"bfgs", "subbfgs"} if n_features > 2000 else set()
-    able = [name for name in SOLVERS[loss] if name not in dense]
-    return able if chosen is None else [name for name in chosen if name in able]
-
-
-# Reference optima
-
-
-def references() -> dict[str, Any]:
-    """Return the best known objective of each problem, by key."""
-    known = read_results("reference_optima")
-    return {row["key"]: row for row in known["rows"]} if known else {}
-
-
-def reference(problem: Problem) -> float:
-    """Return the best known objective of a problem."""
-    known = references().get(problem.key)
-    if known is None:
-        raise SystemExit(
-            f"no reference optimum of '{problem.key}'; run: python benchmarks/"
-            f"reference_optima.py --data {problem.data} --losses {problem.loss} "
-            f"--alphas {problem.alpha:g}"
-        )
-    return float(known["objective"])
-
-
 def gap(value: float, best: float) -> float:
     """Return the relative gap of an objective."""
     return max(value - best, 0.0) / abs(best)
-
-
-# Worker processes
-
-
-class TimeLimitError(Exception):
-    """A worker did not answer in time and was ended."""
-
-
-class WorkerError(Exception):
-    """The method failed in its worker."""
-
-
-class Worker:
-    """A process that holds one data set and fits with one library.
-
-    Libraries get processes of their own because several OpenMP runtimes in one process
-    slow each other down. The process starts at the first request, and anew after a
-    time limit.
-    """
-
-    def __init__(self, kind: str, data: str, folder: Path, threads: int = 1) -> None:
-        self._start = (kind, data, str(folder), threads)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: Any = None
-
-    def request(self, command: str, patience: float, **arguments: Any) -> Any:
-        """Return the answer to a command, or raise TimeLimitError or WorkerError."""
-        if self._process is None:
-            self._open()
-        self._connection.send((command, arguments))
-        return self._answer(patience)
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._connection.close()
-            self._process = None
-
-    def _answer(self, limit: float) -> Any:
-        if not self._connection.poll(limit):
-            self.close()
-            raise TimeLimitError(f"no answer within {limit:g} s")
-        try:
-            failed, answer = self._connection.recv()
-        except EOFError:
-            self.close()
-            raise WorkerError("the process ended") from None
-        if failed:
-            raise WorkerError(answer)
-        return answer
-
-    def _open(self) -> None:
-        threads = str(self._start[3])
-        here, there = Pipe()
-        environment = dict(os.environ)
-        for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM"):
-            environment[f"{name}_NUM_THREADS"] = threads
-        # Threads that wait for work must not take the processors from other workers.
-        environment.update(OMP_WAIT_POLICY="PASSIVE", OPENBLAS_THREAD_TIMEOUT="4")
-        self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), str(there.fileno())],
-            pass_fds=[there.fileno()],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        there.close()
-        self._connection = here
-        here.send(self._start)
-        self._answer(600.0)
-
-
-class Shared:
-    """A data set written to a temporary folder, for workers; a context manager."""
-
-    def __init__(self, data: datasets.Dataset) -> None:
-        self.data = data
-        self._workers: dict[tuple[str, int], Worker] = {}
-
-    def __enter__(self) -> Shared:
-        self._temporary = tempfile.TemporaryDirectory()
-        self.folder = Path(self._temporary.name)
-        datasets.save(self.data, self.folder)
-        return self
-
-    def worker(self, kind: str, threads: int = 1) -> Worker:
-        """Return the process of a library, always the same one."""
-        key = kind, threads
-        if key not in self._workers:
-            self._workers[key] = self.fresh_worker(kind, threads)
-        return self._workers[key]
-
-    def fresh_worker(self, kind: str, threads: int = 1) -> Worker:
-        """Return a new process, to be closed by the caller."""
-        return Worker(kind, self.data.name, self.folder, threads)
-
-    def __exit__(self, *exc_info: object) -> None:
-        for worker in self._workers.values():
-            worker.close()
-        self._temporary.cleanup()
-        gc.collect()
 
 
 # Results

@@ -27,13 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import common
-import numpy as np
 import sequences
 from _harness import Benchmark
 from sequences import Task
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._chains.tokens import AttributeReader
 
 NAME = "crf"
 TASKS = tuple(sequences.TASKS)
@@ -50,28 +48,6 @@ GAPS = (1e-2, 1e-3)
 PEERS = ("lbfgs", "l2sgd", "ap", "pa", "arow")
 
 
-class Numbered:
-    """Training sentences of a task as rows, and how long it took to read them."""
-
-    def __init__(self, task: Task) -> None:
-        columns: dict[str, int] = {}
-        start = time.process_time()
-        data = AttributeReader(columns, True).read(task.X)
-        self.seconds = time.process_time() - start
-        self.X, self.lengths = data.X, data.lengths
-        self.y = np.concatenate(task.y)
-        test = AttributeReader(columns, False).read(task.X_test)
-        self.X_test, self.lengths_test = test.X, test.lengths
-        self._task = task
-
-    def f_score(self, crf: LinearChainCRF) -> float:
-        """Return F of all chunks of the test sentences."""
-        found = crf.predict(self.X_test, lengths=self.lengths_test)
-        bounds = np.cumsum(self.lengths_test)[:-1]
-        labels = [part.tolist() for part in np.split(found, bounds)]
-        return sequences.f_scores(self._task.y_test, labels)[""]
-
-
 def alpha_of(name: str, task: Task) -> float:
     return 2.0 * C2[name] / len(task.X)
 
@@ -80,7 +56,11 @@ def alpha_of(name: str, task: Task) -> float:
 
 
 def ours(
-    data: Numbered, alpha: float, solver: str = "auto", limit: int = 1000, **params: Any
+    data: sequences.Rows,
+    alpha: float,
+    solver: str = "auto",
+    limit: int = 1000,
+    **params: Any,
 ) -> dict[str, Any]:
     """Return processor seconds, objectives and proven gaps of each iteration."""
     track: list[tuple[float, float, float, float]] = []
@@ -154,7 +134,7 @@ def race(
     results: common.Results,
     name: str,
     task: Task,
-    data: Numbered,
+    data: sequences.Rows,
     limit: int,
     l1_ratio: float = 0.0,
 ) -> None:
@@ -366,7 +346,7 @@ def _render_peers(rows: list[dict[str, Any]]) -> str:
 
 def measure(name: str, args: Any, results: common.Results) -> None:
     task = sequences.load(args.data_dir, name)
-    data = Numbered(task)
+    data = sequences.Rows(task)
     if "race" in args.parts and name != "bc2gm":
         race(results, name, task, data, args.iterations)
     if "l1" in args.parts and name == L1_TASK:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import load_svmlight_file, make_classification
 
 
 class Dataset(NamedTuple):
@@ -42,7 +42,6 @@ _REAL: dict[str, tuple[int, bool, Callable[[Any], Any], float]] = {
     "mnist": (784, False, lambda y: y % 2 == 0, 1.0 / 255.0),
     "leukemia": (7129, True, lambda y: y > 0, 1.0),
 }
-REAL = tuple(_REAL)
 
 
 def data_dir_default() -> str | None:
@@ -275,10 +274,28 @@ def text(n_rows: int, n_columns: int, n_words: int, seed: int = 0) -> tuple[Any,
     return matrix, y
 
 
+def independent(n_rows: int, n_columns: int) -> tuple[Any, Any]:
+    """Return Gaussian features, fifty of which matter, and labels with errors."""
+    X, y = make_classification(
+        n_rows, n_columns, n_informative=50, flip_y=0.05, random_state=0, n_redundant=0
+    )
+    return X, np.where(y, 1.0, -1.0)
+
+
+def correlated(n_rows: int, n_columns: int) -> tuple[Any, Any]:
+    """Return rows of twenty common factors and noise, and noisy labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 20)) @ rng.normal(size=(20, n_columns))
+    X += 0.5 * rng.normal(size=(n_rows, n_columns))
+    scores = X[:, :10].sum(axis=1) + 3.0 * rng.normal(size=n_rows)
+    return X, np.where(scores > 0.0, 1.0, -1.0)
+
+
 # kind: (default size, function)
 _GENERATED: dict[str, tuple[str, Callable[..., tuple[Any, Any]]]] = {
     "dense": ("200000x54", dense),
     "text": ("20000x47000x75", text),
     "tall": ("2000000x100", tall),
+    "independent": ("200x20000", independent),
+    "correlated": ("400x10000", correlated),
 }
-GENERATED = tuple(_GENERATED)

@@ -7,7 +7,7 @@ ladder of tolerances (iterations for saga) whose objective is that close to the 
 known one. No intercept, since peers penalize theirs. Compilation of celer and skglm is
 left out by a fit on a few rows before, and given apart. Of fits that take less than a
 second the fastest of up to three counts. Peers that are not installed are left out, and
-a ladder ends after --limit seconds, a fit after three times that by the clock. Data
+a ladder ends after --limit seconds, a fit after three times that. Data
 sets with ":classes" are multinomial problems, for which saga is the peer.
 """
 
@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import multiprocessing
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +22,8 @@ import common
 import datasets
 import numpy as np
 from _harness import Benchmark
-from scipy.optimize import minimize
-from scipy.special import expit, log_softmax
+from _race import climb, in_copy, timed
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_subqn import L1LogisticOWLQN
@@ -46,11 +44,6 @@ FINE = [float(f"{10.0 ** (-i / 6):.3g}") for i in range(24)] + TOLERANCES[8:]
 ITERATIONS = [2, 5, 10, 20, 40, 80, 160, 320, 640, 1280]
 # A ladder ends once a peer's objective is that close to ours.
 AGREEMENT = 1e-9
-# Of peers that run for agreement only; pylbfgs then keeps so many pairs.
-AGREEMENT_AT_LAST = 1e-10
-PAIRS_OF_PYLBFGS = 20
-# Gradients of coefficients that may leave zero, as a share of alpha.
-NEAR_ALPHA = 0.998
 # Dense matrices of more features take too long.
 MOST_FEATURES_GLUM = 2000
 
@@ -68,90 +61,27 @@ def objective(X: Any, y: Any, coef: Any, alpha: float) -> float:
     return penalty + float((np.log(np.exp(scores).sum(axis=1)) - own).mean())
 
 
-def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
-    begin = time.process_time()
-    model = fit()
-    return model, time.process_time() - begin
-
-
-def fastest(fit: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what ``timed`` does, of the fastest of up to three fits in a second."""
-    model, duration = timed(fit)
-    durations = [duration]
-    while len(durations) < 3 and sum(durations) + duration < 1.0:
-        durations.append(timed(fit)[1])
-    return model, min(durations)
-
-
-def limited(fit: Callable[[], Any], limit: float | None) -> tuple[Any, float] | None:
-    """Return what ``fastest`` does, of a copy of the process, or None after ``limit``.
-
-    The first fit of a copy pays for its new memory.
-    """
-    context = multiprocessing.get_context("fork")
-    here, there = context.Pipe()
-
-    def run() -> None:
-        try:
-            there.send(fastest(fit))
-        except Exception as error:
-            print(error)
-            there.send(None)
-
-    process = context.Process(target=run)
-    process.start()
-    answer = here.recv() if here.poll(limit) else None
-    process.kill()
-    process.join()
-    return answer
-
-
 def ours(X: Any, y: Any, alpha: float, tol: float, solver: str = "auto") -> Any:
     return L1LogisticOWLQN(
         alpha, fit_intercept=False, tol=tol, solver=solver, max_iter=5000
     ).fit(X, y)
 
 
-def smooth_part(X: Any, y: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """Return the function from coefficients to losses of rows and the mean's gradient.
-
-    Coefficients are flat, of a row for each feature where there are several classes.
-    """
-    n, n_classes = len(y), int(y.max()) + 1
-
-    def binary(w: Any) -> tuple[Any, Any]:
-        margins = y * (X @ w)
-        return np.logaddexp(0.0, -margins), X.T @ (-y * expit(-margins) / n)
-
-    def multinomial(w: Any) -> tuple[Any, Any]:
-        logs = log_softmax(X @ w.reshape(-1, n_classes), axis=1)
-        change = np.exp(logs)
-        change[np.arange(n), y] -= 1.0
-        return -logs[np.arange(n), y], (X.T @ (change / n)).ravel()
-
-    return multinomial if y.min() >= 0 else binary
-
-
-def owlqn_of_pylbfgs(
-    X: Any, y: Any, alpha: float, n_iter: int, start: Any = None, memory: int = 6
-) -> Any:
-    """Return the coefficients after so many iterations, of rows a class for classes."""
+def owlqn_of_pylbfgs(X: Any, y: Any, alpha: float, n_iter: int) -> Any:
+    """Return the coefficients after so many iterations of two classes."""
     from lbfgs import LBFGS, LBFGSError
 
-    losses_and_gradient = smooth_part(X, y)
-
     def function(w: Any, gradient: Any) -> float:
-        losses, gradient[:] = losses_and_gradient(w)
-        return float(losses.mean())
+        margins = y * (X @ w)
+        gradient[:] = X.T @ (-y * expit(-margins) / len(y))
+        return float(np.logaddexp(0.0, -margins).mean())
 
-    n_classes = int(y.max()) + 1 if y.min() >= 0 else 1
     method = LBFGS()
     method.orthantwise_c = alpha
     method.linesearch = "wolfe"
     method.max_iterations = n_iter
     method.epsilon = 1e-14
-    method.m = memory
-    seen = [np.zeros(X.shape[1] * n_classes) if start is None else start.T.ravel()]
+    seen = [np.zeros(X.shape[1])]
 
     def progress(w: Any, *_: Any) -> int:
         seen[0] = np.array(w)
@@ -160,51 +90,7 @@ def owlqn_of_pylbfgs(
     # It raises at its limit on the iterations.
     with contextlib.suppress(LBFGSError):
         seen[0] = method.minimize(function, seen[0].copy(), progress)
-    return seen[0].reshape(-1, n_classes).T
-
-
-def best_of_its_signs(X: Any, y: Any, alpha: float, start: Any, n_iter: int) -> Any:
-    """Return the best coefficients with the signs of ``start``, by SciPy's L-BFGS-B.
-
-    Those that are zero there get a sign where their gradient is near alpha, others
-    stay zero. Losses are less those of the start, so that their last digits count.
-    """
-    n_classes = len(start)
-    w = start.T.ravel()
-    gradient = smooth_part(X, y)(w)[1]
-    signs = np.where(w != 0.0, np.sign(w), -np.sign(gradient))
-    signs[(w == 0.0) & (np.abs(gradient) < NEAR_ALPHA * alpha)] = 0.0
-    used = np.flatnonzero(signs.reshape(-1, n_classes).any(axis=1))
-    signs = signs.reshape(-1, n_classes)[used].ravel()
-    free = signs != 0.0
-    signs = signs[free]
-    losses_and_gradient = smooth_part(X[:, used], y)
-
-    def inside(sizes: Any) -> Any:
-        coef = np.zeros(len(free))
-        coef[free] = signs * sizes
-        return coef
-
-    first = np.abs(start.T[used].ravel()[free])
-    losses_before, _ = losses_and_gradient(inside(first))
-
-    def change(sizes: Any) -> tuple[float, Any]:
-        losses, gradient = losses_and_gradient(inside(sizes))
-        value = (losses - losses_before).mean() + alpha * (sizes - first).sum()
-        return value / alpha, signs * gradient[free] / alpha + 1.0
-
-    options = {"maxcor": 60, "maxiter": n_iter, "maxfun": 2 * n_iter, "gtol": 1e-12}
-    sizes = minimize(
-        change,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * len(first),
-        options=options | {"ftol": 0.0},
-    ).x
-    coef = np.zeros((X.shape[1], n_classes))
-    coef[used] = inside(sizes).reshape(-1, n_classes)
-    return coef.T
+    return seen[0]
 
 
 def peers(
@@ -323,31 +209,24 @@ def measure(
     best = exact.objective_
     seconds: dict[str, dict[str, float]] = {"ours": {}}
     for gap in GAPS:
-        fit = limited(lambda gap=gap: ours(X, y, alpha, gap).coef_, None)
+        fit = in_copy(lambda gap=gap: ours(X, y, alpha, gap).coef_)
         if fit is not None:
             seconds["ours"][f"{gap:g}"] = fit[1]
     compiling: dict[str, float] = {}
     key = f"{data.name} | {alpha:g}"
     closest = tuple(results.get(key, "closest_peer", (np.inf, "")))
     for name, (ladder, fit) in peers(X, y, alpha, compiling).items():
-        if chosen and name not in chosen:
-            continue
-        reached = seconds[name] = {}
-        spent = 0.0
-        for setting in ladder:
-            answer = limited(lambda fit=fit, setting=setting: fit(setting), 3 * limit)
-            if answer is None:
-                break
-            coef, duration = answer
-            spent += duration
-            excess = objective(X, y, coef, alpha) / best - 1.0
-            closest = min(closest, (excess, name))
-            for gap in GAPS:
-                known = reached.get(f"{gap:g}", np.inf)
-                if excess <= gap and duration < known:
-                    reached[f"{gap:g}"] = duration
-            if spent > limit or excess <= AGREEMENT:
-                break
+        if not chosen or name in chosen:
+            end = climb(
+                ladder,
+                fit,
+                lambda coef: objective(X, y, coef, alpha) / best - 1.0,
+                GAPS,
+                limit,
+                AGREEMENT,
+            )
+            seconds[name] = end.seconds
+            closest = min(closest, (end.closest[0], name))
     results.add(
         key,
         data=data.name,
@@ -361,50 +240,6 @@ def measure(
         seconds=seconds,
         compiling=compiling,
     )
-
-
-def agree(
-    results: common.Results, data: Any, row: dict[str, Any], seconds: float
-) -> None:
-    """Let peers run to 1e-10 until one agrees, or for so many seconds each.
-
-    SciPy's L-BFGS-B, last, begins with what the one before ended at.
-    """
-    X, y, alpha = data.X, data.y, row["alpha"]
-    exact = ours(X, y, alpha, 1e-10)
-    C = 1.0 / (len(y) * alpha)
-    options = {"l1_ratio": 1.0, "C": C, "fit_intercept": False, "random_state": 0}
-
-    def of_scikit_learn(solver: str, n_iter: int) -> Any:
-        model = LogisticRegression(solver=solver, max_iter=n_iter, tol=1e-10, **options)
-        return model.fit(X, y).coef_
-
-    # Longer fits of saga begin anew: it forgets the gradients of the rows between fits,
-    # and is thrown back by their first approximations.
-    ladders = {"liblinear": (1000,), "scipy": (6000,) * 3}
-    if y.min() >= 0:
-        ladders = {"saga": (400, 3200), "pylbfgs": (3000,) * 5, "scipy": (6000,) * 3}
-    closest = tuple(row["closest_peer"])
-    coef = None
-    for name, ladder in ladders.items():
-        begin = time.process_time()
-        for number, n_iter in enumerate(ladder):
-            if closest[0] <= AGREEMENT_AT_LAST or time.process_time() - begin > seconds:
-                break
-            if name == "scipy":
-                coef = best_of_its_signs(X, y, alpha, coef, n_iter)
-            elif name == "pylbfgs":
-                # From where it ended, with new pairs.
-                start = coef if number else None
-                coef = owlqn_of_pylbfgs(X, y, alpha, n_iter, start, PAIRS_OF_PYLBFGS)
-            else:
-                coef = of_scikit_learn(name, n_iter)
-            excess = objective(X, y, coef, alpha) / exact.objective_ - 1.0
-            closest = min(closest, (excess, name))
-            print(data.name, alpha, name, n_iter, excess, flush=True)
-    proven = exact.dual_gap_ / exact.objective_
-    row = row | {"proven_gap": proven, "closest_peer": closest}
-    results.add(row.pop("key"), **row)
 
 
 def render(results: dict[str, Any]) -> str:
@@ -446,12 +281,6 @@ def measure_all(name: str, args: Any, results: common.Results) -> None:
     else:
         data = datasets.load(name, args.data_dir, args.cache_dir)
         alphas = dict.fromkeys(args.alphas or (), "given")
-    if args.agree:
-        for row in results.content["rows"]:
-            wanted = row["data"] == name and row["alpha"] in (alphas or [row["alpha"]])
-            if wanted and row["closest_peer"][0] > AGREEMENT_AT_LAST:
-                agree(results, data, row, args.agree)
-        return
     if not alphas:
         alphas = {alpha_for(data.X, data.y, s): f"{100 * s:g} %" for s in SHARES}
         if name in TABLE:
@@ -470,7 +299,6 @@ BENCHMARK = Benchmark(
     alphas=[float],
     limit={"default": 20.0, "help": "seconds for a ladder"},
     peers={"default": [str], "help": "default: all that are installed"},
-    agree={"default": float, "help": "seconds of peers to 1e-10; times nothing"},
 )
 
 if __name__ == "__main__":

@@ -16,13 +16,8 @@ from _harness import parser
 # figure shows, if there is one.
 SCRIPTS: dict[str, tuple[str, list[str], str]] = {
     "svm_passes": ("Passes over the data to relative gaps", [], ""),
-    "svm_peers": (
-        "Seconds to relative gaps, beside other libraries",
-        ["--search"],
-        "",
-    ),
+    "svm": ("Seconds to relative gaps, beside other libraries", [], ""),
     "svm_path": ("A path of alphas", [], ""),
-    "svm_wide": ("More features than rows", [], ""),
     "svm_memory": ("Memory and growth with the input", [], ""),
     "ranking": ("Rankings, and F1 of rare classes", [], ""),
     "defaults": ("What defaults are worth", ["--regret"], ""),
@@ -51,8 +46,7 @@ SCRIPTS: dict[str, tuple[str, list[str], str]] = {
 def measure(data_dir: str | None) -> None:
     """Run all scripts, which takes hours; rows that they do not replace are kept."""
     folder = ["--data-dir", data_dir] if data_dir else []
-    runs = {"reference_optima": []} | {name: SCRIPTS[name][1] for name in SCRIPTS}
-    for name, options in runs.items():
+    for name, (_, options, _) in SCRIPTS.items():
         print(f"== {name}", flush=True)
         command = [sys.executable, "-u", str(common.HERE / f"{name}.py"), *options]
         save = ["--save", str(common.RESULTS)]

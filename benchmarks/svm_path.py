@@ -12,18 +12,20 @@ where none is; finding it is not counted.
 from __future__ import annotations
 
 import statistics
+from functools import partial
 from typing import Any
 
 import common
 import datasets
 import numpy as np
 from _harness import Benchmark
-from sklearn.svm import LinearSVC
-from svm_quick import GAP, LADDER, cpu_seconds
+from _race import climb, timed
+from svm import TOLERANCES, excess_over, linear_svc, ours
 
-from sklearn_subqn import SubLBFGSLinearSVC, SubLBFGSLinearSVCCV
+from sklearn_subqn import SubLBFGSLinearSVCCV
 
 NAME = "svm_path"
+GAP = 1e-3
 ALPHAS = np.geomspace(1e-2, 1e-6, 20)
 
 
@@ -32,24 +34,6 @@ def path(X: Any, y: Any) -> SubLBFGSLinearSVCCV:
     return SubLBFGSLinearSVCCV(
         ALPHAS, cv=[(rows, rows[:2])], fit_intercept=False, tol=GAP, refit=False
     ).fit(X, y)
-
-
-def linear_svc(
-    data: datasets.Dataset, alpha: float, bound: float, limit: float
-) -> tuple[float, bool]:
-    """Return the seconds of a LinearSVC, and whether it came within the gap."""
-    problem = common.Problem(data.name, "hinge", alpha, False)
-    seconds = 0.0
-    for tol in LADDER:
-        C = 1.0 / (len(data.y) * alpha)
-        model = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=tol)
-        seconds, model = cpu_seconds(lambda model=model: model.fit(data.X, data.y), 1)
-        value = common.objective(data.X, data.y, model.coef_.ravel(), 0.0, problem)
-        if value - bound <= GAP * value:
-            return seconds, True
-        if seconds > limit:
-            break
-    return seconds, False
 
 
 def render(results: dict[str, Any]) -> str:
@@ -74,25 +58,20 @@ def render(results: dict[str, Any]) -> str:
 def measure(name: str, args: Any, results: common.Results) -> None:
     data = datasets.load(name, args.data_dir, args.cache_dir)
     X, y = data.X, data.y
+    problems = [common.Problem(name, "hinge", float(a), False) for a in ALPHAS]
     warm, separate = [], []
     for _ in range(args.repeats):
-        seconds, model = cpu_seconds(lambda: path(X, y), 1)
+        model, seconds = timed(lambda: path(X, y))
         warm.append(seconds)
-        fits = [
-            cpu_seconds(
-                lambda alpha=alpha: SubLBFGSLinearSVC(
-                    alpha, fit_intercept=False, tol=GAP
-                ).fit(X, y),
-                1,
-            )
-            for alpha in ALPHAS
-        ]
-        separate.append([seconds for seconds, _ in fits])
-    bounds = [fit.objective_ - fit.dual_gap_ for _, fit in fits]
-    peer = [
-        linear_svc(data, float(alpha), bound, args.limit)
-        for alpha, bound in zip(ALPHAS, bounds, strict=True)
-    ]
+        fits = [timed(partial(ours, X, y, problem, GAP)) for problem in problems]
+        separate.append([seconds for _, seconds in fits])
+    peer = []
+    for problem, (fit, _) in zip(problems, fits, strict=True):
+        bound = fit.objective_ - fit.dual_gap_
+        fit_peer = partial(linear_svc, X, y, problem, True)
+        excess = partial(excess_over, X, y, problem, bound)
+        end = climb(TOLERANCES, fit_peer, excess, [GAP], args.limit)
+        peer.append((end.seconds.get(f"{GAP:g}", end.closest[1]), bool(end.seconds)))
     results.add(
         name,
         data=name,
@@ -112,7 +91,7 @@ BENCHMARK = Benchmark(
     ["rcv1_ccat", "a9a", "covtype"],
     each=True,
     repeats=5,
-    limit={"default": 2.0, "help": "seconds per LinearSVC"},
+    limit={"default": 2.0, "help": "seconds for a ladder of LinearSVC"},
 )
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import common
 import numpy as np
 import sequences
 from _harness import new_figure
-from sklearn.feature_extraction import DictVectorizer
 
 from sklearn_subqn import LinearChainCRF
 
@@ -36,7 +35,7 @@ class Experiment(NamedTuple):
 class Watch:
     """F on the test sentences after iterations; a callback of scikit-learn."""
 
-    def __init__(self, data: Data, every: bool) -> None:
+    def __init__(self, data: sequences.Rows, every: bool) -> None:
         self._data, self._every = data, every
         self.n = 0
         self.f: dict[int, float] = {}
@@ -56,24 +55,6 @@ class Watch:
             self.n += 1
 
 
-class Data:
-    """Sentences of a task as matrices."""
-
-    def __init__(self, task: sequences.Task, n: int | None) -> None:
-        self._y_test = task.y_test
-        self.lengths = [len(sentence) for sentence in task.X[:n]]
-        self._lengths_test = [len(sentence) for sentence in task.X_test]
-        columns = DictVectorizer()
-        self.X = columns.fit_transform([token for s in task.X[:n] for token in s])
-        self._X_test = columns.transform([token for s in task.X_test for token in s])
-        self.y = np.concatenate(task.y[:n])
-
-    def f_score(self, crf: Any) -> float:
-        found = crf.predict(self._X_test, lengths=self._lengths_test)
-        parts = np.split(found, np.cumsum(self._lengths_test)[:-1])
-        return sequences.f_scores(self._y_test, [p.tolist() for p in parts])[""]
-
-
 def options(experiment: Experiment, method: str) -> tuple[str, dict[str, Any]]:
     """Return the solver and its options, for means where the source has sums."""
     b = experiment.batch_size
@@ -91,7 +72,7 @@ def options(experiment: Experiment, method: str) -> tuple[str, dict[str, Any]]:
 
 def run(experiment: Experiment, settings: Settings) -> tuple[str, Draw]:
     task = sequences.load(settings.data_dir, experiment.task)
-    data = Data(task, None if settings.full else experiment.sentences)
+    data = sequences.Rows(task, None if settings.full else experiment.sentences)
     n = len(data.lengths)
     curves = {}
     for method in experiment.methods:
