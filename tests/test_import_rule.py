@@ -122,22 +122,35 @@ ALLOWED = [
     ("_core.lazy", []),
     ("_core.names", []),
     ("_core.losses._base", []),
+    ("_core.losses._curvature", ["_core.losses._base"]),
     ("_core.losses._*", ["_core.losses._*", "_core.names", *KERNELS]),
     ("_core.losses", ["_core.losses._*"]),
     (
         "_core.regularizers._*",
-        ["_core.losses._base", "_core.regularizers._*", *KERNELS],
+        [
+            "_core.losses._base",
+            "_core.losses._curvature",
+            "_core.regularizers._*",
+            *KERNELS,
+        ],
     ),
     ("_core.regularizers", ["_core.regularizers._*"]),
-    ("_core.row_views", ["_core.losses._base", *KERNELS]),
+    ("_core.row_views", ["_core.losses._base", "_core.losses._curvature", *KERNELS]),
     (
         "_core.linear_map",
-        ["_core.losses._base", "_core.lazy", "_core.row_views", *KERNELS],
+        [
+            "_core.losses._base",
+            "_core.losses._curvature",
+            "_core.lazy",
+            "_core.row_views",
+            *KERNELS,
+        ],
     ),
     (
         "_core.second_moments",
         [
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.lazy",
             "_core.linear_map",
             "_core.row_views",
@@ -146,12 +159,28 @@ ALLOWED = [
     ),
     (
         "_core.design",
-        ["_core.losses._base", "_core.row_views", "_core.second_moments"],
+        [
+            "_core.losses._base",
+            "_core.losses._curvature",
+            "_core.row_views",
+            "_core.second_moments",
+        ],
     ),
-    ("_core.kinks", ["_core.losses._base"]),
-    ("_core.parts", ["_core.design", "_core.linear_map", "_core.losses._base"]),
-    ("_core.condensed", ["_core.losses._base"]),
-    ("_core.row_numbers", ["_core.losses._base", "_core.parts"]),
+    ("_core.kinks", ["_core.losses._base", "_core.losses._curvature"]),
+    (
+        "_core.parts",
+        [
+            "_core.design",
+            "_core.linear_map",
+            "_core.losses._base",
+            "_core.losses._curvature",
+        ],
+    ),
+    ("_core.condensed", ["_core.losses._base", "_core.losses._curvature"]),
+    (
+        "_core.row_numbers",
+        ["_core.losses._base", "_core.losses._curvature", "_core.parts"],
+    ),
     (
         "_core.risk_duals",
         [
@@ -159,6 +188,7 @@ ALLOWED = [
             "_core.design",
             "_core.lazy",
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.losses._oracle",
             "_core.parts",
@@ -167,7 +197,13 @@ ALLOWED = [
     ),
     (
         "_core.risk_hessian",
-        ["_core.design", "_core.lazy", "_core.losses._base", "_core.parts"],
+        [
+            "_core.design",
+            "_core.lazy",
+            "_core.losses._base",
+            "_core.losses._curvature",
+            "_core.parts",
+        ],
     ),
     (
         "_core.risk",
@@ -176,6 +212,7 @@ ALLOWED = [
             "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.parts",
             "_core.risk_duals",
@@ -189,25 +226,30 @@ ALLOWED = [
             "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.parts",
             "_core.risk",
             "_core.risk_hessian",
         ],
     ),
-    ("_core.cuts", ["_core.losses._base", "_core.risk"]),
+    ("_core.cuts", ["_core.losses._base", "_core.losses._curvature", "_core.risk"]),
     (
         "_core.bounds",
         [
             "_core.cuts",
             "_core.design",
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
         ],
     ),
-    ("_core.hessian", ["_core.bounds", "_core.losses._base"]),
+    (
+        "_core.hessian",
+        ["_core.bounds", "_core.losses._base", "_core.losses._curvature"],
+    ),
     (
         "_core.evaluation",
         [
@@ -216,6 +258,7 @@ ALLOWED = [
             "_core.hessian",
             "_core.lazy",
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.risk",
             "_core.sampling",
         ],
@@ -229,12 +272,13 @@ ALLOWED = [
             "_core.hessian",
             "_core.lazy",
             "_core.losses._base",
+            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
         ],
     ),
-    ("_core.sampling", ["_core.losses._base"]),
+    ("_core.sampling", ["_core.losses._base", "_core.losses._curvature"]),
 ]
 
 # Of these only files that match a pattern may import.
@@ -367,7 +411,7 @@ FILES = {
 
 
 # Files of losses, but for the types that all may import.
-TYPES = [f"_core.losses.{name}" for name in ("_base", "_loss", "_oracle")]
+TYPES = [f"_core.losses.{name}" for name in ("_base", "_curvature", "_loss", "_oracle")]
 for loss in FILES:
     if matches(loss, ["_core.losses._*"]) and loss not in TYPES:
         RESERVED[loss] = ["_core.losses", "_core.losses._*"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._core.kernels import chain
-from .._core.losses._base import Curvature, Floats, Rows
+from .._core.losses._base import Floats, Rows
+from .._core.losses._curvature import Curvature
 from .loss import ChainLoss, Chains, Targets, each_block
 
 

@@ -8,7 +8,8 @@ from .column_descent import ByColumns, Face
 from .column_maps import ColumnMap, Copied, Entries
 from .columns import Columns
 from .kernels import coordinate_descent, products
-from .losses._base import Curvature, Floats, Mask, Rows
+from .losses._base import Floats, Mask, Rows
+from .losses._curvature import Curvature
 
 # Products with less than this share of the coefficients of several scores per row are
 # made entry by entry, not for all scores of a row side by side.

@@ -8,7 +8,8 @@ from .bounds import MOST_IMBALANCED, Bounds
 from .cuts import Cut, Dual
 from .hessian import Hessian
 from .lazy import cached_property
-from .losses._base import EPS, Curvature, Floats, Rows, rounding
+from .losses._base import EPS, Floats, Rows, rounding
+from .losses._curvature import Curvature
 from .risk import Risk
 from .sampling import thinned
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .bounds import Bounds
-from .losses._base import Curvature, Floats
+from .losses._base import Floats
+from .losses._curvature import Curvature
 
 
 class Hessian:

@@ -15,14 +15,8 @@ import numpy as np
 from .design import Design
 from .kinks import Kinks
 from .lazy import cached_property
-from .losses._base import (
-    Curvature,
-    Derivatives,
-    Floats,
-    PiecewiseQuadratic,
-    Rows,
-    as_curvature,
-)
+from .losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
+from .losses._curvature import Curvature, as_curvature
 from .losses._loss import AnyLoss, Loss
 from .parts import Parts, maximal, rowwise, summed, summed_function
 from .risk_duals import DualsOfRisk

@@ -6,7 +6,8 @@ import numpy as np
 
 from .design import Design
 from .lazy import cached_property
-from .losses._base import Curvature, Floats, Rows
+from .losses._base import Floats, Rows
+from .losses._curvature import Curvature
 from .parts import summed
 
 # Second derivatives that vanish in more than the rest of the rows are kept by copying

@@ -10,7 +10,8 @@ import numpy as np
 from .condensed import joined
 from .kinks import SumOfParts
 from .lazy import cached_property
-from .losses._base import Curvature, Floats, PiecewiseQuadratic, Rows
+from .losses._base import Floats, PiecewiseQuadratic, Rows
+from .losses._curvature import Curvature
 from .losses._loss import Loss
 from .parts import DesignOfParts, OfParts, Parts, by_parts
 from .risk import Risk

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .losses._base import Curvature, Floats, Mask, Rows, total_of_rows
+from .losses._base import Floats, Mask, Rows, total_of_rows
+from .losses._curvature import Curvature
 from .parts import maximal, rowwise, summed
 
 

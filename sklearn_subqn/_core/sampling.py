@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .losses._base import Curvature, DiagonalCurvature, Floats, Rows
+from .losses._base import Floats, Rows
+from .losses._curvature import Curvature, DiagonalCurvature
 
 _GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
 

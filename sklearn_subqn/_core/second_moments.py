@@ -11,7 +11,8 @@ from scipy import linalg, sparse
 from .kernels import gram
 from .lazy import cached_property
 from .linear_map import LinearMap
-from .losses._base import Curvature, Floats, Rows
+from .losses._base import Floats, Rows
+from .losses._curvature import Curvature
 from .row_views import (
     BLOCK_BYTES,
     DENSE_BYTES,

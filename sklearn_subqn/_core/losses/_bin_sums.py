@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import bin_sums as kernel
-from ._base import Curvature, Floats, Rows
+from ._base import Floats, Rows
+from ._curvature import Curvature
 from ._pairs import Pairs
 
 # Width of the bins, orders of the derivatives, and from where on the function is a

@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 
 from ..kernels import logistic
-from ._base import Derivatives, DiagonalCurvature, Floats
+from ._base import Derivatives, Floats
 from ._box_oracle import BoxOracle, Interval
+from ._curvature import DiagonalCurvature
 from ._smoothings import Entropy
 
 

@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import box as kernels
-from ._base import (
-    TIE_TOLERANCE,
-    Curvature,
-    Derivatives,
-    DiagonalCurvature,
-    Floats,
-    PiecewiseQuadratic,
-    Rows,
-)
+from ._base import TIE_TOLERANCE, Derivatives, Floats, PiecewiseQuadratic, Rows
 from ._box_oracle import BoxOracle, Interval
+from ._curvature import Curvature, DiagonalCurvature
 from ._metric import centered
 from ._smoothings import Quadratic
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Floats, as_curvature
+from ._base import Floats
+from ._curvature import as_curvature
 from ._loss import Loss
 from ._oracle import Oracle, offers
 from ._own import OwnLoss

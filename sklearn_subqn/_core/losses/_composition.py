@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from ._base import Curvature, Floats, Rows, RowwiseDual
+from ._base import Floats, Rows, RowwiseDual
+from ._curvature import Curvature
 from ._oracle import Oracle
 
 

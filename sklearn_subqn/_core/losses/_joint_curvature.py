@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ._base import CurvatureByEntries, Entries, Floats, Rows
+from ._base import Floats, Rows
+from ._curvature import CurvatureByEntries, Entries
 
 Codes = npt.NDArray[np.uint8]
 

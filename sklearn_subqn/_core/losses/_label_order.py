@@ -9,15 +9,8 @@ import numpy.typing as npt
 
 from ..kernels import label_order as kernel
 from ._balance import FlowOracle
-from ._base import (
-    TINY,
-    CurvatureByEntries,
-    Derivatives,
-    Entries,
-    Floats,
-    Rows,
-    rounding,
-)
+from ._base import TINY, Derivatives, Floats, Rows, rounding
+from ._curvature import CurvatureByEntries, Entries
 
 Ints = npt.NDArray[np.intc]
 

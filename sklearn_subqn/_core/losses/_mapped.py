@@ -9,16 +9,15 @@ import numpy as np
 from ._base import (
     TIE_TOLERANCE,
     TINY,
-    Curvature,
     Derivatives,
     Floats,
     Mask,
     PiecewiseQuadratic,
     Rows,
-    as_curvature,
     rounding,
 )
 from ._composition import ScoreMap
+from ._curvature import Curvature, as_curvature
 from ._oracle import Oracle
 
 

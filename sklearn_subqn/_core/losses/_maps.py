@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..kernels import products
-from ._base import EPS, Curvature, DiagonalCurvature, Floats, Rows
+from ._base import EPS, Floats, Rows
 from ._composition import ScoreMap
+from ._curvature import Curvature, DiagonalCurvature
 
 # Products with features of which no more than this share are not zero leave zeros out:
 # with 420 nodes, two for each of 400 labels, fits take a fifth of the time.

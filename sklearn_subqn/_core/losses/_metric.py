@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import TINY, Curvature, Derivatives, Floats, Rows, rounding
+from ._base import TINY, Derivatives, Floats, Rows, rounding
+from ._curvature import Curvature
 from ._oracle import Oracle
 
 # Eigenvalues below this share of the largest are zero.

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Curvature, Derivatives, Floats, Rows
+from ._base import Derivatives, Floats, Rows
+from ._curvature import Curvature
 from ._pairs import Pairs, Sorted, Window
 
 # Sums of some of the columns have so many entries, about.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ._balance import FlowOracle
-from ._base import EPS, TINY, Curvature, Derivatives, Floats, Mask, Rows
+from ._base import EPS, TINY, Derivatives, Floats, Mask, Rows
+from ._curvature import Curvature
 from ._smoothings import entropy, rest_entropy
 
 # Rows of duals that sum to this share of their entries do so by rounding.

@@ -29,7 +29,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..losses._base import Curvature, Floats
+from ..losses._base import Floats
+from ..losses._curvature import Curvature
 from ..options import option
 from .auto_average import Average
 from .auto_metric import Metric, Moments, add_moments, make_metric

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..losses._base import Curvature, Floats
+from ..losses._base import Floats
+from ..losses._curvature import Curvature
 from .auto_settings import SETTINGS
 from .batch import LinearBatch
 

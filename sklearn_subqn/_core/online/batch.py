@@ -9,7 +9,8 @@ import numpy as np
 
 from ..columns import own_columns
 from ..lazy import cached_property
-from ..losses._base import Curvature, Floats, Rows
+from ..losses._base import Floats, Rows
+from ..losses._curvature import Curvature
 from .losses_with_curvature import OnlineLoss
 
 

@@ -20,7 +20,8 @@ from ..losses import (
     SoftmaxCurvature,
     softmax,
 )
-from ..losses._base import Curvature, DiagonalCurvature, Floats, Rows
+from ..losses._base import Floats, Rows
+from ..losses._curvature import Curvature, DiagonalCurvature
 
 # Distances that count as zero, against the size of targets.
 _SMALLEST_SHARE, _NO_DISTANCE = 1e-12, 1e-300

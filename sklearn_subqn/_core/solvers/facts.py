@@ -6,7 +6,8 @@ import numpy as np
 
 from ..intercepts import minimize_intercept
 from ..lazy import cached_property
-from ..losses._base import Curvature, Floats, LabelSets
+from ..losses._base import Floats, LabelSets
+from ..losses._curvature import Curvature
 from ..newton_direction import CG_ACCURACY, is_factorized, is_wide
 from ..objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet

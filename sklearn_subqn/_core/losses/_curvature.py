@@ -1,0 +1,228 @@
+"""Second derivatives of losses: for each row a matrix over its scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import blas
+
+from ._base import Floats, Rows, total_of_rows
+
+# So many entries of second derivatives are collected at a time, of 24 bytes each.
+_N_ENTRIES = 1 << 16
+
+
+class Curvature(ABC):
+    """Second derivatives R''(z): for each row a symmetric k x k matrix over its scores.
+
+    Their shape is that of the scores, (n,) for one score per row. All offer ``take``,
+    ``apply``, ``diagonal`` and ``total``. Those of several scores per row may offer
+    more: ``add_gram`` for Newton directions by factorization, ``rank_one`` for
+    quadratic models.
+
+    Attributes
+    ----------
+    by_rows : bool
+        Whether each row has a matrix of its own. Elsewhere R'' is diag(a) - C - Cᵀ for
+        its ``diagonal`` a, and ``crossed`` is C.
+    """
+
+    by_rows: bool = True
+
+    def rows(self) -> Rows:
+        """Return the rows whose matrix is not zero."""
+        nonzero = self.diagonal() != 0.0
+        return np.flatnonzero(nonzero.any(axis=1) if nonzero.ndim == 2 else nonzero)
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Curvature:
+        """Return the matrices of some of the rows."""
+
+    @abstractmethod
+    def apply(self, dscores: Floats) -> Floats:
+        """Return R''(z) dz for dz = ``dscores``, which may be overwritten."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return the diagonals, of the shape of the scores."""
+
+    @abstractmethod
+    def total(self) -> Floats:
+        """Return the sum of the matrices, of shape (k, k)."""
+
+    def centered(self) -> Floats | None:
+        """Return a of shape (n, k) if the matrices are diag(a) - a aᵀ / sum(a)."""
+        return None
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        """Add the Kronecker products M_i (x) x_i x_iᵀ over a slice of the rows.
+
+        X of shape (m, d) holds these rows only; ``out`` has shape (k, k, d, d), of
+        which the blocks j <= l are added to.
+        """
+        raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
+
+    def crossed(self, design: Any) -> Floats:
+        """Return Xᵀ C X for the X of a design."""
+        raise TypeError(f"{type(self).__name__} couples no rows.")
+
+    def rank_one(self) -> tuple[Floats, Floats, Floats]:
+        """Return a, s and p of matrices diag(a_i) - s_i p_i p_iᵀ.
+
+        Their shapes are (n, k), (n,) and (n, k); the rows of p sum to one, and
+        a = s p.
+        """
+        raise TypeError(f"{type(self).__name__} is not of this form.")
+
+
+class DiagonalCurvature(Curvature):
+    """Second derivatives h of the shape of the scores, which count each by itself."""
+
+    def __init__(self, h: Floats) -> None:
+        self._h = h
+
+    def take(self, rows: Rows) -> DiagonalCurvature:
+        return DiagonalCurvature(self._h[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        return self._h * dscores
+
+    def diagonal(self) -> Floats:
+        return self._h
+
+    def total(self) -> Floats:
+        return np.diag(np.atleast_1d(self._h.sum(axis=0)))
+
+
+class MatrixCurvature(Curvature):
+    """Second derivatives by their matrices, of shape (n, k, k)."""
+
+    def __init__(self, matrices: Floats) -> None:
+        self._matrices = matrices
+
+    def take(self, rows: Rows) -> MatrixCurvature:
+        return MatrixCurvature(self._matrices[rows])
+
+    def apply(self, dscores: Floats) -> Floats:
+        product: Floats = np.einsum("ijl,il->ij", self._matrices, dscores)
+        return product
+
+    def diagonal(self) -> Floats:
+        return np.einsum("ijj->ij", self._matrices)
+
+    def total(self) -> Floats:
+        return np.asarray(total_of_rows(self._matrices))
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        matrices = self._matrices[rows]
+        for j in range(len(out)):
+            for k in range(j, len(out)):
+                out[j, k] += X.T @ (matrices[:, j, k, np.newaxis] * X)
+
+
+class Entries(NamedTuple):
+    """Entries of matrices of rows, of shape (k, k): those on and above the diagonal."""
+
+    rows: Rows
+    pairs: Rows
+    """j * k + l, for j <= l."""
+    values: Floats
+
+
+class CurvatureByEntries(Curvature):
+    """Second derivatives whose matrices have entries for few pairs of scores each."""
+
+    @abstractmethod
+    def take(self, rows: Rows | slice) -> CurvatureByEntries:
+        """Return the matrices of some of the rows."""
+
+    @abstractmethod
+    def entries(self, first: int, out: Entries) -> tuple[int, int]:
+        """Write the entries of the matrices from row ``first`` on, while there is room.
+
+        Returns
+        -------
+        row, count : int
+            The first row left, and the number of entries.
+        """
+
+    def _pieces(self, n: int, k: int) -> Iterator[Entries]:
+        size = max(_N_ENTRIES, k * (k + 1) // 2)
+        room = Entries(
+            np.empty(size, dtype=np.intp), np.empty(size, dtype=np.intp), np.empty(size)
+        )
+        first = 0
+        while first < n:
+            first, count = self.entries(first, room)
+            rows, pairs, values = room
+            yield Entries(rows[:count], pairs[:count], values[:count])
+
+    def total(self) -> Floats:
+        n, k = self.diagonal().shape
+        total = np.zeros(k * k)
+        for entries in self._pieces(n, k):
+            total += np.bincount(entries.pairs, entries.values, minlength=k * k)
+        upper = total.reshape(k, k)
+        return upper + np.triu(upper, 1).T
+
+    def add_gram(self, X: Floats, rows: slice, out: Floats) -> None:
+        k = len(out)
+        for entries in self.take(rows)._pieces(len(X), k):
+            order = np.argsort(entries.pairs, kind="stable")
+            pairs, first = np.unique(entries.pairs[order], return_index=True)
+            bounds = pairwise([*first, len(order)])
+            for pair, (start, stop) in zip(pairs, bounds, strict=True):
+                part = order[start:stop]
+                x = X[entries.rows[part]]
+                scaled = entries.values[part, np.newaxis] * x
+                block = out[pair // k, pair % k].T
+                blas.dgemm(1.0, x.T, scaled.T, 1.0, block, 0, 1, overwrite_c=1)
+
+
+def as_curvature(given: Any, scores: Floats, name: str) -> Curvature:
+    """Return second derivatives that may be given by an array.
+
+    Parameters
+    ----------
+    given : Curvature or array-like
+        Of the shape of the scores, (n,) or (n, k), where scores count each by itself,
+        or of shape (n, k, k).
+    scores : ndarray of shape (n,) or (n, k)
+    name : str
+        Of the loss, for messages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no array of real and finite numbers of such a shape, or if diagonals
+        have negative entries: then the loss is not convex.
+    """
+    if isinstance(given, Curvature):
+        return given
+    h = np.asarray(given)
+    if h.dtype.kind not in "fiu":
+        raise TypeError(
+            f"{name}.curvature must return an array of real numbers, got "
+            f"{type(given).__name__}."
+        )
+    several = (*scores.shape, scores.shape[-1]) if scores.ndim == 2 else None
+    if h.shape not in (scores.shape, several):
+        shapes = str(scores.shape) + (f" or {several}" if several else "")
+        raise ValueError(
+            f"{name}.curvature must return second derivatives of shape {shapes}, got "
+            f"shape {h.shape}."
+        )
+    h = h.astype(np.float64)
+    found = DiagonalCurvature(h) if h.ndim == scores.ndim else MatrixCurvature(h)
+    diagonal = found.diagonal()
+    if not np.isfinite(h).all() or diagonal.min(initial=0.0) < 0.0:
+        raise ValueError(
+            f"{name}.curvature must return finite second derivatives that are not "
+            f"negative, got {np.nanmin(diagonal):g} as the smallest"
+            + ("." if np.isfinite(h).all() else ", and some that are not finite.")
+        )
+    return found
