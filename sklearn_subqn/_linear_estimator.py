@@ -27,6 +27,7 @@ from ._text import naming_text
 from ._validation import (
     AUTO,
     check_labels,
+    check_no_file,
     check_range,
     check_sparse_structure,
     check_unmasked,
@@ -244,9 +245,12 @@ class LinearEstimator(Estimator):
         With ``several`` y may have several columns, and be sparse; with ``numeric`` it
         must be numbers.
         """
+        check_no_file("X", X)
         check_sparse_structure(X)
         check_unmasked("X", X)
-        check_labels(y)
+        if not (isinstance(y, str) and y == "no_validation"):
+            check_no_file("y", y, "an array or a list")
+            check_labels(y)
         with naming_text(X):
             validated = validate_data(
                 self,

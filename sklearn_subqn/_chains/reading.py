@@ -21,6 +21,7 @@ from .._validation import (
     as_sample_weights,
     check_class_weight,
     check_labels,
+    check_no_file,
     check_range,
     check_sample_weight,
     check_unmasked,
@@ -110,7 +111,8 @@ class ReadsSequences(LinearEstimator):
                 f"{name} needs sequences: give lengths, the numbers of rows of X that "
                 "make a sequence, or a list with a matrix for each sequence."
             )
-        if isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable):
+        check_no_file("X", X, "a list of sequences")
+        if isinstance(X, dict) or not isinstance(X, Iterable):
             raise TypeError(
                 f"X must be a list of sequences, got {X!r} of type {type(X).__name__}."
             )
@@ -198,12 +200,14 @@ class ReadsSequences(LinearEstimator):
         That is the attributes, and unless ``classes`` are given, the classes and the
         rules of transitions. Sequences of weight zero are left out.
         """
+        check_no_file("X", X, "a list of sequences")
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
-        if not isinstance(y, Iterable) or isinstance(y, (str, bytes)):
+        check_no_file("y", y, "a list of lists of labels")
+        if not isinstance(y, Iterable):
             raise TypeError(f"y must be a list of lists of labels, got {y!r}.")
         more = classes is not None and hasattr(self, "_w")
         data = self._read_sequences(X, lengths, reset=not more, learns=True)

@@ -13,7 +13,7 @@ from .._chains.estimator import LinearChainCRF
 from .._core.solvers import History
 from .._estimator import Estimator, forget
 from .._state import unchanged_on_failure
-from .._validation import check_number, check_option
+from .._validation import check_no_file, check_number, check_option
 from ._shared import warn
 
 # Where users give none: the relative gap, and as many iterations as it takes.
@@ -268,6 +268,7 @@ class CRF(Estimator):
         """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev belong together: give both or neither.")
+        check_no_file("X", X, "a list of sequences")
         X = X if hasattr(X, "__len__") else list(X)
         n = len(X)
         # Without sequences, of which the model complains.

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from .._process import n_threads
 from .._solution import Floats
-from .._validation import check_sparse_structure, check_unmasked
+from .._validation import check_no_file, check_sparse_structure, check_unmasked
 
 # Each thread gets so many parts of the samples, as some take longer than others.
 _PARTS = 4
@@ -46,6 +46,7 @@ def in_threads(
 
 def items_of(name: str, data: Any) -> list[Any]:
     """Return samples or structures as a list."""
+    check_no_file(name, data, "a sequence of objects")
     check_sparse_structure(data, name)
     check_unmasked(name, data)
     if hasattr(data, "iloc"):
@@ -53,7 +54,7 @@ def items_of(name: str, data: Any) -> list[Any]:
     if sparse.issparse(data):
         rows = data.tocsr()
         return [rows[[i]] for i in range(rows.shape[0])]
-    if isinstance(data, (str, Mapping)) or not isinstance(data, Iterable):
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise TypeError(
             f"{name} must be a sequence of objects, got {data!r} of type "
             f"{type(data).__name__}."

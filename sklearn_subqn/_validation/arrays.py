@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,9 @@ from .._core.names import Axis, by_name
 
 # Squared sums over a row of this size still are finite.
 _LARGEST_VALUE = 1e140
+
+# Of what is not acceptable, errors show so many characters.
+_LONGEST_SHOWN = 100
 
 
 def check_unmasked(name: str, data: Any) -> None:
@@ -29,6 +34,34 @@ def check_unmasked(name: str, data: Any) -> None:
                 "example by sklearn.impute.SimpleImputer of X.filled(numpy.nan), or "
                 "leave them out."
             )
+
+
+def check_no_file(
+    name: str, data: Any, accepted: str = "an array, a sparse matrix or a data frame"
+) -> None:
+    """Raise TypeError if data are the path of a file, an open file, or one text.
+
+    Parameters
+    ----------
+    name : str
+        Of the data, for the error.
+    data : object
+        As the user gave them.
+    accepted : str
+        What may be given.
+    """
+    if not isinstance(data, (str, bytes, os.PathLike, io.IOBase)):
+        return
+    given = repr(data)
+    if len(given) > _LONGEST_SHOWN:
+        given = f"{given[:_LONGEST_SHOWN]}..."
+    raise TypeError(
+        f"{name} must be {accepted}, got {given} of type {type(data).__name__}. If "
+        "the data are in a file, read it first, for example by pandas.read_csv or "
+        "sklearn.datasets.load_svmlight_file, or, where they do not fit into memory, "
+        "by sklearn_subqn.RowBlocks. The page 'Your own files' of the user guide has "
+        "recipes, for tagged sentences, too."
+    )
 
 
 def check_range(X: Any, estimator_name: str) -> None:
