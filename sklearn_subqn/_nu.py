@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ._callbacks import FitTask, ProblemTask
 from ._callers import user_level
 from ._core.losses import NOVELTY_LOSS
-from ._core.losses._base import rounding, running_rounding
 from ._core.objective import Cut, Dual
+from ._core.rounding import rounding, running_rounding
 from ._core.solvers import History, Start
 from ._problems import LinearModel, LinearProblems
 from ._solution import Floats, Progress, Solution, changed

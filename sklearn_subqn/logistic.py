@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from ._core.losses._base import rounding
 from ._core.regularizers import Regularizer, elastic_net
+from ._core.rounding import rounding
 from ._core.solvers import L1_SOLVERS
 from ._problems import LinearProblems, class_problems, joint_classes
 from ._solution import Progress

@@ -48,7 +48,7 @@ CHAIN_METHODS = [
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
-    ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names"],
+    ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names", "_core.rounding"],
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.regularizers._regularizer"],
@@ -121,25 +121,36 @@ ALLOWED = [
     ("_core.kernels.*", []),
     ("_core.lazy", []),
     ("_core.names", []),
-    ("_core.losses._base", []),
-    ("_core.losses._curvature", ["_core.losses._base"]),
-    ("_core.losses._*", ["_core.losses._*", "_core.names", *KERNELS]),
+    ("_core.rounding", []),
+    ("_core.losses._base", ["_core.rounding"]),
+    ("_core.losses._curvature", ["_core.losses._base", "_core.rounding"]),
+    ("_core.losses._*", ["_core.losses._*", "_core.names", "_core.rounding", *KERNELS]),
     ("_core.losses", ["_core.losses._*"]),
     (
         "_core.regularizers._*",
         [
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.regularizers._*",
             *KERNELS,
         ],
     ),
     ("_core.regularizers", ["_core.regularizers._*"]),
-    ("_core.row_views", ["_core.losses._base", "_core.losses._curvature", *KERNELS]),
+    (
+        "_core.row_views",
+        [
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+            *KERNELS,
+        ],
+    ),
     (
         "_core.linear_map",
         [
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.lazy",
             "_core.row_views",
@@ -150,6 +161,7 @@ ALLOWED = [
         "_core.second_moments",
         [
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.lazy",
             "_core.linear_map",
@@ -161,25 +173,46 @@ ALLOWED = [
         "_core.design",
         [
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.row_views",
             "_core.second_moments",
         ],
     ),
-    ("_core.kinks", ["_core.losses._base", "_core.losses._curvature"]),
+    (
+        "_core.kinks",
+        [
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+        ],
+    ),
     (
         "_core.parts",
         [
             "_core.design",
             "_core.linear_map",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
         ],
     ),
-    ("_core.condensed", ["_core.losses._base", "_core.losses._curvature"]),
+    (
+        "_core.condensed",
+        [
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+        ],
+    ),
     (
         "_core.row_numbers",
-        ["_core.losses._base", "_core.losses._curvature", "_core.parts"],
+        [
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+            "_core.parts",
+        ],
     ),
     (
         "_core.risk_duals",
@@ -188,6 +221,7 @@ ALLOWED = [
             "_core.design",
             "_core.lazy",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
             "_core.losses._oracle",
@@ -201,6 +235,7 @@ ALLOWED = [
             "_core.design",
             "_core.lazy",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.parts",
         ],
@@ -212,6 +247,7 @@ ALLOWED = [
             "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
             "_core.parts",
@@ -226,6 +262,7 @@ ALLOWED = [
             "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
             "_core.parts",
@@ -233,13 +270,22 @@ ALLOWED = [
             "_core.risk_hessian",
         ],
     ),
-    ("_core.cuts", ["_core.losses._base", "_core.losses._curvature", "_core.risk"]),
+    (
+        "_core.cuts",
+        [
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+            "_core.risk",
+        ],
+    ),
     (
         "_core.bounds",
         [
             "_core.cuts",
             "_core.design",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
             "_core.regularizers",
@@ -248,7 +294,12 @@ ALLOWED = [
     ),
     (
         "_core.hessian",
-        ["_core.bounds", "_core.losses._base", "_core.losses._curvature"],
+        [
+            "_core.bounds",
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+        ],
     ),
     (
         "_core.evaluation",
@@ -258,6 +309,7 @@ ALLOWED = [
             "_core.hessian",
             "_core.lazy",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.risk",
             "_core.sampling",
@@ -272,13 +324,21 @@ ALLOWED = [
             "_core.hessian",
             "_core.lazy",
             "_core.losses._base",
+            "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
         ],
     ),
-    ("_core.sampling", ["_core.losses._base", "_core.losses._curvature"]),
+    (
+        "_core.sampling",
+        [
+            "_core.losses._base",
+            "_core.rounding",
+            "_core.losses._curvature",
+        ],
+    ),
 ]
 
 # Of these only files that match a pattern may import.

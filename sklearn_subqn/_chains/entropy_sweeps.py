@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._core.kernels import chain_ascent
-from .._core.losses._base import EPS, Floats, Rows
+from .._core.losses._base import Floats, Rows
+from .._core.rounding import EPS
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps
 

@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .._core.losses._base import EPS, Floats, Mask, Rows
+from .._core.losses._base import Floats, Mask, Rows
 from .._core.losses._oracle import Oracle
+from .._core.rounding import EPS
 
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]

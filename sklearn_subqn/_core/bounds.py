@@ -8,10 +8,11 @@ import numpy as np
 
 from .cuts import Cut, Dual
 from .design import Design
-from .losses._base import EPS, Floats, rounding
+from .losses._base import Floats
 from .losses._loss import Loss
 from .regularizers import L2, ElasticNet, Regularizer
 from .risk import Risk
+from .rounding import EPS, rounding
 
 # A dual point that would have to change by more than this share of itself for its free
 # parameters to vanish proves nothing.

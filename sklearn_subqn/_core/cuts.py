@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .losses._base import Floats, rounding
+from .losses._base import Floats
 from .risk import Risk
+from .rounding import rounding
 
 
 class Cut(NamedTuple):

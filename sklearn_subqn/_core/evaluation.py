@@ -8,9 +8,10 @@ from .bounds import MOST_IMBALANCED, Bounds
 from .cuts import Cut, Dual
 from .hessian import Hessian
 from .lazy import cached_property
-from .losses._base import EPS, Floats, Rows, rounding
+from .losses._base import Floats, Rows
 from .losses._curvature import Curvature
 from .risk import Risk
+from .rounding import EPS, rounding
 from .sampling import thinned
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so

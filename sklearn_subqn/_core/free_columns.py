@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .losses._base import Floats, rounding
+from .losses._base import Floats
 from .objective import Dual, Objective
 from .regularizers import PartlyFree
+from .rounding import rounding
 
 # Free columns are copied; more entries than that are not worth a bound.
 _MOST_ENTRIES = 2**24

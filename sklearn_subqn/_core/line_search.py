@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 
-from .losses._base import EPS
 from .objective import Line, Point
 from .one_dimension import (
     EXACT,
@@ -16,6 +15,7 @@ from .one_dimension import (
     minimize_piecewise,
     minimize_smooth,
 )
+from .rounding import EPS
 
 # A step that leaves this share of the decrease on its line will do where exact steps
 # take many trials.

@@ -16,8 +16,9 @@ from .column_descent import SHARES, ByColumns
 from .column_step import BlockStep, ColumnStep
 from .columns import Columns
 from .kernels import coordinate_descent
-from .losses._base import EPS, TINY, Floats, Mask, Rows
+from .losses._base import Floats, Mask, Rows
 from .objective import Line, Objective, Point
+from .rounding import EPS, TINY
 
 # H is formed for so many features of sparse data at most.
 _MAX_GRAM = 1000

@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .losses._base import TINY, Floats
+from .losses._base import Floats
+from .rounding import TINY
 
 
 class Pair(NamedTuple):

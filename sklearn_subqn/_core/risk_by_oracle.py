@@ -14,11 +14,12 @@ import numpy as np
 
 from .design import Design, Identity
 from .lazy import cached_property
-from .losses._base import Floats, Rows, rounding
+from .losses._base import Floats, Rows
 from .losses._oracle import Oracle as LossOracle
 from .objective import Objective, Point
 from .regularizers import Regularizer
 from .risk import Risk
+from .rounding import rounding
 
 # Candidates that were the best ones of their sample nowhere during so many rounds are
 # forgotten. 300 sentences of base NP (tests/test_structured.py) take 35 rounds with 4,

@@ -9,10 +9,11 @@ import numpy as np
 from .condensed import OfRows, condensed, joined
 from .design import Design
 from .lazy import cached_property
-from .losses._base import TINY, Floats, Rows, rounding
+from .losses._base import Floats, Rows
 from .losses._loss import Loss
 from .losses._oracle import Oracle
 from .parts import root_of_squares, rowwise, summed
+from .rounding import TINY, rounding
 from .row_numbers import RowNumbers
 
 

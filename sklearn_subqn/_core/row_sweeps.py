@@ -17,7 +17,8 @@ from scipy import sparse
 
 from .design import Design
 from .kernels import ascent, multiclass, multilabel
-from .losses._base import TINY, Floats, Intervals, LabelSets, Rows, RowwiseDual
+from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
+from .rounding import TINY
 
 # Share of a constant column in the squared norm of rows with one, for sparse and for
 # dense data. A larger one lets the intercept follow each row, a smaller one keeps it

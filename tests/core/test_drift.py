@@ -13,10 +13,10 @@ from sklearn_subqn import (
 )
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from sklearn_subqn._core.losses._base import rounding
 from sklearn_subqn._core.objective import Line, Objective, Point
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rounding import rounding
 
 LONG = np.longdouble
 

@@ -9,10 +9,10 @@ from scipy import sparse
 from sklearn_subqn._core import losses
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.losses._base import rounding
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rounding import rounding
 
 N = 200_000
 LONG = np.longdouble

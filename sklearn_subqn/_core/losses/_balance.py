@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import flows
-from ._base import EPS, TINY, Floats, Rows
+from ..rounding import EPS, TINY
+from ._base import Floats, Rows
 from ._oracle import Oracle
 
 # Sums that are this share of the absolute values of their terms are rounding.

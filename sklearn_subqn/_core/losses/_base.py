@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..rounding import TINY
+
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
@@ -28,29 +30,8 @@ Derivatives = Callable[[float], tuple[float, float]]
 #: It must exceed the rounding error of scores that are updated along steps.
 TIE_TOLERANCE = 1e-10
 
-# Each number is rounded by this share of itself.
-#: The rounding unit of float64, and its smallest normal number.
-EPS, TINY = float(np.finfo(float).eps), float(np.finfo(float).tiny)
-
 # So many rows, at least, are summed by themselves.
 _SUMMED_ROWS = 256
-
-
-def rounding(n_terms: float) -> float:
-    """Return by what share of its terms' absolute sum a computed sum is off.
-
-    Rounding errors of n terms add up to about the root of n of them (Higham and Mary
-    2019), to n at most; up to 16 terms this is the worst case.
-    """
-    return 2.0 * EPS * (1.0 + float(np.sqrt(n_terms)))
-
-
-def running_rounding(n_terms: float) -> float:
-    """Return the like of a sum that goes from term to term, of terms that may be alike.
-
-    Equal terms are rounded alike, so that errors add up to as many as there are terms.
-    """
-    return rounding(n_terms) + EPS * n_terms
 
 
 def norm_by_weights(sizes: Floats, weights: Floats) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import EPS, Floats, Mask
+from ..rounding import EPS
+from ._base import Floats, Mask
 from ._maps import Margin
 from ._oracle import Oracle
 

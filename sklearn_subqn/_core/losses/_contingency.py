@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..rounding import rounding
 from ._arguments import check_positive
-from ._base import Floats, rounding
+from ._base import Floats
 from ._oracle import Oracle
 
 _Counts = npt.NDArray[Any]

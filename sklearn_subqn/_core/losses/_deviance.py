@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import EPS, TINY, Derivatives, Floats, Mask
+from ..rounding import EPS, TINY
+from ._base import Derivatives, Floats, Mask
 from ._curvature import DiagonalCurvature
 from ._oracle import Oracle
 from ._smoothings import Entropy, entropy

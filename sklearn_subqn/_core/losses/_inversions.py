@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import ranking as kernel
-from ._base import Floats, norm_by_weights, rounding
+from ..rounding import rounding
+from ._base import Floats, norm_by_weights
 from ._groups import Groups
 from ._of_rankings import Maximum, OfRankings
 from ._ranking import RankingLoss

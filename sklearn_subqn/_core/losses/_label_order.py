@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_order as kernel
+from ..rounding import TINY, rounding
 from ._balance import FlowOracle
-from ._base import TINY, Derivatives, Floats, Rows, rounding
+from ._base import Derivatives, Floats, Rows
 from ._curvature import CurvatureByEntries, Entries
 
 Ints = npt.NDArray[np.intc]

@@ -6,16 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ._base import (
-    TIE_TOLERANCE,
-    TINY,
-    Derivatives,
-    Floats,
-    Mask,
-    PiecewiseQuadratic,
-    Rows,
-    rounding,
-)
+from ..rounding import TINY, rounding
+from ._base import TIE_TOLERANCE, Derivatives, Floats, Mask, PiecewiseQuadratic, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, as_curvature
 from ._oracle import Oracle

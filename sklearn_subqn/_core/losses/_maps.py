@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import products
-from ._base import EPS, Floats, Rows
+from ..rounding import EPS
+from ._base import Floats, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, DiagonalCurvature
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import TINY, Derivatives, Floats, Rows, rounding
+from ..rounding import TINY, rounding
+from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._oracle import Oracle
 

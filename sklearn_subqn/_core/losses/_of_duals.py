@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import box
-from ._base import EPS, Floats, Mask, rounding
+from ..rounding import EPS, rounding
+from ._base import Floats, Mask
 
 # Values may be below their infimum by this share of scores, for rounding.
 _BELOW = 1e-9

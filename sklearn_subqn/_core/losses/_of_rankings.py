@@ -7,7 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ._base import Floats, rounding
+from ..rounding import rounding
+from ._base import Floats
 from ._groups import Groups
 from ._oracle import Oracle
 

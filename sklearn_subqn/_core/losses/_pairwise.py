@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..rounding import running_rounding
 from ._arguments import check_choice, checked_costs
-from ._base import Derivatives, Floats, Rows, norm_by_weights, running_rounding
+from ._base import Derivatives, Floats, Rows, norm_by_weights
 from ._groups import Groups
 from ._oracle import Oracle
 from ._pair_sums import PairCurvature, PairSums, derivatives

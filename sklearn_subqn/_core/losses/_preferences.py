@@ -6,15 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..rounding import rounding, running_rounding
 from ._arguments import checked_costs, checked_rows
-from ._base import (
-    TIE_TOLERANCE,
-    Floats,
-    PiecewiseQuadratic,
-    norm_by_weights,
-    rounding,
-    running_rounding,
-)
+from ._base import TIE_TOLERANCE, Floats, PiecewiseQuadratic, norm_by_weights
 from ._oracle import Oracle
 
 

@@ -35,8 +35,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from ..rounding import rounding
 from ._arguments import check_positive
-from ._base import Floats, Rows, norm_by_weights, rounding
+from ._base import Floats, Rows, norm_by_weights
 from ._groups import Groups
 from ._of_rankings import Maximum, OfRankings
 

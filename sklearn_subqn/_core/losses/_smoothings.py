@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._base import EPS, TINY, Floats, Rows
+from ..rounding import EPS, TINY
+from ._base import Floats, Rows
 from ._composition import Smoothing
 
 # The exponential function goes on as its tangent beyond this number: nothing overflows

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..rounding import EPS, TINY
 from ._balance import FlowOracle
-from ._base import EPS, TINY, Derivatives, Floats, Mask, Rows
+from ._base import Derivatives, Floats, Mask, Rows
 from ._curvature import Curvature
 from ._smoothings import entropy, rest_entropy
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses._base import TINY, Floats
+from ..losses._base import Floats
+from ..rounding import TINY
 from ._regularizer import Regularizer
 
 # Points of the unit simplex sum to one up to this, in float32, too; and a step changes

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from ..losses._base import EPS, Floats, PiecewiseQuadratic
+from ..losses._base import Floats, PiecewiseQuadratic
+from ..rounding import EPS
 from ._regularizer import Regularizer
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..intercepts import minimize_intercept
 from ..line_search import minimizer, scaled
-from ..losses._base import rounding
 from ..objective import Dual, Objective, Point
+from ..rounding import rounding
 from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
 

@@ -11,8 +11,9 @@ import numpy as np
 from ..cut_model import Cuts
 from ..intercepts import minimize_intercept
 from ..line_search import exact
-from ..losses._base import Floats, rounding
+from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
+from ..rounding import rounding
 from ..simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
 from .run import Iterate, Solver

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..intercepts import minimize_intercept
-from ..losses._base import EPS, Floats
+from ..losses._base import Floats
 from ..newton_direction import conjugate_gradients, preconditioner
 from ..objective import Dual, Objective
+from ..rounding import EPS
 from .run import Iterate, Solver
 
 # Below the first improvement ratio the radius is halved, above the second it is doubled

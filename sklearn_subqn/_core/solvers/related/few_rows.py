@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...losses._base import Floats, Mask, rounding
+from ...losses._base import Floats, Mask
 from ...objective import Dual, Objective, Point
 from ...risk import Risk
+from ...rounding import rounding
 from ..run import Iterate, Start
 from . import Related
 

@@ -8,8 +8,8 @@ its lower bounds, less that constant, are some of this loss.
 
 from __future__ import annotations
 
-from ...losses._base import rounding
 from ...objective import Objective
+from ...rounding import rounding
 from ..run import Iterate
 from . import Related
 

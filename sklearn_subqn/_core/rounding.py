@@ -1,0 +1,38 @@
+"""What counts as rounding: one policy for all files.
+
+A sum is off by ``rounding(n)`` times the size of what it sums, which bounds are charged
+for. Numbers that are made in several steps, by the solution of a system or a search,
+are compared up to ``ROUNDED`` times the size of what they are made of; and what comes
+from outside or from a method that only converges, up to ``CLOSE``.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+#: The rounding unit of float64: each number is rounded by this share of itself.
+EPS = sys.float_info.epsilon
+
+#: The smallest normal number, which divisors are no less than.
+TINY = sys.float_info.min
+
+#: Differences below these shares of what they are computed from are none.
+ROUNDED, CLOSE = 1e-12, 1e-9
+
+
+def rounding(n_terms: float) -> float:
+    """Return by what share of its terms' absolute sum a computed sum is off.
+
+    Rounding errors of n terms add up to about the root of n of them (Higham and Mary
+    2019), to n at most; up to 16 terms this is the worst case.
+    """
+    return 2.0 * EPS * (1.0 + math.sqrt(n_terms))
+
+
+def running_rounding(n_terms: float) -> float:
+    """Return the like of a sum that goes from term to term, of terms that may be alike.
+
+    Equal terms are rounded alike, so that errors add up to as many as there are terms.
+    """
+    return rounding(n_terms) + EPS * n_terms
