@@ -15,6 +15,7 @@ from typing import Any
 
 import common
 import datasets
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -140,7 +141,7 @@ def new_figure(
     )
 
 
-def table(rows: Iterable[Any], **columns: Any) -> str:
+def table(rows: Iterable[Any], /, **columns: Any) -> str:
     """Return a Markdown table; columns are keys with formats, or functions of the row.
 
     ``seconds="seconds:.2f"`` shows ``row["seconds"]`` so; None becomes a dash.
@@ -158,3 +159,10 @@ def cell(row: Any, column: Any) -> str:
     key, _, form = column.partition(":")
     value = row.get(key)
     return "–" if value is None else format(value, form)
+
+
+def with_error(values: Any) -> str:
+    """Return the mean and its standard error."""
+    values = np.asarray(values)
+    error = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return f"{values.mean():.4f} ± {error:.4f}"

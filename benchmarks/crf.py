@@ -28,7 +28,7 @@ from typing import Any
 
 import common
 import sequences
-from _harness import Benchmark
+from _harness import Benchmark, table
 from sequences import Task
 
 from sklearn_subqn import LinearChainCRF
@@ -232,116 +232,115 @@ def peers(results: common.Results, name: str, task: Task, limit: int | None) -> 
 
 
 def render(results: dict[str, Any]) -> str:
-    rows = results["rows"]
-    parts = [_render_race([r for r in rows if r["part"] == "race"])]
-    parts.append(_render_l1([r for r in rows if r["part"] == "l1"]))
-    parts.append(_render_peers([r for r in rows if r["part"] == "peers"]))
-    return "\n\n".join(part for part in parts if part)
+    renders = {"race": _render_race, "l1": _render_l1, "peers": _render_peers}
+    found = {
+        part: [row for row in results["rows"] if row["part"] == part]
+        for part in renders
+    }
+    return "\n\n".join(renders[part](rows) for part, rows in found.items() if rows)
 
 
 def _number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+def _first(row: dict[str, Any], method: str, gap: float) -> list[Any]:
+    """Return the seconds and iterations to a gap above the best objective known."""
+    return row.get(method, {}).get("reached", {}).get(f"{gap:g}") or [None, None]
+
+
+def _reached(row: dict[str, Any], gap: float) -> list[str]:
+    """Return cells of CRFsuite: seconds, or where it ended; iterations; our share."""
+    theirs = row.get("crfsuite")
+    if not theirs:
+        return ["–", "–", "–"]
+    seconds, iterations = _first(row, "crfsuite", gap)
+    cell = _number(seconds)
+    if seconds is None:
+        seconds, iterations = theirs["seconds"], theirs["iterations"]
+        cell = f"{seconds:.2f} (at {theirs['gap']:.1e})"
+    mine = row["ours"]["proven"][f"{gap:g}"]
+    return [cell, str(iterations), _number(mine and mine / seconds, 3)]
+
+
 def _render_race(rows: list[dict[str, Any]]) -> str:
     header = ["task", "gap", "ours, proven", "CRFsuite, reached", "iterations", "ratio"]
-    table = []
-    for row in rows:
-        theirs = row.get("crfsuite")
-        for gap in map(str, GAPS):
-            mine = row["ours"]["proven"][gap]
-            reached = theirs["reached"][gap] if theirs else None
-            if reached:
-                seconds, iterations = reached
-            elif theirs:
-                seconds, iterations = theirs["seconds"], theirs["iterations"]
-            else:
-                seconds = iterations = None
-            ratio = _number(mine / seconds, 3) if mine and seconds else "–"
-            table.append(
-                [
-                    f"{TITLES[row['task']]}, c2 = {C2[row['task']]:g}",
-                    gap,
-                    _number(mine),
-                    _number(seconds)
-                    + ("" if reached or not theirs else f" (at {theirs['gap']:.1e})"),
-                    str(iterations or "–"),
-                    ratio,
-                ]
-            )
+    lines = [
+        [
+            f"{TITLES[row['task']]}, c2 = {C2[row['task']]:g}",
+            f"{gap:g}",
+            _number(row["ours"]["proven"][f"{gap:g}"]),
+            *_reached(row, gap),
+        ]
+        for row in rows
+        for gap in GAPS
+    ]
     text = (
         "Processor seconds of training, one thread, sentences already read: ours until "
         "the gap is *proven*, CRFsuite's L-BFGS until it is within the gap of the best "
         "objective known, or where it stood at its limit of iterations. CRFsuite reads "
         "dicts by `append`.\n\n"
-    ) + common.markdown_table(header, table)
-    more = []
-    for row in rows:
-        theirs = row.get("crfsuite")
-        mine = row["lbfgs"]
-        by_pass = mine["seconds"] / (0.5 * mine["passes"])
-        by_iteration = theirs["seconds"] / theirs["iterations"] if theirs else None
-        more.append(
-            [
-                TITLES[row["task"]],
-                str(row["n_pairs"]),
-                f"{row['objective']:.4f}",
-                f"{row['lower_bound']:.4f}",
-                _number(row["ours"]["f"]),
-                _number(theirs["f"]) if theirs else "–",
-                f"{by_pass:.3f} / {_number(by_iteration, 3)}",
-                f"{row['encode']:.2f} / {_number(theirs['append']) if theirs else '–'}",
-            ]
-        )
-    header = [
-        "task",
-        "weights of pairs",
-        "n J, best known",
-        "proven bound",
-        "F, ours at 1e-3",
-        "F, CRFsuite's last",
-        "a pass of L-BFGS / iteration",
-        "reading dicts / append",
-    ]
-    return text + "\n\n" + common.markdown_table(header, more)
+    ) + common.markdown_table(header, lines)
+
+    def by_pass(row: dict[str, Any]) -> str:
+        mine, theirs = row["lbfgs"], row.get("crfsuite")
+        other = theirs["seconds"] / theirs["iterations"] if theirs else None
+        return f"{mine['seconds'] / (0.5 * mine['passes']):.3f} / {_number(other, 3)}"
+
+    def of_crfsuite(row: dict[str, Any], field: str) -> str:
+        return _number(row.get("crfsuite", {}).get(field))
+
+    columns = {
+        "task": lambda row: TITLES[row["task"]],
+        "weights of pairs": "n_pairs",
+        "n J, best known": "objective:.4f",
+        "proven bound": "lower_bound:.4f",
+        "F, ours at 1e-3": lambda row: _number(row["ours"]["f"]),
+        "F, CRFsuite's last": lambda row: of_crfsuite(row, "f"),
+        "a pass of L-BFGS / iteration": by_pass,
+        "reading dicts / append": lambda row: (
+            f"{row['encode']:.2f} / {of_crfsuite(row, 'append')}"
+        ),
+    }
+    return f"{text}\n\n{table(rows, **columns)}"
 
 
 def _render_l1(rows: list[dict[str, Any]]) -> str:
     header = ["l1_ratio", "gap", "ours, proven", "OWL-QN, reached"]
     header += ["CRFsuite, reached", "n J, best known", "weights not zero"]
-    table = []
-    for row in rows:
-        for gap in map(str, GAPS):
-            cells = [row["ours"]["proven"][gap]]
-            for label in ("owlqn", "crfsuite"):
-                reached = row[label]["reached"][gap] if label in row else None
-                cells.append(reached and reached[0])
-            last = f"{row['objective']:.1f}", f"{row['n_used']} of {row['n_pairs']}"
-            table.append([f"{row['l1_ratio']:g}", gap, *map(_number, cells), *last])
-    text = (
+    lines = [
+        [
+            f"{row['l1_ratio']:g}",
+            f"{gap:g}",
+            _number(row["ours"]["proven"][f"{gap:g}"]),
+            *(_number(_first(row, other, gap)[0]) for other in ("owlqn", "crfsuite")),
+            f"{row['objective']:.1f}",
+            f"{row['n_used']} of {row['n_pairs']}",
+        ]
+        for row in rows
+        for gap in GAPS
+    ]
+    return (
         f"{TITLES[L1_TASK]}, c1 + 2 c2 = {2.0 * C2[L1_TASK]:g}: the same where a share "
         "l1_ratio of the penalty is L1. OWL-QN is ours, whose own bounds prove "
         "neither gap; CRFsuite's is for c1 > 0. A dash: not in 300 iterations.\n\n"
-    )
-    return text + common.markdown_table(header, table) if table else ""
+    ) + common.markdown_table(header, lines)
 
 
 def _render_peers(rows: list[dict[str, Any]]) -> str:
-    header = ["task", "", *("LinearChainCRF", *PEERS)]
-    table = []
+    lines = []
     for row in rows:
-        cells = [row.get(name) for name in ("ours", *PEERS)]
+        cells = [row.get(name, {}) for name in ("ours", *PEERS)]
+        limit = f", {row['limit']} iterations" if row.get("limit") else ""
         for field, digits in (("seconds", 1), ("f", 2)):
-            values = [_number(c[field], digits) if c else "–" for c in cells]
-            limit = f", {row['limit']} iterations" if row.get("limit") else ""
-            task = TITLES[row["task"]] + limit
-            table.append([task, field.replace("f", "F"), *values])
-    text = (
+            values = [_number(cell.get(field), digits) for cell in cells]
+            title = "F" if field == "f" else field
+            lines.append([TITLES[row["task"]] + limit, title, *values])
+    return (
         "From dicts to a model with default settings (L2 as above where there is a "
         "parameter for it; CRFsuite for so many iterations at most, where a number is "
         "given): processor seconds, and F of the test sentences.\n\n"
-    )
-    return text + common.markdown_table(header, table) if table else ""
+    ) + common.markdown_table(["task", "", "LinearChainCRF", *PEERS], lines)
 
 
 def measure(name: str, args: Any, results: common.Results) -> None:

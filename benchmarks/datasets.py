@@ -57,7 +57,7 @@ def load(
         return open_saved(name, folder)
     kind, _, size = name.partition(":")
     if kind in _REAL:
-        data = _load_real(name, data_dir or data_dir_default())
+        data = _load_real(name, data_dir)
     elif kind in _GENERATED:
         default, generate = _GENERATED[kind]
         data = Dataset(name, *generate(*map(int, (size or default).split("x"))))
@@ -71,7 +71,7 @@ def load(
 
 def load_part(name: str, data_dir: str | None = None) -> tuple[Any, Any]:
     """Return X and labels of a real data set, with the suffix .t of its test part."""
-    return _load_real(name, data_dir or data_dir_default())[1:]
+    return _load_real(name, data_dir)[1:]
 
 
 def save(data: Dataset, folder: Path) -> None:
@@ -97,21 +97,27 @@ def open_saved(name: str, folder: Path) -> Dataset:
     return Dataset(name, sparse.csr_matrix(tuple(parts), shape=shape), y)
 
 
-def _load_real(name: str, data_dir: str | None) -> Dataset:
-    n_features, dense, is_positive, factor = _REAL[name.removesuffix(".t")]
+def _read(
+    name: str, data_dir: str | None, n_features: int, factor: float, **given: Any
+) -> tuple[Any, Any]:
+    """Return a CSR matrix and targets."""
+    data_dir = data_dir or data_dir_default()
     if not data_dir:
         raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
     path = Path(data_dir, f"{name}.svm.bz2")
     if not path.exists():
         raise SystemExit(f"{name}: there is no {path.name} in the data folder")
-    X, targets = load_svmlight_file(str(path), n_features=n_features)
-    X.data *= factor
-    y = np.where(is_positive(targets), 1.0, -1.0)
-    if dense:
-        return Dataset(name, X.toarray(), y)
+    X, y = load_svmlight_file(str(path), n_features=n_features, **given)
     # Some of the peers refuse int64 indices.
     indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return Dataset(name, sparse.csr_matrix((X.data, indices, indptr), X.shape), y)
+    return sparse.csr_matrix((X.data * factor, indices, indptr), X.shape), y
+
+
+def _load_real(name: str, data_dir: str | None) -> Dataset:
+    n_features, dense, is_positive, factor = _REAL[name.removesuffix(".t")]
+    X, targets = _read(name, data_dir, n_features, factor)
+    y = np.where(is_positive(targets), 1.0, -1.0)
+    return Dataset(name, X.toarray() if dense else X, y)
 
 
 # Multiclass and multilabel: name: (number of features, dense, several, factor on X)
@@ -130,12 +136,8 @@ _JOINT: dict[str, tuple[int, bool, bool, float]] = {
 def load_joint(name: str, data_dir: str | None, test: bool = False) -> tuple[Any, Any]:
     """Return X and classes from 0, or indicators of labels (uint8)."""
     n_features, dense, several, factor = _JOINT[name]
-    data_dir = data_dir or data_dir_default()
-    if not data_dir:
-        raise SystemExit("give the folder of the data by --data-dir or SUBQN_DATA_DIR")
-    path = Path(data_dir, f"{name}{'.t' if test else ''}.svm.bz2")
-    X, y = load_svmlight_file(str(path), n_features=n_features, multilabel=several)
-    X.data *= factor
+    part = f"{name}{'.t' if test else ''}"
+    X, y = _read(part, data_dir, n_features, factor, multilabel=several)
     if several:
         rows = np.repeat(np.arange(len(y)), [len(labels) for labels in y])
         labels = np.concatenate([np.asarray(v, dtype=np.intp) for v in y])
@@ -143,10 +145,7 @@ def load_joint(name: str, data_dir: str | None, test: bool = False) -> tuple[Any
         y[rows, labels] = 1
     else:
         y = y.astype(np.intp) - FIRST_CLASS.get(name, 1)
-    if dense:
-        return X.toarray(), y
-    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return sparse.csr_matrix((X.data, indices, indptr), X.shape), y
+    return X.toarray() if dense else X, y
 
 
 FIRST_CLASS = {"mnist": 0, "usps": 0}

@@ -6,14 +6,12 @@ Logistic loss, alpha 1e-4. Every method sees the rows in the same shuffled order
 each of five passes: how far the objective is above the optimum, the test accuracy
 against that of the optimum, and processor seconds. Then rows per second of
 ``partial_fit`` at 256 rows a call; test accuracy after one pass by the number of rows a
-call; wide models' times to predict a row, and pickles; and accuracy on streams whose
-concept moves, or which change otherwise. Writes results/online.json and .png.
+call; and accuracy on streams whose concept or scales change.
 """
 
 from __future__ import annotations
 
 import itertools
-import pickle
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +19,7 @@ from typing import Any
 import common
 import datasets
 import numpy as np
-from _harness import Benchmark
+from _harness import Benchmark, new_figure, table
 from scipy import sparse
 from sklearn.linear_model import (
     LogisticRegression,
@@ -39,7 +37,7 @@ BATCH = 256
 ROWS = (1, 3, 10, 30, 60, 256)
 # Of single rows and of three, as many as take about as long as all in larger calls.
 MOST_CALLS = {1: 6000, 3: 3000}
-PARTS = ("passes", "throughput", "rows", "wide", "drift", "changes")
+PARTS = ("passes", "throughput", "rows", "changes")
 DATA = ("a9a", "rcv1_ccat", "covtype", "covtype_raw", "mnist")
 
 # Units of the ten quantities in covtype, which its distributed file scales to [0, 1].
@@ -252,45 +250,6 @@ def measure_throughput(results: common.Results, args: Any) -> None:
             print(name, method, len(y) / np.median(values), "rows/s", flush=True)
 
 
-def stream(kind: str, n: int = 400, d: int = 20) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield raw rows, standardized rows and labels of a concept that moves."""
-    rng = np.random.default_rng(0)
-    first, second = rng.standard_normal((2, d))
-    scale, offset = np.geomspace(0.1, 1e3, d), 3.0 * rng.standard_normal(d)
-    for t in range(n):
-        angle = {"still": 0.0, "turns": 2.0 * np.pi * t / n}.get(kind, 0.0)
-        concept = np.cos(angle) * first + np.sin(angle) * second
-        if kind == "changes" and t >= n // 2:
-            concept = second
-        Z = rng.standard_normal((BATCH, d))
-        y = np.where(Z @ concept + rng.logistic(size=BATCH) > 0.0, 1.0, -1.0)
-        yield (Z + offset) * scale, Z, y
-
-
-def measure_drift(results: common.Results) -> None:
-    for kind in ("still", "changes", "turns"):
-        for method, raw, make in (
-            ("OnlineLBFGSClassifier(), raw", True, OnlineLBFGSClassifier),
-            ("SGDClassifier(log_loss), raw", True, SGDClassifier),
-            ("SGDClassifier(log_loss), standardized", False, SGDClassifier),
-        ):
-            model = make(loss="log_loss")
-            right = []
-            for t, (X, Z, y) in enumerate(stream(kind)):
-                rows = X if raw else Z
-                if t:
-                    right.append(float(np.mean(model.predict(rows) == y)))
-                model.partial_fit(rows, y, classes=[-1.0, 1.0])
-            results.add(
-                f"drift | {kind} | {method}",
-                kind="drift",
-                concept=kind,
-                method=method,
-                accuracy=right,
-            )
-            print(kind, method, np.mean(right), flush=True)
-
-
 def texts(n: int, d: int, seed: int, words: int = 200_000) -> tuple[Any, Any]:
     """Return rows of 40 words by Zipf's law, hashed to d columns, of norm one."""
     rng = np.random.default_rng(seed)
@@ -329,41 +288,6 @@ def measure_rows(results: common.Results, args: Any) -> None:
                     seconds=seconds,
                 )
                 print(name, method, size, model.score(T, t), seconds, flush=True)
-
-
-def measure_wide(results: common.Results) -> None:
-    """Measure predictions of one row, and pickles, at 2^20 columns."""
-    X, y = texts(20_000, 2**20, 0)
-    for n_classes in (2, 5):
-        labels = np.random.default_rng(0).integers(n_classes, size=len(y))
-        models = {
-            Model.__name__: Model(loss="log_loss", random_state=0)
-            for Model in (OnlineLBFGSClassifier, SGDClassifier)
-        }
-        for model in models.values():
-            for start in range(0, len(y), 100):
-                rows = slice(start, start + 100)
-                model.partial_fit(X[rows], labels[rows], np.arange(n_classes))
-        # In turns.
-        seconds: dict[str, list[float]] = {name: [] for name in models}
-        for _ in range(20):
-            for name, model in models.items():
-                begin = time.process_time()
-                for _ in range(20):
-                    model.predict(X[:1])
-                seconds[name].append((time.process_time() - begin) / 20)
-        for name, model in models.items():
-            results.add(
-                f"wide | {n_classes} | {name}",
-                kind="wide",
-                classes=n_classes,
-                method=name,
-                seconds=float(np.median(seconds[name])),
-                pickle_bytes=len(pickle.dumps(model)),
-                touched=len(np.unique(X.indices)),
-            )
-            size = len(pickle.dumps(model)) / 1e6
-            print(n_classes, name, np.median(seconds[name]), size, "MB", flush=True)
 
 
 class Standardized:
@@ -458,77 +382,25 @@ def measure_changes(results: common.Results) -> None:
             print(kind, seed, size, method, np.mean(right), row, flush=True)
 
 
-def render_rows(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the tables of rows a call, of wide models, and of streams that change."""
-    lines, parts = [], []
-    found = {
-        (row["data"], row["method"], row["size"]): row
-        for row in rows
-        if row["kind"] == "rows"
-    }
-    for name, method in dict.fromkeys(key[:2] for key in found):
-        accuracy = [found[name, method, size]["accuracy"] for size in ROWS]
-        lines.append([name, method, *(f"{value:.4f}" for value in accuracy)])
-    parts.append(
-        "Test accuracy after one pass by the number of rows a call (6000 calls of one "
-        "row, 3000 of three), all with default alpha:\n\n"
-        + common.markdown_table(["data", "method", *map(str, ROWS)], lines)
-    )
-    lines = [
-        [
-            str(row["classes"]),
-            row["method"],
-            f"{1e3 * row['seconds']:.2f}",
-            f"{row['pickle_bytes'] / 1e6:.1f}",
-        ]
-        for row in rows
-        if row["kind"] == "wide"
-    ]
-    touched = next((row["touched"] for row in rows if row["kind"] == "wide"), 0)
-    parts.append(
-        f"Models of 2^20 columns, {touched:,} of which had entries. Our pickles have "
-        "six numbers for each coefficient of these, which is what going on takes: "
-        "iterate, average, two moments, two stamps:\n\n"
-        + common.markdown_table(
-            ["classes", "method", "ms to predict a row", "pickle, MB"], lines
-        )
-    )
-    lines, changes = [], [row for row in rows if row["kind"] == "changes"]
-    for stream_kind, size in dict.fromkeys((r["stream"], r["size"]) for r in changes):
-        for method in dict.fromkeys(row["method"] for row in changes):
-            own = [
-                row
-                for row in changes
-                if (row["stream"], row["size"], row["method"])
-                == (stream_kind, size, method)
-            ]
-            cells = [f"{100.0 * row['accuracy']:.1f}" for row in own]
-            sparse_cells = [
-                f"{100.0 * row['excess']:.0f}; {row['nonzeros']} for "
-                f"{row['best_nonzeros']}"
-                for row in own
-                if "excess" in row
-            ]
-            cells.append(", ".join(sparse_cells))
-            lines.append([stream_kind, str(size), method, *cells])
-    header = ["stream", "rows a call", "method", "accuracy from there on, %: first"]
-    header += ["second instance", "J above optimum, %; nonzeros"]
-    parts.append(
-        "Streams that change: 20,000 rows of one class, then 10,000 of both; half of "
-        "the features times or over 100 after 10,000 of 20,000 rows; another concept "
-        "after 18,000 of 20,000. Last 20,000 texts with an L1 penalty, accuracy of "
-        "the second half:\n\n" + common.markdown_table(header, lines)
-    )
-    return parts
+def of_kind(results: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [row for row in results["rows"] if row["kind"] == kind]
 
 
 def render(results: dict[str, Any]) -> str:
     """Return Markdown tables."""
-    rows = results["rows"]
+    renders = {
+        "passes": render_passes,
+        "throughput": render_throughput,
+        "rows": render_rows,
+        "changes": render_changes,
+    }
+    found = {kind: of_kind(results, kind) for kind in renders}
+    return "\n\n".join(renders[kind](rows) for kind, rows in found.items() if rows)
+
+
+def render_passes(rows: list[dict[str, Any]]) -> str:
     lines, settings = [], []
     for row in rows:
-        if row["kind"] != "passes":
-            continue
         best, curve = row["optimum"], row["curve"]
         cells = [row["data"], row["method"]]
         for i in (0, PASSES - 1):
@@ -544,91 +416,91 @@ def render(results: dict[str, Any]) -> str:
     header = ["data", "method", "after 1 pass: J above optimum, %"]
     header += ["test accuracy against that of the optimum, points"]
     header += ["after 5 passes: J, %", "accuracy, points", "processor s of a pass"]
-    parts = [common.markdown_table(header, lines)]
-    parts.append(
-        "Where J is missing the method has no L2 penalty of the same kind. The tuned "
-        "SGDClassifier got each pass in one call, the others 256 rows a call or one "
-        "(Vowpal Wabbit, river). Its settings, with the best objective after five "
+    return common.markdown_table(header, lines) + (
+        "\n\nWhere J is missing the method has no L2 penalty of the same kind. The "
+        "tuned SGDClassifier got each pass in one call, the others 256 rows a call or "
+        "one (Vowpal Wabbit, river). Its settings, with the best objective after five "
         f"passes among {len(GRID)}: " + "; ".join(settings) + "."
     )
-    lines = []
-    throughput = [row for row in rows if row["kind"] == "throughput"]
+
+
+def render_throughput(rows: list[dict[str, Any]]) -> str:
     ours = {
-        row["data"]: float(np.median(row["seconds"]))
-        for row in throughput
+        row["data"]: np.median(row["seconds"])
+        for row in rows
         if row["method"].startswith("Online")
     }
-    for row in throughput:
-        middle = float(np.median(row["seconds"]))
-        lines.append(
-            [
-                row["data"],
-                row["method"],
-                f"{row['n_rows'] / middle:,.0f}",
-                f"{middle / ours[row['data']]:.2f}",
-            ]
-        )
-    header = ["data", "method", "rows per processor second", "ours are times as many"]
-    parts.append(
+    return (
         "`partial_fit` of 256 rows a call, medians of five passes taken in turns:\n\n"
-        + common.markdown_table(header, lines)
+    ) + table(
+        rows,
+        data="data",
+        method="method",
+        rows_per_processor_second=lambda r: (
+            f"{r['n_rows'] / np.median(r['seconds']):,.0f}"
+        ),
+        ours_are_times_as_many=lambda r: (
+            f"{np.median(r['seconds']) / ours[r['data']]:.2f}"
+        ),
     )
-    lines = []
+
+
+def render_rows(rows: list[dict[str, Any]]) -> str:
+    found = {(row["data"], row["method"], row["size"]): row["accuracy"] for row in rows}
+    lines = [
+        [*key, *(f"{found[*key, size]:.4f}" for size in ROWS)]
+        for key in dict.fromkeys(key[:2] for key in found)
+    ]
+    return (
+        "Test accuracy after one pass by the number of rows a call (6000 calls of one "
+        "row, 3000 of three), all with default alpha:\n\n"
+    ) + common.markdown_table(["data", "method", *map(str, ROWS)], lines)
+
+
+def render_changes(rows: list[dict[str, Any]]) -> str:
+    found: dict[Any, list[Any]] = {}
     for row in rows:
-        if row["kind"] == "drift":
-            right = 100.0 * np.array(row["accuracy"])
-            windows = (right, right[150:199], right[199:219], right[-50:])
-            cells = [f"{w.mean():.1f}" for w in windows]
-            lines.append([row["concept"], row["method"], *cells])
-    header = ["concept", "method", "accuracy on the next batch, %: mean"]
-    header += ["batches 150 to 199", "200 to 219", "last 50"]
-    parts.append(
-        "Streams of 400 batches, 20 features of scales 0.1 to 1000; the concept stays, "
-        "changes at batch 200, or turns full circle:\n\n"
-        + common.markdown_table(header, lines)
-    )
-    parts += render_rows(rows)
-    return "\n\n".join(parts)
+        key = row["stream"], str(row["size"]), row["method"]
+        found.setdefault(key, []).append(row)
+    lines = []
+    for key, instances in found.items():
+        accuracies = [f"{100.0 * row['accuracy']:.1f}" for row in instances]
+        sparse_cells = [
+            f"{100.0 * row['excess']:.0f}; {row['nonzeros']} for {row['best_nonzeros']}"
+            for row in instances
+            if "excess" in row
+        ]
+        lines.append([*key, ", ".join(accuracies), ", ".join(sparse_cells)])
+    header = ["stream", "rows a call", "method", "accuracy from there on, %"]
+    header.append("J above optimum, %; nonzeros")
+    return (
+        "Streams that change, two instances each: 20,000 rows of one class, then "
+        "10,000 of both; half of the features times or over 100 after 10,000 of 20,000 "
+        "rows; another concept after 18,000 of 20,000. Last 20,000 texts with an L1 "
+        "penalty, accuracy of the second half:\n\n"
+    ) + common.markdown_table(header, lines)
 
 
-def plot(results: dict[str, Any]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    rows = [row for row in results["rows"] if row["kind"] == "passes"]
+def plot(results: dict[str, Any]) -> Any:
+    rows = of_kind(results, "passes")
     names = list(dict.fromkeys(row["data"] for row in rows))
-    figure, axes = plt.subplots(
-        3,
-        len(names),
-        figsize=(3.2 * len(names), 8),
-        layout="constrained",
-        squeeze=False,
-    )
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    for column, name in zip(axes.T, names, strict=True):
-        for row in rows:
-            if row["data"] != name:
-                continue
-            curve = np.array(row["curve"], dtype=float)
-            number = np.arange(1, len(curve) + 1)
-            excess = 100.0 * (curve[:, 0] / row["optimum"]["objective"] - 1.0)
-            errors = 100.0 * (1.0 - curve[:, 1])
-            colour = f"C{methods.index(row['method'])}"
-            style = {"color": colour, "marker": "o", "ms": 3, "label": row["method"]}
-            if np.isfinite(excess).any():
-                column[0].semilogy(number, np.maximum(excess, 1e-4), **style)
-                column[1].loglog(curve[:, 2], np.maximum(excess, 1e-4), **style)
-            column[2].plot(number, errors, **style)
-        error = next(
-            100.0 * (1.0 - row["optimum"]["accuracy"])
-            for row in rows
-            if row["data"] == name
-        )
+    figure, axes = new_figure(3, len(names), (3.2, 2.7))
+    for row in rows:
+        column = axes[:, names.index(row["data"])]
+        best, curve = row["optimum"], np.array(row["curve"], dtype=float)
+        number = np.arange(1, len(curve) + 1)
+        excess = 100.0 * (curve[:, 0] / best["objective"] - 1.0)
+        colour = f"C{methods.index(row['method'])}"
+        style = {"color": colour, "marker": "o", "ms": 3, "label": row["method"]}
+        if np.isfinite(excess).any():
+            column[0].semilogy(number, np.maximum(excess, 1e-4), **style)
+            column[1].loglog(curve[:, 2], np.maximum(excess, 1e-4), **style)
+        column[2].plot(number, 100.0 * (1.0 - curve[:, 1]), **style)
+        error = 100.0 * (1.0 - best["accuracy"])
         column[2].axhline(error, color="0.7", lw=0.8)
         column[2].set_ylim(error - 1.0, error + 8.0)
-        column[0].set(title=name, xlabel="passes")
+        column[0].set(title=row["data"], xlabel="passes")
         column[1].set(xlabel="processor seconds")
         column[2].set(xlabel="passes")
     for ax in axes[:2, 0]:
@@ -642,8 +514,6 @@ def measure_all(args: Any, results: common.Results) -> None:
     parts = {
         "throughput": lambda: measure_throughput(results, args),
         "rows": lambda: measure_rows(results, args),
-        "wide": lambda: measure_wide(results),
-        "drift": lambda: measure_drift(results),
         "changes": lambda: measure_changes(results),
         "passes": lambda: measure_passes(results, args),
     }

@@ -19,7 +19,7 @@ from typing import Any
 import common
 import datasets
 import numpy as np
-from _harness import Benchmark, table
+from _harness import Benchmark, table, with_error
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -87,17 +87,13 @@ def measure(name: str, args: Any, results: common.Results) -> None:
             loss = log_loss(y_test, P / P.sum(axis=1, keepdims=True))
             errors[kind].append((np.abs(model.predict(test) - y_test).mean(), loss))
     for kind, found in errors.items():
-        mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
-        told = [
-            f"{m:.3f} ± {e:.3f}"
-            for m, e in zip(mean, error / N_SPLITS**0.5, strict=True)
-        ]
+        mae, loss = map(with_error, np.transpose(found))
         results.add(
             f"{name} | {kind}",
             data=f"{name}, {len(train)} rows, {y.max() + 1} classes",
             model=kind,
-            mae=told[0],
-            loss=told[1],
+            mae=mae,
+            loss=loss,
             seconds=float(np.median(seconds[kind])),
         )
 

@@ -79,18 +79,11 @@ def labels(n: int, d: int, k: int) -> tuple[Any, Any]:
     return X, (scores > 0.5).astype(int)
 
 
-def targets(n: int, d: int) -> tuple[Any, Any]:
-    """Return Gaussian features and targets with noise of heavy tails."""
+def targets(n: int, d: int, df: int) -> tuple[Any, Any]:
+    """Return Gaussian features and targets with noise of a t distribution."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
-    return X, X @ rng.normal(size=d) + rng.standard_t(3, size=n)
-
-
-def cauchy(n: int, d: int) -> tuple[Any, Any]:
-    """Return Gaussian features and targets with Cauchy noise."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
-    return X, X @ rng.normal(size=d) / np.sqrt(d) + rng.standard_t(1, size=n)
+    X, w = rng.normal(size=(n, d)), rng.normal(size=d)
+    return X, X @ (w / np.sqrt(d) if df == 1 else w) + rng.standard_t(df, size=n)
 
 
 def outliers(n: int, d: int) -> tuple[Any, Any]:
@@ -218,13 +211,13 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     yield Case(
         "subLBFGS, proximal method of multipliers",
         "20000 x 500, quantile regression",
-        lambda: targets(20_000, 500),
+        lambda: targets(20_000, 500, 3),
         BMRMRegressor(1e-4, loss="quantile"),
     )
     yield Case(
         "loss that is asymptotically linear, Newton's method",
         "50000 x 60, Huber, Cauchy noise",
-        lambda: cauchy(50_000, 60),
+        lambda: targets(50_000, 60, 1),
         BMRMRegressor(1e-5, loss="huber", epsilon=1e-3),
     )
     yield Case(

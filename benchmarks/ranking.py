@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import common
 import datasets
 import numpy as np
-from _harness import Benchmark
+from _harness import Benchmark, with_error
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, precision_recall_curve
@@ -350,12 +350,6 @@ def render(results: dict[str, Any]) -> str:
         "PPGRank/PPGRank_single) give the papers' results; they were not run here.\n\n"
     )
     return text + render_f1(results)
-
-
-def with_error(values: Any) -> str:
-    """Return the mean and its standard error."""
-    error = float(values.std(ddof=1)) / len(values) ** 0.5
-    return f"{values.mean():+.4f} ± {error:.4f}"
 
 
 def render_f1(results: dict[str, Any]) -> str:

@@ -8,13 +8,13 @@ million rows beside LinearSVC; and the log loss on sparse rows beside lbfgs.
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import datasets
 import numpy as np
+from _race import timed
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -22,24 +22,16 @@ import sklearn_subqn.linear_model
 from sklearn_subqn import L1LogisticOWLQN, SubLBFGSLinearSVC, dual_gap
 
 
-def given(name: str, data_dir: str | None) -> tuple[Any, Any]:
-    """Return the rows and labels of a data set."""
-    data = datasets.load(name, data_dir)
-    return data.X, np.asarray(data.y)
-
-
 def fitted(model: Any, X: Any, y: Any) -> tuple[Any, float]:
     """Return a fitted model and its processor seconds."""
-    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X, y)
-    return model, time.process_time() - start
+        return timed(lambda: model.fit(X, y))
 
 
 def probabilities(data_dir: str | None) -> None:
     """Print by how much probabilities are off, and the ratio of processor times."""
-    X, y = given("a9a", data_dir)
+    X, y = datasets.load("a9a", data_dir)[1:]
     own, peer = sklearn_subqn.linear_model.LogisticRegression, LogisticRegression
     for C in (1.0, 10.0, 100.0):
         exact = peer(C=C, solver="newton-cholesky", tol=1e-12).fit(X, y)
@@ -50,9 +42,8 @@ def probabilities(data_dir: str | None) -> None:
             for kind in (own, peer):
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
-                    start = time.process_time()
-                    model = kind(C=C).fit(X, y)
-                    seconds[kind].append(time.process_time() - start)
+                    model, taken = timed(lambda kind=kind, C=C: kind(C=C).fit(X, y))
+                    seconds[kind].append(taken)
                 error = np.abs(model.predict_proba(X) - truth).max()
                 off[kind] = f"off by {error:.2g} with {len(caught)} warnings"
         ratio = np.median(np.divide(seconds[own], seconds[peer]))
@@ -76,7 +67,7 @@ def race(X: Any, y: Any, own: Any, peer: Callable[[int], Any], limits: Any) -> N
 
 def million(data_dir: str | None) -> None:
     """Print the hinge on a million rows of 100 columns."""
-    X, y = given("tall:1000000x100", data_dir)
+    X, y = datasets.load("tall:1000000x100", data_dir)[1:]
     X = np.asarray(X, dtype=np.float64)
     alpha = 1e-6  # C = 1, the default
     print(f"hinge, {X.shape[0]} x {X.shape[1]}, alpha {alpha:g}")
@@ -92,7 +83,7 @@ def million(data_dir: str | None) -> None:
 
 def text(data_dir: str | None) -> None:
     """Print the log loss on sparse rows."""
-    X, y = given("text:500000x200000x60", data_dir)
+    X, y = datasets.load("text:500000x200000x60", data_dir)[1:]
     alpha = 2e-6  # C = 1, the default
     print(f"log loss, {X.shape[0]} x {X.shape[1]}, {X.nnz} entries, alpha {alpha:g}")
     race(

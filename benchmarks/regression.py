@@ -15,14 +15,14 @@ too, with which it converges sooner.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from _harness import Benchmark
+from _harness import Benchmark, table
+from _race import timed
 from sklearn.linear_model import (
     HuberRegressor,
     LogisticRegression,
@@ -63,10 +63,9 @@ def generated(n: int, d: int = 50) -> tuple[Any, Any]:
     return X, X @ w + 3.0 + noise
 
 
-def fitted(estimator: Any, X: Any, y: Any) -> tuple[float, Any]:
-    begin = time.process_time()
-    estimator.fit(X, y)
-    return time.process_time() - begin, estimator
+def fitted(estimator: Any, X: Any, y: Any, repeats: int = 1) -> tuple[float, Any]:
+    """Return the least processor seconds of some fits, and the estimator."""
+    return min(timed(lambda: estimator.fit(X, y))[1] for _ in range(repeats)), estimator
 
 
 def quantile(args: Any, results: common.Results) -> None:
@@ -74,9 +73,7 @@ def quantile(args: Any, results: common.Results) -> None:
     for n in args.sizes:
         X, y = generated(n)
         model = BMRMRegressor(ALPHA, loss="quantile", quantile=QUANTILE)
-        seconds, model = min(
-            (fitted(model, X, y) for _ in range(args.repeats)), key=lambda run: run[0]
-        )
+        seconds, model = fitted(model, X, y, args.repeats)
         row: dict[str, Any] = {
             "n": n,
             "seconds": seconds,
@@ -105,10 +102,7 @@ def sparse(args: Any, results: common.Results) -> None:
         for alpha in L1_ALPHAS:
             options = {"quantile": QUANTILE, "alpha": alpha}
             model = BMRMRegressor(loss="quantile", penalty="l1", **options)
-            seconds, model = min(
-                (fitted(model, X, y) for _ in range(args.repeats)),
-                key=lambda run: run[0],
-            )
+            seconds, model = fitted(model, X, y, args.repeats)
             peer_seconds, peer = fitted(QuantileRegressor(**options), X, y)
             loss = mean_pinball_loss(y, peer.predict(X), alpha=QUANTILE)
             row = {
@@ -313,78 +307,75 @@ def peers(args: Any, results: common.Results) -> None:
 
 
 def render(results: dict[str, Any]) -> str:
-    sizes = [row for row in results["rows"] if "n" in row]
-    header = ["rows", "ours, s", "passes", "proven gap", "mean loss"]
-    header += ["QuantileRegressor, s", "its mean loss", "ours / its seconds"]
-    table = []
-    for row in sorted(sizes, key=lambda row: row["n"]):
-        peer = row.get("peer", row.get("extrapolated"))
-        mark = "" if "peer" in row else " (extrapolated)"
-        table.append(
-            [
-                str(row["n"]),
-                f"{row['seconds']:.3f}",
-                f"{row['passes']:.1f}",
-                f"{row['gap']:.1e}",
-                f"{row['loss']:.5f}",
-                "–" if peer is None else f"{peer:.3g}{mark}",
-                f"{row['peer_loss']:.5f}" if "peer_loss" in row else "–",
-                "–" if peer is None else f"{row['seconds'] / peer:.1e}",
-            ]
-        )
-    text = (
-        f"Quantile {QUANTILE:g}, 50 features, alpha = {ALPHA:g} (QuantileRegressor: 0)"
+    renders = {"n": render_sizes, "shape": render_l1, "method": render_losses}
+    found = {
+        field: [row for row in results["rows"] if field in row] for field in renders
+    }
+    parts = [renders[field](rows) for field, rows in found.items() if rows]
+    return "\n\n".join(parts) + "\n"
+
+
+def render_sizes(rows: list[dict[str, Any]]) -> str:
+    def peer(row: dict[str, Any]) -> Any:
+        return row.get("peer", row.get("extrapolated"))
+
+    columns = {
+        "rows": "n",
+        "ours, s": "seconds:.3f",
+        "passes": "passes:.1f",
+        "proven gap": "gap:.1e",
+        "mean loss": "loss:.5f",
+        "QuantileRegressor, s": lambda row: (
+            "–"
+            if peer(row) is None
+            else f"{peer(row):.3g}{'' if 'peer' in row else ' (extrapolated)'}"
+        ),
+        "its mean loss": "peer_loss:.5f",
+        "ours / its seconds": lambda row: (
+            "–" if peer(row) is None else f"{row['seconds'] / peer(row):.1e}"
+        ),
+    }
+    powers = [row["power"] for row in rows if "power" in row]
+    grow = (
+        f"; its seconds grow like the power {powers[-1]:.2f} of the rows"
+        if powers
+        else ""
     )
-    powers = [row["power"] for row in sizes if "power" in row]
-    if powers:
-        text += f"; its seconds grow like the power {powers[-1]:.2f} of the rows"
-    text += ".\n\n" + common.markdown_table(header, table)
-    header = ["rows x features", "alpha", "nonzero", "ours, s", "proven gap"]
-    header += [
-        "objective",
-        "QuantileRegressor, s",
-        "its objective",
-        "ours / its seconds",
-    ]
-    table = [
-        [
-            row["shape"],
-            f"{row['alpha']:g}",
-            str(row["nonzero"]),
-            f"{row['seconds']:.3f}",
-            f"{row['gap']:.1e}",
-            f"{row['objective']:.5f}",
-            f"{row['peer']:.3g}",
-            f"{row['peer_objective']:.5f}",
-            f"{row['seconds'] / row['peer']:.2f}",
-        ]
-        for row in results["rows"]
-        if "shape" in row
-    ]
-    if table:
-        text += f"\n\nQuantile {QUANTILE:g} with an L1 penalty, ours to 1e-3:\n\n"
-        text += common.markdown_table(header, table)
-    others = [row for row in results["rows"] if "method" in row]
-    table = [
-        [
-            row["loss_name"],
-            row["method"],
-            f"{row['seconds']:.3f}",
-            f"{row['loss']:.6f}",
-            f"{row['above']:.1e}",
-            f"{row['gap']:.1e}" if "gap" in row else "–",
-        ]
-        for row in others
-    ]
-    if others:
-        text += f"\n\nEach loss, {others[0]['rows']} rows of 50 features; the quickest "
-        text += (
-            "setting within 1e-3 of the smallest mean loss, or that of the smallest:"
-        )
-        text += "\n\n"
-        header = ["loss", "method", "seconds", "mean loss", "above best", "proven gap"]
-        text += common.markdown_table(header, table)
-    return text + "\n"
+    return (
+        f"Quantile {QUANTILE:g}, 50 features, alpha = {ALPHA:g} (QuantileRegressor: 0)"
+        f"{grow}.\n\n{table(sorted(rows, key=lambda row: row['n']), **columns)}"
+    )
+
+
+def render_l1(rows: list[dict[str, Any]]) -> str:
+    columns = {
+        "rows x features": "shape",
+        "alpha": "alpha:g",
+        "nonzero": "nonzero",
+        "ours, s": "seconds:.3f",
+        "proven gap": "gap:.1e",
+        "objective": "objective:.5f",
+        "QuantileRegressor, s": "peer:.3g",
+        "its objective": "peer_objective:.5f",
+        "ours / its seconds": lambda row: f"{row['seconds'] / row['peer']:.2f}",
+    }
+    text = f"Quantile {QUANTILE:g} with an L1 penalty, ours to 1e-3:"
+    return f"{text}\n\n{table(rows, **columns)}"
+
+
+def render_losses(rows: list[dict[str, Any]]) -> str:
+    columns = {
+        "loss": "loss_name",
+        "method": "method",
+        "seconds": "seconds:.3f",
+        "mean loss": "loss:.6f",
+        "above best": "above:.1e",
+        "proven gap": "gap:.1e",
+    }
+    return (
+        f"Each loss, {rows[0]['rows']} rows of 50 features; the quickest setting "
+        "within 1e-3 of the smallest mean loss, or that of the smallest:\n\n"
+    ) + table(rows, **columns)
 
 
 def measure(args: Any, results: common.Results) -> None:

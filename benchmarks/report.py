@@ -21,24 +21,15 @@ SCRIPTS: dict[str, tuple[str, list[str], str]] = {
     "svm_memory": ("Memory and growth with the input", [], ""),
     "ranking": ("Rankings, and F1 of rare classes", [], ""),
     "defaults": ("What defaults are worth", ["--regret"], ""),
-    "quality": ("Areas under ROC curves, of classes and of outliers", [], ""),
+    "quality": (
+        "Areas under ROC curves, of classes and of outliers; F1 of labels",
+        [],
+        "",
+    ),
     "regression": ("Regression", [], ""),
-    "multiclass": (
-        "Joint multiclass hinge: seconds of one thread to relative gaps",
-        [],
-        "",
-    ),
-    "multilabel": (
-        "Multilabel hinge: seconds of one thread to a proven gap of 1e-2",
-        [],
-        "",
-    ),
+    "multiclass": ("Joint multiclass hinge: seconds to relative gaps", [], ""),
     "l1_logistic": ("L1-regularized logistic regression", [], ""),
-    "online": (
-        "Online learning without tuning",
-        [],
-        "Objective and test error by passes and seconds",
-    ),
+    "online": ("Online learning without tuning", [], "By passes and seconds"),
     "crf": ("Linear-chain conditional random fields", [], ""),
 }
 

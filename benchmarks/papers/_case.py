@@ -101,6 +101,28 @@ class Trace(NamedTuple):
         return int(np.argmax(reached)) if reached.any() else None
 
 
+class Watch:
+    """Calls ``watch`` with the model of each iteration; a callback of scikit-learn.
+
+    It returns whether to stop.
+    """
+
+    def __init__(self, watch: Callable[[Any], bool | None]) -> None:
+        self._watch = watch
+
+    def setup(self, estimator: Any, context: Any) -> None: ...
+
+    def teardown(self, estimator: Any, context: Any) -> None: ...
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **given: Any) -> None: ...
+
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, fitted_estimator: Any, **given: Any
+    ) -> bool | None:
+        of_iteration = context.task_name == "iteration"
+        return self._watch(fitted_estimator) if of_iteration else False
+
+
 @cache
 def _load(data: str, loss: str, data_dir: str | None, cache_dir: str | None) -> Any:
     if loss in ("multiclass", "multilabel"):

@@ -183,7 +183,7 @@ class Strengths:
     methods: Mapping[str, Method]
     above: float = 0.02
     x: str = "seconds"
-    limit: float = 0.2
+    limit: float = 0.8
     max_iter: int = 10_000
 
     def run(self, settings: Settings) -> tuple[str, Draw]:
@@ -365,7 +365,7 @@ CASES = [
         EPSILONS,
         **STEPS,
     ),
-    curves("yu-4.2", f"{YU} 4.2: number m of pairs", SAMPLES, MEMORIES, limit=1.0),
+    curves("yu-4.2", f"{YU} 4.2: number m of pairs", SAMPLES, MEMORIES, limit=4.0),
     curves(
         "yu-table-4.2",
         "Yu 2009, Table 4.2, L2: iterations k of direction searches, until J falls by "
@@ -379,7 +379,7 @@ CASES = [
         f"{YU} 4.3: binary hinge",
         problems("hinge", BINARY),
         BUNDLES,
-        limit=1.0,
+        limit=4.0,
     ),
     strengths(
         "yu-4.4",
@@ -458,7 +458,7 @@ CASES = [
         TRUST,
         **STEPS,
         above=0.01,
-        limit=0.6,
+        limit=1.5,
         max_iter=6000,
     ),
     curves(
@@ -466,7 +466,7 @@ CASES = [
         f"{TEO_ET_AL} 9: linear SVMs, α chosen on validation rows",
         problems("hinge", BEST),
         {"BMRM": BMRM, "LSBMRM": LS_BMRM, "LIBLINEAR": LIBLINEAR},
-        limit=2.0,
+        limit=4.0,
     ),
     curves(
         "teo-10",
