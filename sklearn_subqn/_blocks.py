@@ -177,12 +177,13 @@ class ReadBlock(Block):
     def release(self, problems: LinearProblems, shift: Shift | None) -> None:
         sizes = problems.sizes
 
-        def read() -> Any:
-            X = self.rows()
+        def changed(X: Any) -> Any:
             X = X if shift is None else shift.subtracted(X)
             return X if sizes is None else divided(X, sizes)
 
-        problems.design = ReadDesign(problems.design, read, self._shelf)
+        same = shift is None and sizes is None
+        args = self.rows, None if same else changed, self._shelf
+        problems.design = ReadDesign(problems.design, *args)
 
 
 class Source(Protocol):

@@ -60,10 +60,11 @@ class RowBlocks:
 
     Notes
     -----
-    A fit reads all blocks about six times at first, and then up to three times as often
-    as it makes passes over X, which ``history_`` counts. In memory are, besides the
-    targets, about 25 vectors of n_samples numbers, times the number of scores of a
-    sample for joint losses, three blocks, and what the solver needs for its
+    A fit reads all blocks four times at first, and then once for each pass over X,
+    which ``history_`` counts. Products with some of the rows look at these alone in
+    memory maps and files, and read whole blocks of other sources. In memory are,
+    besides the targets, about 25 vectors of n_samples numbers, times the number of
+    scores of a sample for joint losses, three blocks, and what the solver needs for its
     coefficients.
 
     Examples
@@ -274,14 +275,14 @@ class _Reader:
 
 
 class _File:
-    """The array in an ``.npy`` file, of which no pages stay mapped."""
+    """The array in an ``.npy`` file, slices of which are mapped while they live."""
 
     def __init__(self, path: Any) -> None:
         self._path = path
         self.shape = np.load(path, mmap_mode="r").shape
 
     def __getitem__(self, rows: slice) -> Any:
-        return np.array(np.load(self._path, mmap_mode="r")[rows])
+        return np.load(self._path, mmap_mode="r")[rows]
 
 
 class _RowGroup:

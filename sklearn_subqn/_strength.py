@@ -161,8 +161,10 @@ def column_sums(X: Any, weights: Floats) -> Floats:
             square += np.bincount(columns, each * values * values, minlength=n)
             stored += np.bincount(columns, minlength=n)
         else:
-            values = block.astype(np.float64)
-            share += row_weights @ (values != 0.0)
+            values = block.astype(np.float64, copy=False)
+            # Mostly all entries count.
+            full = np.count_nonzero(values) == values.size
+            share += row_weights.sum() if full else row_weights @ (values != 0.0)
             mean += row_weights @ values
             square += row_weights @ np.square(values)
             stored += len(values)

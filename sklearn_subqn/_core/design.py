@@ -58,7 +58,8 @@ class Design(SecondMoments):
         if sparse.issparse(self.X):
             subset = self.X[rows]
         else:
-            subset = SomeRows(self.X, rows)
+            given = isinstance(self.X, SomeRows)
+            subset = self.X[rows] if given else SomeRows(self.X, rows)
             if copy:
                 subset = subset.copy()
         return self._like(subset, self)

@@ -7,6 +7,10 @@ from typing import Any
 
 from .design import Design
 from .losses._base import Rows
+from .row_views import SomeRows
+
+# Subsets of rows with no more entries than so many vectors of the rows stay in memory.
+_KEPT_VECTORS = 2
 
 #: Returns rows of X.
 Reader = Callable[[], Any]
@@ -30,36 +34,59 @@ class Shelf:
 class ReadDesign(Design):
     """The linear map of rows that do not stay in memory.
 
+    Dense rows are changed by pieces that fit into the cache, and of some of them no
+    others are looked at. A few rows are kept.
+
     Parameters
     ----------
     like : Design
         Of these rows.
     read : callable
-        Returns them.
+        Returns them, or SomeRows.
+    change : callable or None
+        Returns what this is a map of, from rows that have been read.
     shelf : Shelf or None
         Where they stay until others are read; with None they are made of such rows.
     """
 
-    def __init__(self, like: Design, read: Reader, shelf: Shelf | None) -> None:
+    def __init__(
+        self,
+        like: Design,
+        read: Reader,
+        change: Callable[[Any], Any] | None,
+        shelf: Shelf | None,
+    ) -> None:
         known = {
             name: value
             for name, value in vars(like).items()
-            if name not in ("X", "_parts", "_parent")
+            if name not in ("X", "matrix", "_parts", "_parent")
         }
+        if shelf is not None:
+            # They will be asked for, and now the rows are at hand.
+            known["squares"] = like.squares
         vars(self).update(known, _parent=None)
-        self._read, self._shelf = read, shelf
+        self._read, self._change, self._shelf = read, change, shelf
         self._sparse, self._dtype, self._size = like.is_sparse, like.dtype, like.nbytes
+        # Changes of dense rows are made in blocks.
+        changed = change is not None and not self._sparse
+        self._in_blocks = self._in_blocks or changed
 
     def __getattr__(self, name: str) -> Any:
         # Attributes of designs whose rows are at hand.
         if name == "X":
             if self._shelf is None:
                 return self._read()
-            return self._shelf.rows(self, lambda: self._like(self._read(), None).X)
+            return self._shelf.rows(self, self._as_needed)
         if name == "_parts":
             bounds = [(rows.start, rows.stop) for rows in self.row_slices]
             return [list(self._blocks(*pair)) for pair in bounds]
         raise AttributeError(name)
+
+    def _as_needed(self) -> Any:
+        X, change = self._read(), self._change
+        if self._sparse:
+            return self._like(X if change is None else change(X), None).X
+        return X if change is None else SomeRows(X, range(self.n_rows), change)
 
     @property
     def is_sparse(self) -> bool:
@@ -75,9 +102,14 @@ class ReadDesign(Design):
 
     @property
     def matrix(self) -> Any:
-        return Design.matrix.func(self)
+        X = Design.matrix.func(self)
+        return X.copy() if isinstance(X, SomeRows) else X
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
-        subset = super().rows(rows, copy=copy)
+        subset = super().rows(rows, copy=False)
         # Those that are not to be copied are used at once.
-        return ReadDesign(subset, lambda: self.X[rows], None) if copy else subset
+        if not copy:
+            return subset
+        if subset.n_entries <= _KEPT_VECTORS * self.n_rows:
+            return subset if self._sparse else self._like(subset.X.copy(), None)
+        return ReadDesign(subset, lambda: self.X[rows], None, None)

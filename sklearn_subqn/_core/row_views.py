@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,42 @@ BLOCK_BYTES = 1 << 20
 
 
 class SomeRows:
-    """Rows of a dense array X, to be copied when they are used."""
+    """Rows of a dense array X, to be copied when they are used.
 
-    def __init__(self, X: Any, rows: Rows) -> None:
-        self._X = X
-        self._rows = rows
-        self.dtype = X.dtype
+    Parameters
+    ----------
+    X : ndarray
+    rows : ndarray of int or range
+    change : callable, optional
+        Returns other rows in place of those of X, as in other units.
+    """
+
+    def __init__(
+        self, X: Any, rows: Any, change: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._X, self._rows, self._change = X, rows, change
+        self.dtype = X.dtype if change is None else change(X[:0]).dtype
         self.shape = len(rows), X.shape[1]
         self.size = len(rows) * X.shape[1]
+        self.nbytes = self.size * self.dtype.itemsize
 
-    def __getitem__(self, part: slice) -> SomeRows:
-        return SomeRows(self._X, self._rows[part])
+    def __getitem__(self, part: Any) -> SomeRows:
+        rows = self._rows
+        if isinstance(rows, range) and not isinstance(part, slice):
+            some = rows.start + rows.step * part
+        else:
+            some = rows[part]
+        return SomeRows(self._X, some, self._change)
 
     def copy(self) -> Any:
-        # Several times faster than indexing, which checks each index first.
-        return self._X.take(self._rows, axis=0, mode="clip")
+        """Return these rows; without a change, consecutive ones are a view."""
+        rows = self._rows
+        if isinstance(rows, range):
+            X = self._X[rows.start : rows.stop : rows.step]
+        else:
+            # Several times faster than indexing, which checks each index first.
+            X = self._X.take(rows, axis=0, mode="clip")
+        return X if self._change is None else self._change(X)
 
 
 def dense_rows(rows: Any) -> Floats:
