@@ -20,6 +20,12 @@ def is_collection(X: Any) -> bool:
     """Whether X is data in blocks, of our own or of Dask, which need not be there."""
     if isinstance(X, RowBlocks):
         return True
+    if isinstance(X, (list, tuple)):
+        return bool(X) and all(map(_is_of_dask, X))
+    return _is_of_dask(X)
+
+
+def _is_of_dask(X: Any) -> bool:
     package = type(X).__module__.partition(".")[0]
     return package in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 

@@ -17,6 +17,7 @@ try:
     import dask.array
     import dask.dataframe
     import distributed
+    from dask.delayed import Delayed
 except ImportError as error:
     raise ImportError(
         "Dask collections need Dask's arrays, dataframes and scheduler: "
@@ -265,11 +266,13 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
     Parameters
     ----------
     estimator : LinearEstimator
-    X : dask.array.Array or dask.dataframe.DataFrame
-    y : dask.array.Array, dask.dataframe.Series or .DataFrame
+    X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
+    y : dask.array.Array, dask.dataframe.Series or .DataFrame, or list of Delayed
         Or an array in memory, where X is an array of known size.
     sample_weight : as y, a number, or None
     """
+    X, y = _joined("X", X), _joined("y", y)
+    sample_weight = _joined("sample_weight", sample_weight)
     estimator._check_X(_row_like(X), reset=True)
     names = np.array(list(y.columns)) if hasattr(y, "columns") else None
     each = sample_weight is not None and np.ndim(sample_weight) > 0
@@ -300,6 +303,34 @@ def _source(X: Any, y: Any, sample_weight: Any) -> _Blocks:
     if len(blocks) < 3:
         blocks.append([None] * n)
     return _Blocks(blocks[0], blocks[1], blocks[2], client, collections)
+
+
+def _joined(name: str, x: Any) -> Any:
+    """Return a list of delayed blocks as a collection, and else what is given.
+
+    The first block is computed where the others will be, and says what they are.
+    """
+    if not isinstance(x, (list, tuple)) or not x:
+        return x
+    if not all(isinstance(each, Delayed) for each in x):
+        if any(hasattr(each, "__dask_graph__") for each in x):
+            raise TypeError(
+                f"A list given as {name} must have delayed blocks, made by "
+                "dask.delayed, and nothing else."
+            )
+        return x
+    like = dask.delayed(_no_rows, pure=False)(x[0]).compute()
+    if hasattr(like, "index"):
+        return dask.dataframe.from_delayed(list(x), meta=like)
+    shape = np.nan, *like.shape[1:]
+    arrays = [
+        dask.array.from_delayed(each, shape, dtype=like.dtype, meta=like) for each in x
+    ]
+    return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _no_rows(block: Any) -> Any:
+    return block[:0] if hasattr(block, "shape") else np.asarray(block)[:0]
 
 
 def _collections(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
@@ -364,8 +395,9 @@ def mapped(estimator: Any, method: str, X: Any) -> Any:
     estimator : estimator instance
         Fitted.
     method : str
-    X : dask.array.Array or dask.dataframe.DataFrame
+    X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
     """
+    X = _joined("X", X)
     copied = _without_callbacks(estimator)
     like = getattr(copied, method)(_row_like(X))
 
@@ -407,7 +439,8 @@ def score(
     power : float or None
         Of the deviance, zero for squares; None for classes.
     """
-    given = _collections(X, y, sample_weight).values()
+    X, y = _joined("X", X), _joined("y", y)
+    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
     blocks = list(zip(*map(_delayed, given), strict=True))
     # One message holds the estimator for all blocks.
     model = dask.delayed(_without_callbacks(estimator), pure=False, traverse=False)

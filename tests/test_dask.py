@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -196,6 +197,26 @@ def test_dataframes():
     assert_array_equal(model.predict(dX).compute(), model.predict(frame[dX.columns]))
     score = model.score(frame[list("vwxyz")], y)
     assert model.score(dX, collection["label"]) == pytest.approx(score)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, pd.DataFrame])
+def test_lists_of_delayed_blocks(kind):
+    X, y, weights = data()
+    X[:, 2] -= 1000.0
+    ends = np.cumsum([0, *cuts(7)])
+    rows = [
+        [dask.delayed(make)(x[a:b]) for a, b in pairwise(ends)]
+        for make, x in ((kind, X), (np.asarray, y), (pd.Series, weights))
+    ]
+    model = BMRMClassifier(tol=TOL)
+    assert_same_optimum(model, kind(X), y, weights, rows)
+    result = model.predict_proba(rows[0])
+    assert isinstance(result, da.Array)
+    assert_allclose(result.compute(), model.predict_proba(kind(X)), rtol=1e-12)
+    score = model.score(kind(X), y, weights)
+    assert model.score(*rows) == pytest.approx(score)
+    with pytest.raises(TypeError, match="sample_weight must have delayed blocks"):
+        model.fit(*rows[:2], [*rows[2][:-1], da.ones(3)])
 
 
 def test_samples_of_tall_data_come_in_limited_size():
