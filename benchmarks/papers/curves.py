@@ -58,7 +58,7 @@ ROWS = {"mnist": 10_000, "rcv1_topics": 4000, "tmc2007": 4000, "covtype": 20_000
 # The same for figures by alpha.
 FEW: dict[str, int] = {
     **{"a9a": 8000, "rcv1_ccat": 5000, "covtype": 10_000, "mnist": 3000},
-    **{"letter": 3000, "usps": 2000, "news20": 3000, "tmc2007": 2000},
+    **{"letter": 3000, "usps": 1000, "news20": 1000, "tmc2007": 2000},
 }
 TENTHS = tuple(10.0**-i for i in range(1, 7))
 
@@ -423,6 +423,7 @@ CASES = [
         named("multiclass", CLASSES),
         TENTHS,
         BUNDLES,
+        limit=2.0,
     ),
     curves(
         "yu-4.9", f"{YU} 4.9: multilabel hinge", problems("multilabel", LABELS), BUNDLES
