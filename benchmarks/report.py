@@ -1,6 +1,7 @@
-"""Assemble REPORT.md from the raw numbers in results/; with --anew measure them first.
+"""Print the report of the raw numbers in results/; with --save write it.
 
-python benchmarks/report.py [--anew --data-dir DIR]
+python -m benchmarks report                            print what results/ has
+python -m benchmarks report --anew --save benchmarks   measure, write results and report
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import common
 from _harness import parser
@@ -34,28 +36,30 @@ SCRIPTS: dict[str, tuple[str, list[str], str]] = {
 }
 
 
-def measure(data_dir: str | None) -> None:
+def measure(data_dir: str | None, results: Path) -> None:
     """Run all scripts, which takes hours; rows that they do not replace are kept."""
     folder = ["--data-dir", data_dir] if data_dir else []
     for name, (_, options, _) in SCRIPTS.items():
         print(f"== {name}", flush=True)
         command = [sys.executable, "-u", str(common.HERE / f"{name}.py"), *options]
-        save = ["--save", str(common.RESULTS)]
-        subprocess.run([*command, *folder, *save], check=True)
+        subprocess.run([*command, *folder, "--save", str(results)], check=True)
 
 
 def main() -> None:
     p = parser(__doc__ or "")
     p.add_argument("--anew", action="store_true", help="run all scripts first")
     args = p.parse_args()
+    if args.anew and not args.save:
+        p.error("--anew takes --save, the folder of the report and its results")
+    folder = args.save or common.HERE
     if args.anew:
-        measure(args.data_dir)
+        measure(args.data_dir, folder / "results")
     parts = [
-        "# Report\n\nAssembled by `python benchmarks/report.py`; what is measured and "
+        "# Report\n\nAssembled by `python -m benchmarks report`; what is measured and "
         "how to run it is in [README.md](README.md)."
     ]
     for name, (title, _, caption) in SCRIPTS.items():
-        results = common.read_results(name)
+        results = common.read_results(name, folder / "results")
         if results is None:
             continue
         measured = sorted(row["measured"] for row in results["rows"])
@@ -65,9 +69,11 @@ def main() -> None:
         parts.append(importlib.import_module(name).render(results))
         if caption:
             parts.append(f"![{caption}](results/{name}.png)")
-    path = common.HERE / "REPORT.md"
-    path.write_text("\n\n".join(parts) + "\n")
-    print(f"wrote {path.name}")
+    text = "\n\n".join(parts) + "\n"
+    if args.save:
+        (folder / "REPORT.md").write_text(text)
+    else:
+        print(text)
 
 
 if __name__ == "__main__":
