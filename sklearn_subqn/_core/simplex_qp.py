@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels import simplex
+from .kernels import simplex, simplex_by_rows
 from .losses._base import Floats
 
 # Multiple of the size of Q that comes to the diagonal of systems.
@@ -97,7 +97,7 @@ def minimize_by_rows(
     order = np.argsort(-sizes)
     rows = np.ascontiguousarray(np.column_stack([np.ones(m), A[:, order] / unit]))
     r = d + 1
-    simplex.minimize_by_rows(
+    simplex_by_rows.minimize(
         rows,
         c / unit / unit,
         x,

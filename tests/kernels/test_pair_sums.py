@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from sklearn_subqn._core.kernels import pair_sums
+from sklearn_subqn._core.kernels import pair_products, pair_sums
 
 K, MARGIN = 4, 0.8
 
@@ -89,7 +89,7 @@ def test_products_and_crossed(kind, width):
         active, m = (data.active.T, data.m.T) if higher else (data.active, data.m)
         expected = np.where(m <= width, active, 0.0) @ (data.weights[:, np.newaxis] * X)
         out, sums = np.ones((60, 5)), data.room(5)
-        pair_sums.products(
+        pair_products.products(
             *data.rows, X, data.weights, MARGIN, width, higher, places, 2.0, sums, out
         )
         expected[::3] = 0.0
@@ -98,7 +98,7 @@ def test_products_and_crossed(kind, width):
         matrix = np.ones((5, 5))
         arrays = S.indptr.astype(np.int32), S.indices.astype(np.int32), S.data
         rows = *data.rows, data.weights, factors, MARGIN, width, higher
-        pair_sums.crossed(*rows, *arrays, sums, matrix)
+        pair_products.crossed(*rows, *arrays, sums, matrix)
         crossed = X.T @ (factors[:, np.newaxis] * expected)
         assert_allclose(matrix, 1.0 + crossed, rtol=1e-12, atol=1e-12)
         assert not sums.any()
@@ -135,7 +135,7 @@ def arguments(kernel):
         given = {"scores": rows.pop("scores"), "dscores": np.ones(60)} | rows
         given |= weights | {"factors": data.factors, "margin": 1.0}
         return given | {"sums": data.room(5)}
-    if kernel is pair_sums.products:
+    if kernel is pair_products.products:
         given = {"terms": np.ones((60, 2))} | weights | {"margin": 1.0, "width": 0.5}
         given |= {"higher": True, "places": np.arange(60), "factor": 1.0}
         return rows | given | {"sums": data.room(2), "out": np.zeros((60, 2))}
@@ -149,8 +149,8 @@ KERNELS = [
     pair_sums.shares,
     pair_sums.moments,
     pair_sums.slope,
-    pair_sums.products,
-    pair_sums.crossed,
+    pair_products.products,
+    pair_products.crossed,
 ]
 ARRAYS = [
     (kernel, name)
@@ -194,10 +194,10 @@ def test_wrong_types(kernel, name):
         (pair_sums.slope, "levels", -1),
         (pair_sums.slope, "starts", 99),
         (pair_sums.shares, "starts", -5),
-        (pair_sums.products, "places", 60),
-        (pair_sums.crossed, "indices", 2),
-        (pair_sums.crossed, "indices", -1),
-        (pair_sums.crossed, "indptr", 9),
+        (pair_products.products, "places", 60),
+        (pair_products.crossed, "indices", 2),
+        (pair_products.crossed, "indices", -1),
+        (pair_products.crossed, "indptr", 9),
     ],
 )
 def test_wrong_numbers(kernel, name, wrong):

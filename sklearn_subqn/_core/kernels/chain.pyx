@@ -6,13 +6,12 @@ Arguments are those of ``chain_arguments.pxd``.
 from .chain_arguments cimport check_allowed, check_labels, check_scores
 from .lattice cimport (
     Lattice,
-    backward,
     close_lattice,
-    forward,
     open_lattice,
     set_pattern,
     set_transitions,
 )
+from .lattice_sums cimport backward, forward
 from .rows cimport allocate
 from .standard cimport INFINITY, free
 from .viterbi cimport labels_score

@@ -28,7 +28,8 @@ another quadratic term, which is nowhere larger than that above.
 """
 
 from .chain_features cimport Features, Parameters, squared_gradient
-from .lattice cimport Lattice, backward, forward, renew_some_transitions
+from .lattice cimport Lattice, renew_some_transitions
+from .lattice_sums cimport backward, forward
 from .padded_rows cimport shifted_product
 from .standard cimport INFINITY, exp, fabs, log, memcpy
 

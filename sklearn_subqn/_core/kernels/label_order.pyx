@@ -1,4 +1,4 @@
-"""Squared violations of the order of the labels of a row, and second derivatives.
+"""Squared violations of the order of the labels of a row.
 
 Scores are contiguous of shape (n, k) and float64, targets of shape (n, l) are 1 for
 relevant labels. With ``costs`` of shape (2, l), which are margins, labels have the shifted
@@ -17,7 +17,8 @@ row takes O(l log l). Powers of a difference m grow from one to the next by m² 
 all terms are positive, and rounding errors are a small share of a sum.
 """
 
-from .joint cimport check_indicators, same_length
+from .joint cimport same_length
+from .ordered_labels cimport Labels, check, kind, open_row
 from .rows cimport _sort, allocate
 from .standard cimport fabs, free
 from .sums cimport Sum, add_to, result
@@ -26,37 +27,6 @@ from .sums cimport Sum, add_to, result
 # of a label that is relevant nowhere, or everywhere, then are zero at the best intercept.
 # They are 450 rounding errors: 90 leave duals that nothing balances.
 cdef double _ROUNDING = 1e-13
-
-
-cdef struct Labels:
-    # Number of labels, and whether there is a threshold.
-    Py_ssize_t l
-    bint threshold
-    const unsigned char* relevant
-    # Twice the weights of a pair of labels, and of a label and the threshold.
-    double pair
-    double single
-    # Of those that take part, ascending: their number, shifted scores, and kinds (0 for
-    # irrelevant, 1 for the threshold, 2 for relevant) times k plus their numbers.
-    Py_ssize_t size
-    # The largest size of a score and its shift.
-    double largest
-    double* v
-    double* codes
-
-
-cdef int check(
-    const unsigned char[:, ::1] targets,
-    const double[::1] weights,
-    Py_ssize_t n,
-    Py_ssize_t k,
-) except -1:
-    same_length(targets.shape[0], n)
-    same_length(targets.shape[0], weights.shape[0])
-    if not targets.shape[1] <= k <= targets.shape[1] + 1:
-        raise ValueError(f"{k} scores a row for {targets.shape[1]} labels.")
-    check_indicators(targets)
-    return 0
 
 
 cdef int check_scores(
@@ -69,45 +39,6 @@ cdef int check_scores(
     same_length(2, costs.shape[0])
     same_length(targets.shape[1], costs.shape[1])
     return 0
-
-
-cdef int check_order(
-    const unsigned char[:, ::1] targets,
-    const int[:, ::1] order,
-    const int[::1] sizes,
-    const double[::1] weights,
-) except -1:
-    cdef Py_ssize_t i, e, k = order.shape[1]
-    check(targets, weights, order.shape[0], k)
-    same_length(targets.shape[0], sizes.shape[0])
-    for i in range(order.shape[0]):
-        if not 0 <= sizes[i] <= k:
-            raise ValueError(f"sizes must lie in [0, {k}].")
-        for e in range(sizes[i]):
-            if not 0 <= order[i, e] < k:
-                raise ValueError(f"order must have numbers below {k}.")
-    return 0
-
-
-cdef inline void open_row(
-    const unsigned char* relevant, Py_ssize_t l, Py_ssize_t k, double weight, Labels* row
-) noexcept nogil:
-    """Set what does not depend on scores."""
-    cdef Py_ssize_t j, n_relevant = 0
-    cdef double share = 0.5 if k > l else 1.0
-    for j in range(l):
-        n_relevant += relevant[j]
-    row.l, row.threshold, row.relevant = l, k > l, relevant
-    row.pair = row.single = 0.0
-    if 0 < n_relevant < l:
-        row.pair = 2.0 * weight * share / (<double> n_relevant * (l - n_relevant))
-    if k > l:
-        row.single = 2.0 * weight * share / l
-
-
-cdef inline int kind(const Labels* row, Py_ssize_t j) noexcept nogil:
-    """Return the place of kinds at equal scores: those in order are not violated."""
-    return 1 if j == row.l else 2 * row.relevant[j]
 
 
 cdef inline void arrange(
@@ -332,142 +263,3 @@ def violated(
             for e in range(row.size):
                 order[i, e] = number(&row, e)
         free(memory)
-
-
-def apply(
-    const unsigned char[:, ::1] targets,
-    const int[:, ::1] order,
-    const int[::1] sizes,
-    const double[::1] weights,
-    const double[:, ::1] vectors,
-    double[:, ::1] out,
-):
-    """Write products of the rows' matrices of second derivatives with vectors."""
-    cdef Py_ssize_t i, e, j, l = targets.shape[1], k = order.shape[1]
-    cdef int side
-    cdef double count, total, single
-    cdef bint passed
-    cdef Labels row
-    cdef const double* d
-    cdef double* u
-    check_order(targets, order, sizes, weights)
-    same_length(order.shape[0], vectors.shape[0])
-    same_length(k, vectors.shape[1])
-    same_length(order.shape[0], out.shape[0])
-    same_length(k, out.shape[1])
-    with nogil:
-        for i in range(order.shape[0]):
-            for j in range(k):
-                out[i, j] = 0.0
-            if sizes[i] == 0:
-                continue
-            d, u = &vectors[i, 0], &out[i, 0]
-            open_row(&targets[i, 0], l, k, weights[i], &row)
-            # Upwards the irrelevant labels, against the relevant ones passed; downwards
-            # the relevant labels.
-            for side in range(2):
-                count = total = 0.0
-                passed = False
-                for e in range(sizes[i]):
-                    j = order[i, sizes[i] - 1 - e if side else e]
-                    if j == l:
-                        passed = True
-                    elif row.relevant[j] != side:
-                        count += 1.0
-                        total += d[j]
-                    else:
-                        single = row.single * (d[j] - d[l]) if passed else 0.0
-                        u[j] = row.pair * (count * d[j] - total) + single
-                        if passed:
-                            u[l] -= single
-
-
-def diagonal(
-    const unsigned char[:, ::1] targets,
-    const int[:, ::1] order,
-    const int[::1] sizes,
-    const double[::1] weights,
-    double[:, ::1] out,
-):
-    """Write the diagonals of the matrices of second derivatives."""
-    cdef Py_ssize_t i, e, j, l = targets.shape[1], k = order.shape[1], a, b
-    cdef int side
-    cdef double count
-    cdef bint passed
-    cdef Labels row
-    check_order(targets, order, sizes, weights)
-    same_length(order.shape[0], out.shape[0])
-    same_length(k, out.shape[1])
-    with nogil:
-        for i in range(order.shape[0]):
-            for j in range(k):
-                out[i, j] = 0.0
-            if sizes[i] == 0:
-                continue
-            open_row(&targets[i, 0], l, k, weights[i], &row)
-            for side in range(2):
-                count, passed = 0.0, False
-                for a in range(sizes[i]):
-                    j = order[i, sizes[i] - 1 - a if side else a]
-                    if j == l:
-                        passed = True
-                    elif row.relevant[j] == side:
-                        out[i, j] = row.pair * count
-                        if passed:
-                            out[i, j] += row.single
-                            out[i, l] += row.single
-                    else:
-                        count += 1.0
-
-
-def entries(
-    const unsigned char[:, ::1] targets,
-    const int[:, ::1] order,
-    const int[::1] sizes,
-    const double[::1] weights,
-    Py_ssize_t first,
-    Py_ssize_t[::1] row_of,
-    Py_ssize_t[::1] pairs,
-    double[::1] values,
-):
-    """Write the entries j * k + h, j <= h, of the matrices of second derivatives.
-
-    Stops at the row whose entries might not fit. Returns the first row left, and the
-    number of entries written.
-    """
-    cdef Py_ssize_t i = first, a, b, j, h, n = order.shape[0], l = targets.shape[1]
-    cdef Py_ssize_t k = order.shape[1], count = 0, most = k * (k + 1) // 2
-    cdef Py_ssize_t size = values.shape[0]
-    cdef double c
-    cdef double* diagonals
-    cdef Labels row
-    check_order(targets, order, sizes, weights)
-    same_length(size, row_of.shape[0])
-    same_length(size, pairs.shape[0])
-    if size < most:
-        raise ValueError(f"room for {size} entries where {most} may come.")
-    diagonals = <double*> allocate(k * sizeof(double))
-    with nogil:
-        while i < n and count + most <= size:
-            open_row(&targets[i, 0], l, k, weights[i], &row)
-            for a in range(sizes[i]):
-                diagonals[order[i, a]] = 0.0
-            for b in range(1, sizes[i]):
-                for a in range(b):
-                    j, h = order[i, a], order[i, b]
-                    if kind(&row, j) <= kind(&row, h):
-                        continue
-                    c = row.single if j == l or h == l else row.pair
-                    diagonals[j] += c
-                    diagonals[h] += c
-                    row_of[count], pairs[count] = i, min(j, h) * k + max(j, h)
-                    values[count] = -c
-                    count += 1
-            for a in range(sizes[i]):
-                j = order[i, a]
-                row_of[count], pairs[count] = i, j * k + j
-                values[count] = diagonals[j]
-                count += 1
-            i += 1
-        free(diagonals)
-    return i, count

@@ -158,6 +158,7 @@ cdef inline void groups(
 
 include "joint.pxi"
 include "joint_envelope.pxi"
+include "joint_curvature.pxi"
 include "joint_ascent.pxi"
 
 

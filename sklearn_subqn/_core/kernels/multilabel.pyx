@@ -16,6 +16,7 @@ b >= 0 whose sums over both kinds are equal and at most 1; with a threshold they
 be equal. It is attained at b = max(0, c + m / s - shift), with a shift for each kind.
 """
 
+from .coupled_shifts cimport coupled_shifts, kind_shift
 from .joint cimport (
     Row,
     Set,
@@ -175,6 +176,7 @@ cdef inline void groups(
 
 include "joint.pxi"
 include "joint_envelope.pxi"
+include "joint_curvature.pxi"
 include "joint_ascent.pxi"
 
 
@@ -248,104 +250,3 @@ cdef inline Py_ssize_t maximize(
         dual.intercept[l] -= dual.intercept_step * change[size]
         size += 1
     return size
-
-
-cdef inline double kind_shift(
-    const double* t,
-    const unsigned char* relevant,
-    unsigned char kind,
-    Py_ssize_t l,
-    double top,
-    double* few,
-) noexcept nogil:
-    """Return the shift with sum max(0, t - shift) = 1 over one kind of labels.
-
-    As for the multiclass hinge (Michelot 1986). ``top`` is the largest t of the kind,
-    ``few`` has room for l numbers. Without such labels, zero.
-    """
-    cdef Py_ssize_t j, size = 0, kept
-    cdef double total = 0.0, shift
-    for j in range(l):
-        if relevant[j] == kind and t[j] > top - 1.0:
-            few[size] = t[j] - top
-            total += few[size]
-            size += 1
-    if size == 0:
-        return 0.0
-    while True:
-        shift = (total - 1.0) / size
-        kept = 0
-        total = 0.0
-        for j in range(size):
-            if few[j] > shift:
-                few[kept] = few[j]
-                total += few[j]
-                kept += 1
-        if kept == size:
-            return shift + top
-        size = kept
-
-
-cdef inline void coupled_shifts(
-    const double* t,
-    const unsigned char* relevant,
-    Py_ssize_t l,
-    const double* top,
-    const double* lift,
-    bint threshold,
-    double excess,
-    double* few,
-    double* shifts,
-) noexcept nogil:
-    """Write the shifts of both kinds of labels, which one more number x couples.
-
-    With S_0(x) = min(1, sum max(0, t_j + lift_0 - x)) over irrelevant labels and
-    S_1(x) = min(1, sum max(0, t_j + lift_1 + x)) over relevant ones, x is the root of
-    S_0 - S_1 without and of S_0 - S_1 - excess - x with a threshold, by Newton's method
-    in a bracket. ``top`` holds the largest t of both kinds. Where all vanish, shifts
-    are above them.
-    """
-    cdef Py_ssize_t j, size
-    cdef double low, high, x, trial, d
-    cdef double sums[2]
-    cdef double caps[2]
-    cdef int kind
-    for kind in range(2):
-        caps[kind] = kind_shift(t, relevant, kind, l, top[kind], few)
-    if threshold:
-        low, high = -2.0, 2.0
-    else:
-        low, high = -top[1] - lift[1], top[0] + lift[0]
-        if high <= low:
-            shifts[0], shifts[1] = top[0] + 1.0, top[1] + 1.0
-            return
-        if caps[0] + lift[0] + caps[1] + lift[1] > 0.0:
-            shifts[0], shifts[1] = caps[0], caps[1]
-            return
-    x = 0.5 * (low + high)
-    while True:
-        shifts[0], shifts[1] = x - lift[0], -x - lift[1]
-        size = threshold
-        sums[0] = sums[1] = 0.0
-        for j in range(l):
-            d = t[j] - shifts[relevant[j]]
-            if d > 0.0 and shifts[relevant[j]] > caps[relevant[j]]:
-                sums[relevant[j]] += d
-                size += 1
-        for kind in range(2):
-            if shifts[kind] <= caps[kind]:
-                shifts[kind] = caps[kind]
-                sums[kind] = 1.0 if top[kind] > -1e299 else 0.0
-        d = sums[0] - sums[1]
-        if threshold:
-            d -= excess + x
-        if d > 0.0:
-            low = x
-        else:
-            high = x
-        trial = x + d / size if size else 0.5 * (low + high)
-        if not low < trial < high:
-            trial = 0.5 * (low + high)
-        if d == 0.0 or trial == x or not low < trial < high or -4e-16 <= d <= 4e-16:
-            return
-        x = trial

@@ -49,7 +49,7 @@ class JointCurvature(CurvatureByEntries):
     targets : ndarray of shape (n, ...)
     codes : ndarray of uint8
         Groups of variables in the support, 0 for the others (``support`` in
-        ``joint.pxi``).
+        ``joint_curvature.pxi``).
     factors : ndarray of shape (n,)
     n_labels : int
         Number of scores of labels, threshold included.

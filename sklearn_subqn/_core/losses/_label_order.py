@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..kernels import label_order as kernel
+from ..kernels import label_order_curvature as products
 from ..rounding import TINY, rounding
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Rows
@@ -139,14 +140,14 @@ class LabelOrderCurvature(CurvatureByEntries):
 
     def apply(self, dscores: Floats) -> Floats:
         product = np.empty_like(dscores)
-        kernel.apply(*self._rows, dscores, product)
+        products.apply(*self._rows, dscores, product)
         return product
 
     def diagonal(self) -> Floats:
         diagonal = np.empty(self._rows[1].shape)
-        kernel.diagonal(*self._rows, diagonal)
+        products.diagonal(*self._rows, diagonal)
         return diagonal
 
     def entries(self, first: int, out: Entries) -> tuple[int, int]:
-        found: tuple[int, int] = kernel.entries(*self._rows, first, *out)
+        found: tuple[int, int] = products.entries(*self._rows, first, *out)
         return found

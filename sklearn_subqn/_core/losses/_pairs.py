@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..kernels import pair_products
 from ..kernels import pair_sums as kernel
 from ._base import Floats, Rows
 from ._groups import Groups
@@ -141,7 +142,7 @@ class Sorted:
     ) -> None:
         """Add 2 coef times sums of C_ij s_j v_j to results of rows at some places."""
         rows = self.scores, self._order, self._starts, *self._levels
-        kernel.products(
+        pair_products.products(
             *rows,
             V,
             self.pairs.weights,
@@ -159,7 +160,7 @@ class Sorted:
     ) -> None:
         """Add 2 coef times the sum of factor_i C_ij s_j x_i x_jᵀ, for a sparse X."""
         rows = self.scores, self._order, self._starts, *self._levels
-        kernel.crossed(
+        pair_products.crossed(
             *rows,
             self.pairs.weights,
             2.0 * window.coef * factors,

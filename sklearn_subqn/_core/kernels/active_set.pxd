@@ -1,0 +1,30 @@
+"""What active-set methods on the unit simplex share."""
+
+# Where so many indices in a row, and one for each of the support, have entered without
+# a gain, these methods end.
+cdef enum:
+    MAX_IDLE = 10
+
+
+cdef inline double longest_step() noexcept nogil:
+    """Return what no step exceeds; one without an end on the simplex changes nothing."""
+    return 1e30
+
+
+cdef inline Py_ssize_t first_to_leave(
+    const double[::1] x,
+    const Py_ssize_t[::1] support,
+    const double[::1] direction,
+    Py_ssize_t n,
+    double* limit,
+) noexcept nogil:
+    """Shorten a step to where an entry of x vanishes; return its place, or -1."""
+    cdef Py_ssize_t i, first = -1
+    cdef double ratio
+    for i in range(n):
+        if direction[i] < 0.0:
+            ratio = -x[support[i]] / direction[i]
+            if ratio < limit[0]:
+                limit[0] = ratio
+                first = i
+    return first

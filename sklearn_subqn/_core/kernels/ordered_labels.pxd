@@ -1,0 +1,55 @@
+"""Rows of labels that should be in a certain order, as ``label_order.pyx`` has it."""
+
+from .joint cimport check_indicators, same_length
+
+
+cdef struct Labels:
+    # Number of labels, and whether there is a threshold.
+    Py_ssize_t l
+    bint threshold
+    const unsigned char* relevant
+    # Twice the weights of a pair of labels, and of a label and the threshold.
+    double pair
+    double single
+    # Of those that take part, ascending: their number, shifted scores, and kinds (0 for
+    # irrelevant, 1 for the threshold, 2 for relevant) times k plus their numbers.
+    Py_ssize_t size
+    # The largest size of a score and its shift.
+    double largest
+    double* v
+    double* codes
+
+
+cdef inline int check(
+    const unsigned char[:, ::1] targets,
+    const double[::1] weights,
+    Py_ssize_t n,
+    Py_ssize_t k,
+) except -1:
+    same_length(targets.shape[0], n)
+    same_length(targets.shape[0], weights.shape[0])
+    if not targets.shape[1] <= k <= targets.shape[1] + 1:
+        raise ValueError(f"{k} scores a row for {targets.shape[1]} labels.")
+    check_indicators(targets)
+    return 0
+
+
+cdef inline void open_row(
+    const unsigned char* relevant, Py_ssize_t l, Py_ssize_t k, double weight, Labels* row
+) noexcept nogil:
+    """Set what does not depend on scores."""
+    cdef Py_ssize_t j, n_relevant = 0
+    cdef double share = 0.5 if k > l else 1.0
+    for j in range(l):
+        n_relevant += relevant[j]
+    row.l, row.threshold, row.relevant = l, k > l, relevant
+    row.pair = row.single = 0.0
+    if 0 < n_relevant < l:
+        row.pair = 2.0 * weight * share / (<double> n_relevant * (l - n_relevant))
+    if k > l:
+        row.single = 2.0 * weight * share / l
+
+
+cdef inline int kind(const Labels* row, Py_ssize_t j) noexcept nogil:
+    """Return the place of kinds at equal scores: those in order are not violated."""
+    return 1 if j == row.l else 2 * row.relevant[j]

@@ -1,0 +1,189 @@
+"""Second derivatives of sums over pairs of rows of unequal level: their products.
+
+Rows, pairs and parameters are those of ``pair_sums.pyx``. Pairs count whose violation m
+is positive and not above a width: of the partners that a row has passed on either side,
+those beyond are taken out again.
+"""
+
+from .level_sums cimport Pairs, clear, get_terms, pairs_of, put_terms
+
+
+def products(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[:, ::1] terms,
+    const double[::1] weights,
+    double margin,
+    double width,
+    bint higher,
+    const Py_ssize_t[::1] places,
+    double factor,
+    double[:, ::1] sums,
+    double[:, ::1] out,
+):
+    """Add factor * cost * weight * terms of partners with 0 < m <= width.
+
+    Parameters that are not named here are those of ``moments`` in ``pair_sums.pyx``.
+
+    Parameters
+    ----------
+    terms : (n, w)
+        Of the partners.
+    width : float
+        May be infinite.
+    places : (n,)
+        Which result belongs to a row; negative where none does.
+    factor : float
+    sums : (k + 1, 2 w + 1)
+    out : (p, w)
+    """
+    cdef Py_ssize_t n = scores.shape[0], w = terms.shape[1]
+    cdef Py_ssize_t g, a, m, step, passed, left, row, other
+    cdef double sign = 1.0 if higher else -1.0
+    cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, w)
+    pairs.higher = higher
+    if terms.shape[0] != n or weights.shape[0] != n or places.shape[0] != n:
+        raise ValueError(
+            f"{n} scores, but {terms.shape[0]} rows of terms, {weights.shape[0]} "
+            f"weights and {places.shape[0]} places."
+        )
+    if out.shape[1] != w:
+        raise ValueError(f"{w} terms, but results of {out.shape[1]}.")
+    for row in range(n):
+        if places[row] >= out.shape[0]:
+            raise ValueError(f"Places must be less than {out.shape[0]}.")
+    if w == 0:
+        return
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, m, passed, left = starts[g], starts[g + 1] - starts[g], 0, 0
+            for step in range(m):
+                row = order[a + m - 1 - step if higher else a + step]
+                if places[row] < 0:
+                    continue
+                while passed < m:
+                    other = order[a + m - 1 - passed if higher else a + passed]
+                    if not margin - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    put_terms(
+                        &pairs, levels[other], &terms[other, 0], NULL, w, weights[other]
+                    )
+                    passed += 1
+                while left < passed:
+                    other = order[a + m - 1 - left if higher else a + left]
+                    if not margin - width - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    put_terms(
+                        &pairs, levels[other], &terms[other, 0], NULL, w, -weights[other]
+                    )
+                    left += 1
+                get_terms(&pairs, levels[row], factor, w, &out[places[row], 0])
+            for step in range(a, a + m):
+                clear(&pairs, levels[order[step]])
+
+
+def crossed(
+    const double[::1] scores,
+    const Py_ssize_t[::1] order,
+    const Py_ssize_t[::1] starts,
+    const Py_ssize_t[::1] levels,
+    const double[::1] values,
+    const double[:, ::1] costs,
+    const double[::1] weights,
+    const double[::1] factors,
+    double margin,
+    double width,
+    bint higher,
+    const int[::1] indptr,
+    const int[::1] indices,
+    const double[::1] data,
+    double[:, ::1] sums,
+    double[:, ::1] out,
+):
+    """Add factor_i * cost * weight_j * x_i x_jᵀ over pairs, 0 < m <= width.
+
+    Rows i have partners j. Parameters that are not named here are those of ``moments`` in ``pair_sums.pyx``.
+
+    Parameters
+    ----------
+    width : float
+        May be infinite.
+    factors : (n,)
+        Zero where a row has no partners to be counted.
+    indptr, indices, data : (n + 1,), (nnz,), (nnz,)
+        X of shape (n, d), by rows.
+    sums : (k + 1, 2 d + 1)
+        The last row is room for one sum of partners.
+    out : (d, d)
+    """
+    cdef Py_ssize_t n = scores.shape[0], d = out.shape[1]
+    cdef Py_ssize_t g, a, m, step, passed, left, row, other, t, i
+    cdef double sign = 1.0 if higher else -1.0, value
+    cdef double *total
+    cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, d)
+    pairs.higher = higher
+    if weights.shape[0] != n or factors.shape[0] != n or indptr.shape[0] != n + 1:
+        raise ValueError(
+            f"{n} scores, but {weights.shape[0]} weights, {factors.shape[0]} factors "
+            f"and {indptr.shape[0]} ends of rows."
+        )
+    if out.shape[0] != d or data.shape[0] != indices.shape[0]:
+        raise ValueError(
+            f"{indices.shape[0]} indices, but {data.shape[0]} entries, and results of "
+            f"shape ({out.shape[0]}, {d})."
+        )
+    if indptr[0] < 0 or indptr[n] > indices.shape[0]:
+        raise ValueError("Rows must lie within the entries.")
+    for row in range(n):
+        if indptr[row] > indptr[row + 1]:
+            raise ValueError("Ends of rows must rise.")
+    for t in range(indices.shape[0]):
+        if not 0 <= indices[t] < d:
+            raise ValueError(f"Indices must lie in [0, {d}), got {indices[t]}.")
+    if d == 0:
+        return
+    total = pairs.sums + pairs.k * pairs.width
+    with nogil:
+        for g in range(starts.shape[0] - 1):
+            a, m, passed, left = starts[g], starts[g + 1] - starts[g], 0, 0
+            for step in range(m):
+                row = order[a + m - 1 - step if higher else a + step]
+                if factors[row] == 0.0:
+                    continue
+                while passed < m:
+                    other = order[a + m - 1 - passed if higher else a + passed]
+                    if not margin - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    t = indptr[other]
+                    if t < indptr[other + 1]:
+                        put_terms(
+                            &pairs, levels[other], &data[t], &indices[t],
+                            indptr[other + 1] - t, weights[other],
+                        )
+                    passed += 1
+                while left < passed:
+                    other = order[a + m - 1 - left if higher else a + left]
+                    if not margin - width - sign * (scores[row] - scores[other]) > 0.0:
+                        break
+                    t = indptr[other]
+                    if t < indptr[other + 1]:
+                        put_terms(
+                            &pairs, levels[other], &data[t], &indices[t],
+                            indptr[other + 1] - t, -weights[other],
+                        )
+                    left += 1
+                for i in range(d):
+                    total[i] = 0.0
+                get_terms(&pairs, levels[row], factors[row], d, total)
+                for t in range(indptr[row], indptr[row + 1]):
+                    value = data[t]
+                    for i in range(d):
+                        out[indices[t], i] += value * total[i]
+            for step in range(a, a + m):
+                clear(&pairs, levels[order[step]])
+        for i in range(d):
+            total[i] = 0.0
