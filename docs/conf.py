@@ -50,6 +50,7 @@ numpydoc_xref_param_type = False
 # Pages
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn-subqn"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme_options = {
@@ -80,6 +81,7 @@ sphinx_gallery_conf = {
     "plot_gallery": bool(os.environ.get("SUBQN_RUN_GALLERY", "yes")),
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
 }
@@ -106,9 +108,10 @@ def linkcode_resolve(domain, info):
     return f"{SOURCE}/blob/{branch}/{file}#L{first}-L{first + len(lines) - 1}"
 
 
-def link_to_scikit_learn(app, what, name, obj, options, lines):
-    """Let references in inherited docstrings lead to scikit-learn's site."""
+def link_to_pages(app, what, name, obj, options, lines):
+    """Let references lead to pages of this site, and to scikit-learn's."""
     for i, line in enumerate(lines):
+        line = line.replace("`docs/methods.md`", "`Methods <../../methods.html>`__")
         line = re.sub(
             r":ref:`([^`<]*) <metadata_routing>`",
             r"`\1 <https://scikit-learn.org/stable/metadata_routing.html>`__",
@@ -137,4 +140,4 @@ def setup(app):
     """Connect what is written above."""
     app.connect("autodoc-process-signature", own_parameters)
     app.connect("autodoc-process-docstring", escape_names, priority=600)
-    app.connect("autodoc-process-docstring", link_to_scikit_learn, priority=400)
+    app.connect("autodoc-process-docstring", link_to_pages, priority=400)

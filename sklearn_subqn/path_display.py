@@ -408,7 +408,7 @@ class CoefficientPathDisplay:
             self.lines_ += ax.plot(self.alphas, coefs[:, j], **style)
         ax.set(xscale="log", xlabel="alpha", ylabel="Coefficients")
         if self.lines_:
-            ax.legend(fontsize="small", loc="upper right", ncols=2)
+            ax.legend(fontsize="small", ncols=2)
         return self
 
 
