@@ -28,14 +28,15 @@ class RiskHessian:
     n_rows : int
         Number of those rows.
     has_rows : bool
-        Whether ``row_system`` is known: each row has second derivatives of its own, and
-        are in one place.
+        Whether ``row_system`` is known: each row has second derivatives of its own with
+        known roots, and all are in one place.
     """
 
     def __init__(self, design: Design, curvature: Curvature) -> None:
         rows = curvature.rows()
         self.n_rows = rows.size
-        self.has_rows = by_rows = curvature.by_rows
+        by_rows = curvature.by_rows
+        self.has_rows = by_rows and type(curvature).roots is not Curvature.roots
         self._whole, self._of_all = design, curvature
         # A copy of most rows would gain nothing.
         self._rows = None
@@ -88,25 +89,39 @@ class RiskHessian:
         sums: Floats = self._curvature.diagonal().sum(axis=0)
         return sums
 
+    @property
+    def rank(self) -> int:
+        """At least the rank of R'', at most n_rows times the number of scores."""
+        return self._curvature.rank
+
     @cached_property
-    def _own(self) -> Rows:
-        """Which rows of the subset have curvature."""
-        return np.flatnonzero(self._curvature.diagonal())
+    def _roots(self) -> tuple[Rows, Floats]:
+        return self._curvature.roots()
 
     def row_system(self) -> tuple[Floats, Floats]:
-        """Return D and A Aᵀ for the rows A of curvature D, with one score each."""
-        rows = self._own if self._rows is None else self._rows[self._own]
-        return self._curvature.diagonal()[self._own], self._whole.row_gram(rows)
+        """Return V and U Uᵀ where R'' is Uᵀ U.
+
+        A row of U is the Kronecker product of a row of V, of shape (m, k), and the
+        features of a row, whose second derivatives are the sum of v vᵀ over its v.
+        """
+        rows, roots = self._roots
+        own, place = np.unique(rows, return_inverse=True)
+        products = self._whole.row_gram(own if self._rows is None else self._rows[own])
+        return roots, (roots @ roots.T) * products[np.ix_(place, place)]
 
     def forward(self, v: Floats) -> Floats:
-        """Return the scores of these rows for v of shape (q,)."""
+        """Return U v for v of shape (q,), with V for the intercepts."""
+        rows, roots = self._roots
+        scores = self._subset.forward(v)
+        scores = scores.reshape(len(scores), -1)
         self._count(self._subset, 1.0)
-        return self._subset.forward(v)[self._own]
+        return np.einsum("ij,ij->i", roots, scores[rows])
 
     def adjoint(self, t: Floats) -> Floats:
-        """Return the products of the columns with a number for each of these rows."""
+        """Return Uᵀ t."""
+        rows, roots = self._roots
         dual = self._subset.zero_scores()
-        dual[self._own] = t
+        np.add.at(dual.reshape(len(dual), -1), rows, t[:, np.newaxis] * roots)
         self._count(self._subset, 1.0)
         return self._subset.adjoint(dual)
 

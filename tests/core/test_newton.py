@@ -12,12 +12,16 @@ from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core import newton_direction as newton_module
-from sklearn_subqn._core.losses import BINARY_LOSSES
+from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.losses import BINARY_LOSSES, KindsOfLabels, Loss, Simplex
 from sklearn_subqn._core.newton_direction import (
+    NewtonDirections,
     conjugate_gradients,
     is_factorized,
-    newton_direction,
 )
+from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import newton, run
 
 # Which rows have curvature: all are in error at w = 0, few or none far from there.
@@ -148,7 +152,7 @@ def test_directions_solve_the_newton_system(
     assert is_factorized(point.objective, 1e-13) == factorized
     # The gradient that belongs to these scores, not to those of w.
     expected = np.linalg.solve(point.hessian.matrix(), -point.gradient)
-    p = newton_direction(point, rtol=1e-13, max_iter=100)
+    p = NewtonDirections().at(point, rtol=1e-13, max_iter=100)
     assert_allclose(p, expected, rtol=1e-9, atol=1e-11)
 
 
@@ -158,7 +162,7 @@ def test_directions_without_rows_of_curvature(factorized, fit_intercept, monkeyp
     # Then the intercept has a zero row, and a zero gradient.
     monkeypatch.setattr(newton_module, "_MAX_DENSE", 100 if factorized else 0)
     point, _ = point_with_curvature(0.0, fit_intercept=fit_intercept)
-    p = newton_direction(point, rtol=1e-13, max_iter=100)
+    p = NewtonDirections().at(point, rtol=1e-13, max_iter=100)
     expected = -point.w
     expected[6:] = 0.0
     assert_allclose(p, expected, atol=1e-14)
@@ -201,7 +205,7 @@ def test_directions_by_rows_solve_the_newton_system(
     if not rows.any() and fit_intercept:
         matrix[-1, -1] = 1.0
     expected = np.linalg.solve(matrix, -point.gradient)
-    p = newton_direction(point, rtol=0.1, max_iter=0)
+    p = NewtonDirections().at(point, rtol=0.1, max_iter=0)
     assert_allclose(p, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -219,9 +223,39 @@ def test_directions_by_rows_survive_repeated_rows_of_any_size(monkeypatch):
     monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
     for scale in (1e-9, 1e9):
         point, _ = wide_point(lambda X: np.repeat(X[:4], 3, axis=0), scale=scale)
-        p = newton_direction(point, rtol=0.1, max_iter=0)
+        p = NewtonDirections().at(point, rtol=0.1, max_iter=0)
         assert np.all(np.isfinite(p))
         assert point.gradient @ p < 0.0
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("threshold", [False, True])
+def test_directions_of_several_scores_by_rows(
+    container, fit_intercept, threshold, monkeypatch
+):
+    """By rows from where conjugate gradients end at their limit."""
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
+    rng = np.random.default_rng(0)
+    n, d, k = 12, 40, 4
+    X = CONTAINERS[container](rng.normal(size=(n, d)))
+    if threshold:
+        loss = Loss(KindsOfLabels(np.ones((2, k - 1))))
+        y = rng.integers(0, 2, (n, k - 1)).astype(np.uint8)
+    else:
+        loss, y = Loss(Simplex(1.0 - np.eye(k))), rng.integers(0, k, n)
+    design = Design(X, fit_intercept=fit_intercept, n_outputs=k)
+    risk = Risk(design, loss, y, np.full(n, 1.0 / n))
+    hinge = Objective(risk, L2(design.n_coef), 0.3)
+    start, w = hinge.at(np.zeros(hinge.n_params)), rng.normal(size=hinge.n_params)
+    point = hinge.with_envelope(risk.center(start.dual), 30.0).at(w)
+    hessian, g = point.hessian, point.gradient
+    assert len(hessian.risk.row_system()[0]) > n / 2
+    directions = NewtonDirections()
+    first = directions.at(point, rtol=1e-12, max_iter=1)
+    again = directions.at(point, rtol=1e-12, max_iter=0)
+    assert_array_equal(first, again)
+    assert_allclose(hessian.apply(first.copy()), -g, atol=1e-9)
 
 
 def test_penalties_that_differ_need_the_system_of_the_features(monkeypatch):
@@ -234,7 +268,8 @@ def test_penalties_that_differ_need_the_system_of_the_features(monkeypatch):
     assert np.isnan(point.hessian.penalty)
     matrix = dense_hessian(point, rows) + 0.3 * np.diag(np.maximum(factors - 1.0, 0.0))
     expected = np.linalg.solve(matrix, -point.gradient)
-    assert_allclose(newton_direction(point, rtol=0.1, max_iter=0), expected, rtol=1e-9)
+    p = NewtonDirections().at(point, rtol=0.1, max_iter=0)
+    assert_allclose(p, expected, rtol=1e-9)
 
 
 @EXPLORE
@@ -249,7 +284,7 @@ def test_every_iterate_of_conjugate_gradients_descends(
 ):
     point, _ = point_with_curvature(share, seed=seed, fit_intercept=fit_intercept)
     hessian, g = point.hessian, point.gradient
-    p = conjugate_gradients(hessian, -g, rtol=0.0, max_iter=max_iter)
+    p, _ = conjugate_gradients(hessian, -g, rtol=0.0, max_iter=max_iter)
     assert g @ p < 0.0
     # The quadratic model falls, too.
     assert g @ p + 0.5 * p @ hessian.apply(p) < 0.0
@@ -261,13 +296,13 @@ def test_conjugate_gradients_stop_at_the_tolerance_they_are_given():
     scale = 1.0 / np.sqrt(hessian.diagonal())
     last = np.inf
     for rtol in (0.9, 0.3, 1e-2, 1e-6):
-        p = conjugate_gradients(hessian, -g, rtol=rtol, max_iter=100)
+        p, _ = conjugate_gradients(hessian, -g, rtol=rtol, max_iter=100)
         residual = np.linalg.norm(scale * (hessian.apply(p) + g))
         assert residual <= rtol * np.linalg.norm(scale * g) * (1.0 + 1e-9)
         assert residual < last
         last = residual
     assert_array_equal(
-        conjugate_gradients(hessian, np.zeros_like(g), rtol=0.1, max_iter=9), 0.0 * g
+        conjugate_gradients(hessian, np.zeros_like(g), rtol=0.1, max_iter=9)[0], 0.0 * g
     )
 
 
@@ -280,7 +315,7 @@ def test_factorization_survives_a_matrix_that_rounding_makes_singular():
         X, y, loss=BINARY_LOSSES["squared_hinge"], alpha=1e-14, fit_intercept=False
     )
     point = objective.at(np.zeros(2))
-    p = newton_direction(point, rtol=0.1, max_iter=10)
+    p = NewtonDirections().at(point, rtol=0.1, max_iter=10)
     assert np.all(np.isfinite(p))
     assert point.gradient @ p < 0.0
 

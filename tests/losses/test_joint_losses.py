@@ -504,3 +504,18 @@ def test_sums_of_rows_of_any_shape(n, shape):
     x = np.random.default_rng(0).normal(size=(n, *shape)) + 1e3
     exact = [math.fsum(column) for column in x.reshape(n, math.prod(shape)).T]
     assert_allclose(total_of_rows(x), np.reshape(exact, shape), rtol=1e-14)
+
+
+@each_kind
+@pytest.mark.parametrize("width", [2.0, 50.0])
+def test_curvature_by_roots(kind, width):
+    _, smooth, targets, weights, scores, _ = envelope_of(kind, 3, width)
+    n, k = scores.shape
+    curvature = smooth.oracle.curvature(scores, targets, weights)
+    rows, v = curvature.roots()
+    assert 0 < len(rows) <= curvature.rank
+    for j in range(k):
+        column = curvature.apply(np.tile(np.eye(k)[j], (n, 1)))
+        sums = np.zeros((n, k))
+        np.add.at(sums, rows, v[:, [j]] * v)
+        assert_allclose(sums, column, atol=1e-12)

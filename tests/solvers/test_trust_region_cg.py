@@ -52,11 +52,11 @@ def test_steps_end_at_the_boundary_and_minimize_the_model_along_the_path():
     point = problem(1, False).at(np.zeros(6))
     hessian, g = point.hessian, point.gradient
     diagonal = preconditioner(hessian)
-    whole = conjugate_gradients(hessian, -g, rtol=1e-12, max_iter=50)
+    whole, _ = conjugate_gradients(hessian, -g, rtol=1e-12, max_iter=50)
     length = np.sqrt(whole @ (diagonal * whole))
     models = []
     for share in (0.01, 0.1, 0.5, 0.9, 1.1):
-        p = conjugate_gradients(
+        p, _ = conjugate_gradients(
             hessian,
             -g,
             rtol=1e-12,
@@ -70,7 +70,7 @@ def test_steps_end_at_the_boundary_and_minimize_the_model_along_the_path():
         models.append(g @ p + 0.5 * p @ hessian.apply(p))
     assert np.all(np.diff(models) < 0.0)
     # In a small region the step is the preconditioned gradient.
-    p = conjugate_gradients(
+    p, _ = conjugate_gradients(
         hessian,
         -g,
         rtol=1e-12,

@@ -15,6 +15,9 @@ from ._base import Floats, Rows, total_of_rows
 # So many entries of second derivatives are collected at a time, of 24 bytes each.
 _N_ENTRIES = 1 << 16
 
+# Eigenvalues below this share of the largest one of a matrix are rounding.
+_RANK_TOLERANCE = 1e-12
+
 
 class Curvature(ABC):
     """Second derivatives R''(z): for each row a symmetric k x k matrix over its scores.
@@ -66,6 +69,15 @@ class Curvature(ABC):
         """
         raise TypeError(f"{type(self).__name__} makes no Gram matrices.")
 
+    @property
+    def rank(self) -> int:
+        """At least the sum of the ranks of the matrices."""
+        return int(np.count_nonzero(self.diagonal()))
+
+    def roots(self) -> tuple[Rows, Floats]:
+        """Return rows i and vectors v of shape (m, k): each matrix is a sum of v vᵀ."""
+        raise TypeError(f"{type(self).__name__} has no roots.")
+
     def crossed(self, design: Any) -> Floats:
         """Return Xᵀ C X for the X of a design."""
         raise TypeError(f"{type(self).__name__} couples no rows.")
@@ -96,6 +108,11 @@ class DiagonalCurvature(Curvature):
 
     def total(self) -> Floats:
         return np.diag(np.atleast_1d(self._h.sum(axis=0)))
+
+    def roots(self) -> tuple[Rows, Floats]:
+        """Return rows and roots, for one score per row."""
+        rows = np.flatnonzero(self._h)
+        return rows, np.sqrt(self._h[rows])[:, np.newaxis]
 
 
 class MatrixCurvature(Curvature):
@@ -149,6 +166,37 @@ class CurvatureByEntries(Curvature):
         row, count : int
             The first row left, and the number of entries.
         """
+
+    @property
+    def rank(self) -> int:
+        used = self.diagonal() != 0.0
+        # Of centered matrices of some scores the rank is one less.
+        centered = self.centered() is not None
+        return int(used.sum()) - centered * int(used.any(axis=1).sum())
+
+    def roots(self) -> tuple[Rows, Floats]:
+        used = self.diagonal() != 0.0
+        k = used.shape[1]
+        place, sizes = used.cumsum(axis=1) - 1, used.sum(axis=1)
+        rows, roots = [], []
+        for size in np.unique(sizes[sizes > 0]):
+            some = np.flatnonzero(sizes == size)
+            matrices = np.zeros((len(some), size, size))
+            for i, pairs, values in self.take(some)._pieces(len(some), k):
+                j, m = np.divmod(pairs, k)
+                matrices[i, place[some[i], m], place[some[i], j]] = values
+            squares, vectors = np.linalg.eigh(matrices)
+            i, a = np.nonzero(squares > _RANK_TOLERANCE * squares[:, -1:])
+            root = np.zeros((len(i), k))
+            labels = np.nonzero(used[some])[1].reshape(-1, size)
+            root[np.arange(len(i))[:, np.newaxis], labels[i]] = (
+                np.sqrt(squares[i, a])[:, np.newaxis] * vectors[i, :, a]
+            )
+            rows.append(some[i])
+            roots.append(root)
+        if not rows:
+            return np.empty(0, dtype=np.intp), np.empty((0, k))
+        return np.concatenate(rows), np.concatenate(roots)
 
     def _pieces(self, n: int, k: int) -> Iterator[Entries]:
         size = max(_N_ENTRIES, k * (k + 1) // 2)

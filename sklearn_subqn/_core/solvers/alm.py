@@ -11,7 +11,12 @@ from __future__ import annotations
 
 from ..intercepts import minimize_intercept
 from ..line_search import scaled
-from ..newton_direction import has_rough_directions, is_short, is_wide, newton_direction
+from ..newton_direction import (
+    NewtonDirections,
+    has_rough_directions,
+    is_short,
+    is_wide,
+)
 from ..objective import Line, Objective, Point
 from ..one_dimension import minimize_smooth
 from .run import Iterate, Solver, Start
@@ -75,7 +80,7 @@ def alm(
         width = _first_width(objective) * risk.score_scale(point.scores)
     rough = has_rough_directions(objective)
     inner_share = _INNER_SHARE_ROUGH if rough else INNER_SHARE
-    gap = Gap(point.value)
+    gap, directions = Gap(point.value), NewtonDirections()
     # Where rows can be separated the objective is small, and rests on the last few
     # violations: too long a w is better by far than one a little too short.
     wide = is_wide(objective)
@@ -105,7 +110,7 @@ def alm(
             if n_inner >= MAX_INNER:
                 break
             line, step = newton_step(
-                point, _CG_LIMIT if n_inner < _LATE else _CG_LIMIT_LATE
+                point, directions, _CG_LIMIT if n_inner < _LATE else _CG_LIMIT_LATE
             )
             if not step:
                 break
@@ -119,12 +124,14 @@ def alm(
         width *= change_of_width(n_inner, _FACTORS)
 
 
-def newton_step(point: Point, cg_limit: int = _CG_LIMIT) -> tuple[Line, float]:
+def newton_step(
+    point: Point, directions: NewtonDirections, cg_limit: int = _CG_LIMIT
+) -> tuple[Line, float]:
     """Return the line in the Newton direction and the step on it, 0 if there is none.
 
     The point is one of an objective with an envelope.
     """
-    p = newton_direction(point, rtol=_CG_ACCURACY, max_iter=cg_limit)
+    p = directions.at(point, rtol=_CG_ACCURACY, max_iter=cg_limit)
     line = point.along(p)
     step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
     return line, step if 0.0 < step < _LONGEST_STEP else 0.0

@@ -9,7 +9,7 @@ dual variables all along, so that each iterate proves a bound.
 from __future__ import annotations
 
 from ..line_search import newton_step
-from ..newton_direction import newton_direction
+from ..newton_direction import NewtonDirections
 from ..objective import Objective
 from .run import Iterate, Solver, Start
 from .widths import INNER_SHARE, MAX_INNER, Gap
@@ -41,7 +41,7 @@ def narrowing(objective: Objective, start: Start) -> Solver:
     """
     loss, args = objective.loss, (objective.targets, objective.weights)
     point = start.at(objective)
-    gap, width = Gap(point.value), _WIDTH
+    gap, width, directions = Gap(point.value), _WIDTH, NewtonDirections()
     while width > _NARROWEST:
         narrow = loss.narrowed(width)
         point = point.under(objective.with_loss(narrow))
@@ -57,7 +57,7 @@ def narrowing(objective: Objective, start: Start) -> Solver:
             square = float(g @ g) / (2.0 * objective.alpha)
             if square <= INNER_SHARE * gap.left or n_inner == MAX_INNER:
                 break
-            p = newton_direction(point, rtol=CG_ACCURACY, max_iter=_CG_LIMIT)
+            p = directions.at(point, rtol=CG_ACCURACY, max_iter=_CG_LIMIT)
             line = point.along(p)
             step = newton_step(line)
             if not 0.0 < step < float("inf"):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..intercepts import minimize_intercept
 from ..losses._base import Floats, Mask
+from ..newton_direction import NewtonDirections
 from ..objective import Dual, Objective, Point
 from .alm import alm, newton_step
 from .related import solve, within
@@ -78,7 +79,8 @@ def _first_step(start: Point, dual: Floats, unit: float) -> tuple[Point, Floats,
     """Return point and dual after a Newton step, and which rows are near a kink."""
     o = start.objective
     smooth = o.with_envelope(o.risk.center(dual), _FIRST_WIDTH * unit)
-    line, step = newton_step(minimize_intercept(start.under(smooth)))
+    point = minimize_intercept(start.under(smooth))
+    line, step = newton_step(point, NewtonDirections())
     moved = minimize_intercept(line.point(step))
     reach = _REACH * (np.abs(line.dscores) + _MARGIN * unit)
     lower = o.risk.subgradient(moved.scores - reach)

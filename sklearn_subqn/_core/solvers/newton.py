@@ -7,7 +7,7 @@ import numpy as np
 from ..intercepts import minimize_intercept
 from ..line_search import newton_step
 from ..losses._base import Floats
-from ..newton_direction import hessian_stride, is_short, is_wide, newton_direction
+from ..newton_direction import NewtonDirections, hessian_stride, is_short, is_wide
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
 
@@ -40,7 +40,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
         "no_step": no direction leads further down, as happens at an optimum.
     """
     point, follows_intercept = minimize_intercept(objective.at(w)), True
-    samples, gap = True, np.inf
+    directions, samples, gap = NewtonDirections(), True, np.inf
     while True:
         minimal = point if follows_intercept else minimize_intercept(point)
         yield Iterate(
@@ -49,7 +49,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
         last, gap = gap, minimal.value - minimal.lower_bound
         samples = samples and gap <= _SLOW * last
         hessian = point.sampled_hessian(hessian_stride(point) if samples else 1)
-        p = newton_direction(point, hessian)
+        p = directions.at(point, hessian)
         line = point.along(p)
         rows_apart = objective.risk.has_rows_apart(point.curvature)
         step = newton_step(line, rows_apart=rows_apart)

@@ -49,7 +49,7 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
     while True:
         hessian, g = point.hessian, point.gradient
         while True:
-            p = conjugate_gradients(
+            p, _ = conjugate_gradients(
                 hessian,
                 -g,
                 diagonal=diagonal,
