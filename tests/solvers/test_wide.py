@@ -138,6 +138,9 @@ def test_joint_losses(kind, fit_intercept, alpha):
         larger = estimator(10 * alpha, fit_intercept=fit_intercept, tol=1e-4)
         value = larger.fit(X, y).objective_
         assert model.objective_ == pytest.approx(0.1 * value, rel=3e-4)
+        # What proves a larger one proves these, in the span of the rows as anywhere.
+        assert model.n_iter_ == larger.n_iter_ or alpha > 1e-5
+        assert set(model.history_[0].phase) == {"larger alphas"}
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -85,10 +85,12 @@ def _proving(objective: Objective, factor: float, tol: float) -> Related:
         if iterate.gap > _FAILED * iterate.point.value:
             return None
         dual = iterate.point.dual if dual is None else dual
-        duals = dual, objective.risk.scaled(1.0 / factor, dual)
-        bound = max(objective.dual_value(objective.cut(Dual(u))) for u in duals)
+        duals = [Dual(u) for u in (dual, objective.risk.scaled(1.0 / factor, dual))]
+        bounds = [objective.dual_value(objective.cut(u)) for u in duals]
+        # The proof of the bound, too: it may be made anew elsewhere.
+        best = int(np.argmax(bounds))
         point = scaled(point.refreshed())
-        return Iterate(point, None, bound, _PHASE, Dual(dual), preparing=True)
+        return Iterate(point, None, bounds[best], _PHASE, duals[best], preparing=True)
 
     def lower(start: Start) -> Start:
         if start.scores is None:
