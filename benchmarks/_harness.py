@@ -80,7 +80,7 @@ class Benchmark:
     data : sequence of str
         The names of ``--data``, if it has that.
     draw : callable, optional
-        From the same to a figure of Matplotlib.
+        From the same to a figure of Matplotlib, or None.
     each : bool
     options : keyword arguments
         As for ``add_options``.
@@ -114,7 +114,9 @@ class Benchmark:
                 self.measure(*given, args, results)
         print(self.render(results.content))
         if args.save and self.draw:
-            save_figure(self.draw(results.content), args.save / self.name)
+            figure = self.draw(results.content)
+            if figure is not None:
+                save_figure(figure, args.save / self.name)
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -483,6 +483,8 @@ def render_changes(rows: list[dict[str, Any]]) -> str:
 
 def plot(results: dict[str, Any]) -> Any:
     rows = of_kind(results, "passes")
+    if not rows:
+        return None
     names = list(dict.fromkeys(row["data"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     figure, axes = new_figure(3, len(names), (3.2, 2.7))

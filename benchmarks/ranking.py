@@ -315,8 +315,16 @@ def f1(args: Any, results: common.Results) -> None:
 
 
 def render(results: dict[str, Any]) -> str:
-    rows = [row for row in results["rows"] if row["part"] == "ranking"]
-    rows.sort(key=lambda row: METHODS.index(row["method"]))
+    renders = {"ranking": render_ranking, "f1": render_f1}
+    found = {
+        part: [row for row in results["rows"] if row["part"] == part]
+        for part in renders
+    }
+    return "\n\n".join(renders[part](rows) for part, rows in found.items() if rows)
+
+
+def render_ranking(rows: list[dict[str, Any]]) -> str:
+    rows = sorted(rows, key=lambda row: METHODS.index(row["method"]))
     ranks = (1, 3, 5, 10)
     header = ["MQ2008, test", *(f"LETOR@{k}" for k in ranks)]
     header += [*(f"NDCG@{k}" for k in ranks), "difference", "alphas", "seconds"]
@@ -335,8 +343,7 @@ def render(results: dict[str, Any]) -> str:
         [f"{method}, published", *values, *("–" for _ in ranks), "–", "–", "–"]
         for method, values in PUBLISHED.items()
     ]
-    text = common.markdown_table(header, table)
-    text += (
+    return common.markdown_table(header, table) + (
         "\n\nMeans over the five folds. LETOR@k is NDCG by LETOR's script, 0 for "
         "queries of fewer than k rows; NDCG@k is the usual one, and the difference "
         "that of NDCG@10 to LinearSVC, paired by folds, with its standard error. "
@@ -347,27 +354,25 @@ def render(results: dict[str, Any]) -> str:
         "PPG (Xu et al. 2020, Reinforcement learning to rank with pairwise policy "
         "gradient, SIGIR), as the README files of the reimplementations in "
         "github.com/roshan1999/Information-Retrieval (MDPRank/LiteVersion, "
-        "PPGRank/PPGRank_single) give the papers' results; they were not run here.\n\n"
+        "PPGRank/PPGRank_single) give the papers' results; they were not run here."
     )
-    return text + render_f1(results)
 
 
-def render_f1(results: dict[str, Any]) -> str:
+def render_f1(rows: list[dict[str, Any]]) -> str:
     found: dict[str, dict[str, Any]] = {}
-    for row in results["rows"]:
-        if row["part"] == "f1":
-            found.setdefault(row["data"], {})[row["method"]] = row
+    for row in rows:
+        found.setdefault(row["data"], {})[row["method"]] = row
     table = []
-    for name, rows in found.items():
-        ours, theirs = (np.array(rows[method]["f1"]) for method in F1_MODELS)
+    for name, of_data in found.items():
+        ours, theirs = (np.array(of_data[method]["f1"]) for method in F1_MODELS)
         gain = ours - theirs
-        share = next(iter(rows.values()))["positive"]
+        share = next(iter(of_data.values()))["positive"]
         table.append(
             [
                 name,
                 f"{100 * share:.2f} %",
                 *(
-                    f"{np.mean(rows[m]['f1']):.3f} ({rows[m]['seconds']:.1f} s)"
+                    f"{np.mean(of_data[m]['f1']):.3f} ({of_data[m]['seconds']:.1f} s)"
                     for m in F1_MODELS
                 ),
                 with_error(gain),
