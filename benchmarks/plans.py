@@ -34,18 +34,7 @@ from sklearn_subqn._core.solvers import plans
 
 
 class Case(NamedTuple):
-    """A problem for which a row of the table is chosen.
-
-    Attributes
-    ----------
-    plan : str
-        Name of the row.
-    data : str
-        What the data are.
-    load : callable
-        Returns X and y.
-    model : estimator
-    """
+    """A problem for which a row of the table, the plan, is chosen."""
 
     plan: str
     data: str
