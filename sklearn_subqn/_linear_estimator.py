@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._blocks import Collection
 from ._by_feature import penalty_factors
-from ._callers import in_search, user_level
 from ._core.columns import own_columns
 from ._core.losses import Loss
 from ._core.names import features_axis
@@ -34,12 +32,10 @@ from ._validation import (
     plain_csr,
     total_of,
 )
+from ._warnings import warn_of_shares
 
 #: Types of X that are kept as they are; everything else becomes float64.
 DTYPES = (np.float64, np.float32)
-
-# Weights of so many rows that sum to no more than this were divided by their sum.
-_MANY_ROWS, _ONE_ROW = 10, 1.01
 
 
 class LinearEstimator(Estimator):
@@ -145,7 +141,7 @@ class LinearEstimator(Estimator):
                 f"alpha='auto' is out of range, as sample weights sum to {total:g}. "
                 "Scale the weights, or y, or give a number as alpha."
             )
-        _warn_of_shares(type(self).__name__, total, sample_weight)
+        warn_of_shares(type(self).__name__, total, sample_weight)
         same = bool(np.all(strengths == strengths[0]))
         self.alpha_ = float(strengths[0]) if same else strengths
         used: float | npt.NDArray[np.float64] = self.alpha_
@@ -293,20 +289,3 @@ class LinearEstimator(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
-    """Warn where the weights of many rows sum to one or less, as shares do."""
-    # Whatever converts to an array may be given, None too.
-    weights = np.asarray(sample_weight)
-    n = int(np.count_nonzero(weights)) if weights.ndim else 0
-    if n < _MANY_ROWS or total > _ONE_ROW or in_search():
-        return
-    warnings.warn(
-        f"{name} has alpha='auto', for which sample weights are numbers of rows: as "
-        f"those of {n} rows sum to {total:g}, the penalty is as strong as for that few "
-        "rows. If the weights were divided by their sum, multiply them by the number "
-        "of rows, or give a number as alpha.",
-        UserWarning,
-        stacklevel=user_level(),
-    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+from scipy import sparse, special
 from sklearn.utils.extmath import safe_sparse_dot
 
 # Scores are kept to this share of the sum of the absolute values that they are sums of,
@@ -71,3 +71,21 @@ def log_probabilities(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
     scores -= scores.max(axis=1, keepdims=True)
     scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
+
+
+def log_of_differences(above: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return log probabilities of classes, of shape (n, K), from those of being above.
+
+    Parameters
+    ----------
+    above : ndarray of shape (n, K - 1)
+        Log odds that the class is above each threshold. They descend but for rounding,
+        and in fits that have been cut short, where lower ones count.
+    """
+    above = np.minimum.accumulate(above, axis=1)
+    ends = np.full((len(above), 1), np.inf, above.dtype)
+    high, low = np.hstack([ends, above]), np.hstack([above, -ends])
+    # With the logistic function p: p(a) - p(b) = p(a) p(-b) (1 - exp(b - a)).
+    with np.errstate(divide="ignore"):
+        between = np.log(-np.expm1(low - high))
+    return np.asarray(special.log_expit(high) + special.log_expit(-low) + between)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._callbacks import FitTask, ProblemTask
+from ._callbacks import FitTask
 from ._core.certificate import CutBundle
 from ._core.intercepts import minimize_intercept
 from ._core.line_search import rounding_of
@@ -17,8 +17,9 @@ from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.solvers import Options, Result, SolverSpec, Start, run, size_of
 from ._process import isolated
-from ._solution import Floats, Problem, Progress, Settings, Solution, gap_between
-from ._tolerance import Accuracy, Scale, accuracy_of, relative
+from ._report import Report
+from ._solution import Floats, Problem, Settings, Solution, gap_between
+from ._tolerance import Accuracy, Scale, accuracy_of
 from ._validation import checked_options
 from ._warnings import warn_of_tolerance
 
@@ -35,9 +36,6 @@ _ROUNDED, _LOST = 1e-4, 4.0 * float(np.finfo(np.float32).eps)
 # Coefficients that differ by so much of themselves are the same: what columns in other
 # units add to scores may depend on the smallest.
 _SAME = 1e-15
-
-# With verbose=1, lines are printed at powers of two, and after so many seconds.
-_QUIET = 5.0
 
 
 def solve(
@@ -81,7 +79,7 @@ def solve(
             lambda result: True,
         )
     options = replace(options, tol=accuracy.tol)
-    report = _Report(problem, settings, task, scale)
+    report = Report(problem, settings, task, scale)
     try:
         result, w, end = _minimize(
             problem, spec, options, accuracy, settings.max_iter, report, target
@@ -144,52 +142,6 @@ class Target(NamedTuple):
     def is_reached(self, gap: float, value: float) -> bool:
         """Whether a gap is small enough for an objective of this value."""
         return gap <= self.tol * self.size(value)
-
-
-class _Report:
-    """Reports to the user, after each iteration, what has been reached.
-
-    Parameters
-    ----------
-    problem, settings
-        As of ``solve``.
-    task : ProblemTask
-    scale : Scale
-    """
-
-    def __init__(
-        self, problem: Problem, settings: Settings, task: ProblemTask, scale: Scale
-    ) -> None:
-        self._scale = scale
-        self._problem = problem
-        self._settings = settings
-        self._task = task
-        self._printed = 0.0
-
-    def __call__(self, result: Result) -> bool:
-        history, verbose = result.history, self._settings.verbose
-        passes, seconds = history.passes[-1], history.seconds[-1]
-        unit = self._problem.unit
-        value, dual_gap = unit * result.point.value, unit * result.gap
-        progress = Progress(result.n_iter, value, dual_gap, passes, seconds)
-        gap = relative(dual_gap, value)
-        due = result.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
-        if verbose > 1 or (verbose > 0 and due):
-            self._printed = seconds
-            print(
-                f"{self._problem.label}: iteration {result.n_iter:4d}  objective "
-                f"{value:.8g}  relative gap {gap:.1e}  passes {passes:.1f}  "
-                f"{seconds:.2f} s"
-            )
-        w = result.point.w
-        stop = self._task.iteration(lambda: self._problem.fitted(w), gap)
-        watch = self._problem.watch
-        if watch is not None and result.n_iter:
-            stop = watch(w, self._problem.fitted(w)) or stop
-        callback = self._settings.callback
-        if callback is not None:
-            stop = bool(callback(progress)) or stop
-        return stop
 
 
 @isolated

@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ._callers import in_search, user_level
 from ._core.names import MOST_NAMED
 from ._solution import Settings, Solution
 from .exceptions import ConstantModelWarning, UnderfittingWarning
+
+# Weights of so many rows that sum to no more than this were divided by their sum.
+_MANY_ROWS, _ONE_ROW = 10, 1.01
 
 
 def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
@@ -121,5 +125,22 @@ def warn_of_tolerance(
         f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
         f"{solution.relative_gap:.1e}; {asked} was asked for. {advice}.",
         ConvergenceWarning,
+        stacklevel=user_level(),
+    )
+
+
+def warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
+    """Warn where the weights of many rows sum to one or less, as shares do."""
+    # Whatever converts to an array may be given, None too.
+    weights = np.asarray(sample_weight)
+    n = int(np.count_nonzero(weights)) if weights.ndim else 0
+    if n < _MANY_ROWS or total > _ONE_ROW or in_search():
+        return
+    warnings.warn(
+        f"{name} has alpha='auto', for which sample weights are numbers of rows: as "
+        f"those of {n} rows sum to {total:g}, the penalty is as strong as for that few "
+        "rows. If the weights were divided by their sum, multiply them by the number "
+        "of rows, or give a number as alpha.",
+        UserWarning,
         stacklevel=user_level(),
     )

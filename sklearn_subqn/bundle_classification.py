@@ -10,27 +10,29 @@ import numpy.typing as npt
 from scipy import special
 
 from ._catalogue import BundleEstimator
+from ._classification_losses import (
+    CONCERN_ONE_CLASS,
+    INSTEAD,
+    LOSSES,
+    NEED_BETA,
+    NEED_K,
+)
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,
     FBeta,
-    LogisticPairs,
-    LogisticRocArea,
     Loss,
     Ontology,
     OrderedPairs,
-    OrdinalLogistic,
     PrecisionAtK,
-    RecallAtK,
     RocArea,
-    SquaredPairs,
-    SquaredRocArea,
     Thresholds,
 )
 from ._core.solvers import BUNDLE_SOLVERS
 from ._estimator import forget, loss_name
 from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
 from ._offset_classifier import OffsetClassifier
+from ._predictions import log_of_differences
 from ._problems import (
     LinearProblems,
     OrdinalProblem,
@@ -45,45 +47,8 @@ from ._roles import category_order, class_order, positive_class, warn_of_no_effe
 from ._solution import Floats, Progress, Solution
 from ._validation import check_option, check_weights, warn_of_unused
 
-#: The losses by name, most for targets -1 or +1; each class against the rest.
-_LOSSES: dict[str, Callable[[BMRMClassifier], AnyLoss]] = {
-    **{
-        name: lambda estimator: BINARY_LOSSES[str(estimator.loss)]
-        for name in BINARY_LOSSES
-    },
-    "roc_area": lambda estimator: RocArea(),
-    "roc_area_squared": lambda estimator: SquaredRocArea(),
-    "roc_area_log": lambda estimator: LogisticRocArea(),
-    "f_beta": lambda estimator: BINARY_LOSSES["squared_hinge"],
-    "f_beta_bound": lambda estimator: FBeta(float(estimator.beta)),
-    "ordinal": lambda estimator: OrderedPairs("constant"),
-    "ordinal_squared": lambda estimator: SquaredPairs("constant"),
-    "ordinal_log": lambda estimator: LogisticPairs("constant"),
-    "ordinal_linear": lambda estimator: OrderedPairs("linear"),
-    "ordinal_linear_squared": lambda estimator: SquaredPairs("linear"),
-    "ordinal_linear_log": lambda estimator: LogisticPairs("linear"),
-    "ordinal_all_threshold": lambda estimator: OrdinalLogistic(),
-    "ordinal_immediate_threshold": lambda estimator: OrdinalLogistic(immediate=True),
-    "precision_at_k": lambda estimator: PrecisionAtK(estimator.k or 0),
-    "recall_at_k": lambda estimator: RecallAtK(estimator.k or 0),
-}
 # Weights that differ by less than this share are equal.
 _EQUAL = 1e-12
-_NEED_BETA = ("f_beta", "f_beta_bound")
-_NEED_K = ("precision_at_k", "recall_at_k")
-_CONCERN_ONE_CLASS = (*_NEED_BETA, *_NEED_K, "roc_area")
-
-# What to do where the optimum makes no use of the features.
-_INSTEAD = {
-    "hinge": "take class_weight='balanced' or loss='log_loss'",
-    "f_beta_bound": (
-        "this bound of the score cannot separate the classes: take loss='f_beta'"
-    ),
-    **dict.fromkeys(
-        _NEED_K,
-        "this bound of the measure cannot rank the samples: take loss='roc_area'",
-    ),
-}
 
 
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
@@ -422,7 +387,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             )
 
     def _instead(self) -> str:
-        known = _INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
+        known = INSTEAD.get(self.loss) if isinstance(self.loss, str) else None
         return known or "the features do not separate the classes by this loss"
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
@@ -447,18 +412,18 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         if link == "differences of cumulative ones":
             order = np.searchsorted(self.classes_, self.ordered_classes_)
             above = np.diff(scores[:, order], axis=1)
-            return _log_of_differences(above)[:, np.argsort(order)]
+            return log_of_differences(above)[:, np.argsort(order)]
         return special.log_expit(scores) if link == "one-against-rest" else scores
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if not isinstance(self.loss, AnyLoss):
-            check_option("loss", self.loss, list(_LOSSES))
-            if self.loss in _NEED_K and self.k is None:
+            check_option("loss", self.loss, list(LOSSES))
+            if self.loss in NEED_K and self.k is None:
                 raise ValueError(f"loss={self.loss!r} needs a number k, got k=None.")
         warn_of_unused(
             self,
-            {"beta": (1.0, "loss", _NEED_BETA), "k": (None, "loss", _NEED_K)},
+            {"beta": (1.0, "loss", NEED_BETA), "k": (None, "loss", NEED_K)},
         )
 
     def _encode(
@@ -481,7 +446,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         offset: Floats | None = None,
     ) -> LinearProblems:
         given = self.loss
-        named = _LOSSES[given](self) if isinstance(given, str) else given
+        named = LOSSES[given](self) if isinstance(given, str) else given
         loss = Loss.of(named)
         by_f_beta = isinstance(self.loss, str) and self.loss == "f_beta"
         thresholds = isinstance(loss.map, Thresholds)
@@ -539,7 +504,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         joint = isinstance(loss, OrderedPairs | Ontology) or Loss.of(loss).joint
         if not (unequal or isinstance(loss, RocArea) or not (by_name or joint)):
             if self.pos_label is not None:
-                names = ", ".join(map(repr, _CONCERN_ONE_CLASS))
+                names = ", ".join(map(repr, CONCERN_ONE_CLASS))
                 warn_of_no_effect("pos_label", self.loss, names)
             return None
         what = f"loss={loss_name(self.loss)}" if unequal else None
@@ -597,21 +562,3 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             )
         data = self._linear_model(), X, [codes(y, classes)], loss.loss, weights
         return PathProblem(*data, n_scores=n_nodes, known={"classes_": classes})
-
-
-def _log_of_differences(above: Floats) -> Floats:
-    """Return log probabilities of classes, of shape (n, K), from those of being above.
-
-    Parameters
-    ----------
-    above : ndarray of shape (n, K - 1)
-        Log odds that the class is above each threshold. They descend but for rounding,
-        and in fits that have been cut short, where lower ones count.
-    """
-    above = np.minimum.accumulate(above, axis=1)
-    ends = np.full((len(above), 1), np.inf, above.dtype)
-    high, low = np.hstack([ends, above]), np.hstack([above, -ends])
-    # With the logistic function p: p(a) - p(b) = p(a) p(-b) (1 - exp(b - a)).
-    with np.errstate(divide="ignore"):
-        between = np.log(-np.expm1(low - high))
-    return np.asarray(special.log_expit(high) + special.log_expit(-low) + between)

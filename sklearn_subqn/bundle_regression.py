@@ -12,12 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._block_methods import blockwise, scored
 from ._callbacks import with_callbacks
-from ._catalogue import BundleEstimator, checked_metric
+from ._catalogue import BundleEstimator
 from ._core.losses import (
     AnyLoss,
-    Composed,
-    Loss,
-    MultivariateSquared,
     regression_losses,
 )
 from ._core.names import Axis, column_names
@@ -29,8 +26,8 @@ from ._quantiles import (
     check_quantiles,
     in_order,
     mean_d2,
-    pinball_loss,
 )
+from ._regression_losses import EPSILON, check_power, made_loss
 from ._regressor import ScoringRegressor, variance_power
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
@@ -44,34 +41,6 @@ from ._validation import (
     check_targets,
     warn_of_unused,
 )
-
-# Losses with an ``epsilon``, by what it is where the user does not say.
-_EPSILON = {
-    "epsilon_insensitive": 0.1,
-    "squared_epsilon_insensitive": 0.1,
-    "huber": 1.35,
-}
-
-
-def _loss(estimator: Any) -> Loss:
-    name, parameters = estimator.loss, {}
-    if name == "quantile":
-        return pinball_loss(estimator.quantile)
-    if name == "tweedie":
-        parameters["power"] = float(estimator.power)
-    if name in _EPSILON:
-        given = estimator.epsilon
-        parameters["epsilon"] = float(_EPSILON[name] if given is None else given)
-    return regression_losses(**parameters)[name]
-
-
-def _check_power(power: Any) -> None:
-    check_number("power", power, low=-np.inf)
-    if not 1.0 < power < 2.0:
-        raise ValueError(
-            f"power must be between 1 and 2; got {power!r}. loss='poisson' is that of "
-            "power 1, loss='gamma' of 2, loss='squared_error' of 0, without logarithms."
-        )
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):
@@ -474,18 +443,18 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         if self.loss == "quantile":
             check_quantiles(self.quantile)
             check_option("crossing", self.crossing, CROSSING)
-        if self.loss in [*_EPSILON] and self.epsilon is not None:
+        if self.loss in [*EPSILON] and self.epsilon is not None:
             positive = self.loss == "huber"
             check_number("epsilon", self.epsilon, low=0.0, low_included=not positive)
         if self.loss == "tweedie":
-            _check_power(self.power)
+            check_power(self.power)
         warn_of_unused(
             self,
             {
                 "quantile": (0.5, "loss", ["quantile"]),
                 "crossing": ("sort", "loss", ["quantile"]),
                 "power": (1.5, "loss", ["tweedie"]),
-                "epsilon": (None, "loss", _EPSILON),
+                "epsilon": (None, "loss", EPSILON),
             },
         )
         if self.metric is not None and self.loss != "squared_error":
@@ -558,7 +527,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             return self._quantile_problems(X, y, weights)
         single = y.ndim == 1
         n_targets = 1 if single else y.shape[1]
-        loss = self._made_loss(n_targets, Axis("columns of y", names))
+        loss = made_loss(self, n_targets, Axis("columns of y", names))
         model = self._linear_model()
         if loss.joint:
             Y = np.ascontiguousarray(y.reshape(len(y), -1))
@@ -591,17 +560,3 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         return QuantileProblems(
             self._linear_model(), X, y.reshape(len(y)), weights, quantiles
         )
-
-    def _made_loss(self, n_targets: int, columns: Axis) -> Loss:
-        if self.metric is not None:
-            metric = checked_metric(
-                "metric", self.metric, n_targets, columns, definite=False
-            )
-            return Loss(MultivariateSquared(metric))
-        loss = self.loss if isinstance(self.loss, AnyLoss) else _loss(self)
-        if isinstance(loss, Composed):
-            raise ValueError(
-                f"loss={type(loss).__name__} is a loss of classes, which "
-                "BMRMClassifier takes; BMRMRegressor needs a loss of numbers."
-            )
-        return Loss.of(loss)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,28 +10,19 @@ import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
 from ._core.certificate import CutBundle
-from ._core.generic import Function, FunctionObjective, penalized
-from ._core.line_search import wolfe
-from ._core.losses import OwnLoss
+from ._core.generic import Function, penalized
 from ._core.objective import Objective
-from ._core.quasi_newton import (
-    DenseInverseHessian,
-    InverseHessian,
-    LimitedMemoryInverseHessian,
-)
 from ._core.regularizers import elastic_net
 from ._core.solvers import (
     BUNDLE_SOLVERS,
     L1_SOLVERS,
     Options,
     Result,
-    Solver,
     Start,
-    bfgs,
     run,
-    subbfgs,
 )
-from ._names import did_you_mean
+from ._minimizers import MINIMIZERS, check_penalty, options_of, quasi_newton
+from ._own_function import OwnFunction, shielded, shown, with_squares
 from ._validation import check_callback, check_number, check_option
 
 __all__ = ["minimize"]
@@ -55,53 +44,6 @@ _MESSAGES = {
 
 # As in SciPy: 0 is success, 1 a limit, 99 a callback's wish, and 2 any other end.
 _CODES = {"max_iter": 1, "callback": 99}
-
-# What options may be: the default, and the limits of ``check_number``.
-_OPTIONS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "memory": (15, {"low": 1, "integer": True}),
-    "direction_tol": (1e-5, {"low": 0.0}),
-    "direction_max_iter": (100, {"low": 1, "integer": True}),
-    "c1": (1e-4, {"low": 0.0, "low_included": False, "high": 1.0}),
-    "c2": (0.9, {"low": 0.0, "high": 1.0, "high_included": False}),
-    "bundle_size": (None, {"low": 2, "integer": True}),
-}
-_DIRECTION, _WOLFE = ("direction_tol", "direction_max_iter"), ("c1", "c2")
-
-
-@dataclass(frozen=True)
-class _Method:
-    """What a method takes.
-
-    Attributes
-    ----------
-    options : tuple of str
-    by_cuts : bool
-        Whether it needs a penalty.
-    l1 : bool or None
-        Whether the penalty must have an L1 norm, or must not; None for any.
-    smooth : bool
-        Whether it is for differentiable functions.
-    """
-
-    options: tuple[str, ...] = ()
-    by_cuts: bool = False
-    l1: bool | None = False
-    smooth: bool = False
-
-
-_METHODS = {
-    "sublbfgs": _Method(("memory", *_DIRECTION, *_WOLFE)),
-    "subbfgs": _Method((*_DIRECTION, *_WOLFE)),
-    "lbfgs": _Method(("memory", *_WOLFE), smooth=True),
-    "bfgs": _Method(_WOLFE, smooth=True),
-    "owlqn": _Method(("memory",), l1=True, smooth=True),
-    "owlqn*": _Method(("memory", *_DIRECTION), l1=True, smooth=True),
-    "ls-bmrm": _Method(("bundle_size",), by_cuts=True, l1=None),
-    "bmrm": _Method(("bundle_size",), by_cuts=True, l1=None),
-    "bmrm-aggregated": _Method(by_cuts=True),
-    "proximal-bundle": _Method(by_cuts=True),
-    "trust-region-bundle": _Method(by_cuts=True),
-}
 
 
 def minimize(
@@ -241,17 +183,17 @@ def minimize(
     True
     """
     w = _checked_start(w0)
-    check_option("method", method, list(_METHODS))
+    check_option("method", method, list(MINIMIZERS))
     check_number("alpha", alpha, low=0.0)
     check_number("l1_ratio", l1_ratio, low=0.0, high=1.0)
     check_number("tol", tol, low=0.0)
     check_number("max_iter", max_iter, low=1, integer=True)
     check_callback(callback)
     infimum = _checked_infimum(infimum)
-    _check_penalty(method, float(alpha), float(l1_ratio), infimum)
-    given = _checked_options(method, options)
-    chosen = _METHODS[method]
-    called = _Called(value_and_subgradient, steepest, args, w.shape)
+    check_penalty(method, float(alpha), float(l1_ratio), infimum)
+    given = options_of(method, options)
+    chosen = MINIMIZERS[method]
+    called = OwnFunction(value_and_subgradient, steepest, args, w.shape)
     if steepest is not None and (chosen.by_cuts or chosen.smooth):
         raise ValueError(
             f"steepest has no effect with method={method!r}; 'sublbfgs' and 'subbfgs' "
@@ -259,9 +201,9 @@ def minimize(
         )
     objective = None
     if alpha:
-        shielded = Function(_shielded(called, infimum, w), infimum)
+        function = Function(shielded(called, infimum, w), infimum)
         regularizer = elastic_net(len(w), float(l1_ratio))
-        objective = penalized(shielded, regularizer, float(alpha))
+        objective = penalized(function, regularizer, float(alpha))
     proves = False
     if chosen.by_cuts or chosen.l1:
         assert objective is not None, "checked"
@@ -269,8 +211,8 @@ def minimize(
         proves = spec.proves or l1_ratio > 0.0
         solver = spec.start(objective, Start(w), Options(**given))
     else:
-        function = _function(called, objective, infimum)
-        solver = _quasi_newton(method, function, w, given)
+        whole = with_squares(called, objective, infimum)
+        solver = quasi_newton(method, whole, w, given)
     bundle = None if objective is None or proves else CutBundle(objective)
     report = _Report(called, callback, tol, not chosen.by_cuts)
     try:
@@ -290,90 +232,12 @@ def minimize(
     return report.outcome(result, method)
 
 
-class _Called:
-    """The functions of the user, checked and counted.
-
-    Attributes
-    ----------
-    n_calls : int
-        Of the function.
-    """
-
-    def __init__(
-        self, function: Any, steepest: Any, args: Any, shape: tuple[int, ...]
-    ) -> None:
-        for name, given in (
-            ("value_and_subgradient", function),
-            ("steepest", steepest),
-        ):
-            if not (callable(given) or (given is None and name == "steepest")):
-                raise TypeError(
-                    f"{name} must be callable, got {given!r} of type "
-                    f"{type(given).__name__}."
-                )
-        if not isinstance(args, tuple):
-            raise TypeError(
-                f"args must be a tuple, got {args!r} of type {type(args).__name__}."
-            )
-        self._function, self._steepest = function, steepest
-        self._args, self._shape = args, shape
-        self.n_calls = 0
-
-    @property
-    def knows_steepest(self) -> bool:
-        """Whether the steepest subgradients are known."""
-        return self._steepest is not None
-
-    def evaluate(self, w: Floats) -> tuple[float, Floats]:
-        """Return f(w) and a subgradient; far away f may be infinite."""
-        self.n_calls += 1
-        name = "value_and_subgradient"
-        returned = self._function(w.copy(), *self._args)
-        if not isinstance(returned, tuple | list) or len(returned) != 2:
-            raise TypeError(
-                f"{name} must return a pair of a value and a subgradient, got "
-                f"{type(returned).__name__}."
-            )
-        value = np.asarray(returned[0])
-        if value.size != 1 or value.dtype.kind not in "fiu":
-            raise TypeError(
-                f"{name} must return a real number as the value, got "
-                f"{type(returned[0]).__name__}"
-                + (f" of shape {value.shape}." if value.shape else ".")
-            )
-        f = float(value.reshape(()))
-        if np.isnan(f) or f == -np.inf:
-            raise ValueError(f"{name} returned the value {f} at w = {_shown(w)}.")
-        return f, self._vector(f"{name} must return as the subgradient", returned[1], f)
-
-    def steepest(self, w: Floats, p: Floats) -> Floats:
-        """Return the steepest subgradient of f along p."""
-        returned = self._steepest(w.copy(), p.copy(), *self._args)
-        return self._vector("steepest must return", returned, 0.0)
-
-    def _vector(self, what: str, given: Any, value: float) -> Floats:
-        g = np.asarray(given)
-        if g.shape != self._shape:
-            raise ValueError(
-                f"{what} an array of shape {self._shape}, as w0 has; got shape "
-                f"{g.shape}."
-            )
-        if g.dtype != np.float64 and g.dtype.kind not in "iu":
-            raise TypeError(f"{what} an array of float64, got {g.dtype}.")
-        if np.isfinite(value) and not np.isfinite(g).all():
-            n = np.count_nonzero(~np.isfinite(g))
-            raise ValueError(
-                f"{what} finite numbers; {n} of {g.size} are NaN or infinite."
-            )
-        return np.array(g, dtype=np.float64)
-
-
 class _Report:
     """Watches a run, and reports how it ended.
 
     Parameters
     ----------
-    called : _Called
+    called : OwnFunction
     callback : callable or None
     tol : float
     by_gradient : bool
@@ -381,7 +245,7 @@ class _Report:
     """
 
     def __init__(
-        self, called: _Called, callback: Any, tol: float, by_gradient: bool
+        self, called: OwnFunction, callback: Any, tol: float, by_gradient: bool
     ) -> None:
         self._called, self._callback = called, callback
         self._tol, self._by_gradient = tol, by_gradient
@@ -450,54 +314,6 @@ def _size(value: float) -> float:
     return max(1.0, abs(value))
 
 
-def _shielded(
-    called: _Called, infimum: float, w: Floats
-) -> Callable[[Floats], tuple[float, Floats]]:
-    """Return the function with an error where it contradicts convexity."""
-    shield = OwnLoss(Function(called.evaluate, infimum), "value_and_subgradient")
-    targets, weights = np.zeros_like(w), np.ones_like(w)
-    return lambda w: shield.evaluate(w, targets, weights)
-
-
-def _function(
-    called: _Called, objective: Objective | None, infimum: float
-) -> FunctionObjective:
-    """Return F with squares for a penalty, or none."""
-    alpha = 0.0
-    at: Callable[[Floats], tuple[float, Floats]]
-    if objective is None:
-        at = Function(called.evaluate, infimum).at
-    else:
-        alpha, at = objective.alpha, objective.risk.evaluate
-
-    def value(w: Floats) -> float:
-        return at(w)[0] + 0.5 * alpha * float(w @ w)
-
-    def subgradient(w: Floats) -> Floats:
-        return at(w)[1] + alpha * w
-
-    def steepest(w: Floats, p: Floats) -> Floats:
-        return called.steepest(w, p) + alpha * w
-
-    oracle = steepest if called.knows_steepest else None
-    return FunctionObjective(value, subgradient, oracle, objective)
-
-
-def _quasi_newton(
-    method: str, function: FunctionObjective, w: Floats, given: Mapping[str, Any]
-) -> Solver:
-    """Return a run of a quasi-Newton method with steps by Wolfe's conditions."""
-    settings = {name: given.get(name, _OPTIONS[name][0]) for name in _OPTIONS}
-    hessian: InverseHessian = DenseInverseHessian(len(w))
-    if method.endswith("lbfgs"):
-        hessian = LimitedMemoryInverseHessian(len(w), settings["memory"])
-    search = partial(wolfe, c1=settings["c1"], c2=settings["c2"])
-    if not method.startswith("sub"):
-        return bfgs(function, w, hessian, search=search)
-    direction = {name: settings[name] for name in _DIRECTION}
-    return subbfgs(function, w, hessian, search=search, **direction)
-
-
 def _checked_start(w0: Any) -> Floats:
     w = np.asarray(w0)
     if w.dtype.kind not in "fiub":
@@ -506,7 +322,7 @@ def _checked_start(w0: Any) -> Floats:
     if w.ndim != 1 or not w.size:
         raise ValueError(f"w0 must have shape (d,) with d >= 1, got {w.shape}.")
     if not np.isfinite(w).all():
-        raise ValueError(f"w0 must be finite, got {_shown(w)}.")
+        raise ValueError(f"w0 must be finite, got {shown(w)}.")
     return w
 
 
@@ -515,57 +331,3 @@ def _checked_infimum(infimum: Any) -> float:
         return -np.inf
     check_number("infimum", infimum, low=-np.inf)
     return float(infimum)
-
-
-def _check_penalty(method: str, alpha: float, l1_ratio: float, infimum: float) -> None:
-    """Raise ValueError unless the method takes the penalty."""
-    chosen, l1 = _METHODS[method], l1_ratio > 0.0
-    if l1 and not alpha:
-        raise ValueError(f"l1_ratio={l1_ratio!r} needs alpha > 0, got alpha=0.")
-    if not alpha and (chosen.by_cuts or chosen.l1):
-        names = [k for k, v in _METHODS.items() if not (v.by_cuts or v.l1)]
-        raise ValueError(
-            f"method={method!r} needs a penalty, alpha > 0, got alpha=0; methods "
-            f"without one are {', '.join(map(repr, names))}."
-        )
-    if chosen.l1 is not None and chosen.l1 != l1:
-        names = [k for k, v in _METHODS.items() if v.l1 in (None, l1)]
-        raise ValueError(
-            f"method={method!r} does not support l1_ratio={l1_ratio!r}; methods that "
-            f"do are {', '.join(map(repr, names))}."
-        )
-    if chosen.by_cuts and l1_ratio == 1.0 and infimum == -np.inf:
-        raise ValueError(
-            f"method={method!r} with l1_ratio=1 needs infimum, a lower bound of the "
-            "function: cuts plus an L1 norm alone may fall without end."
-        )
-
-
-def _checked_options(method: str, options: Any) -> dict[str, Any]:
-    """Return options that the method takes."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise TypeError(
-            f"options must be a dict or None, got {options!r} of type "
-            f"{type(options).__name__}."
-        )
-    known = _METHODS[method].options
-    for name, value in options.items():
-        if name not in known:
-            its = f"are {', '.join(known)}" if known else "there are none"
-            raise ValueError(
-                f"options has {name!r}, but of method={method!r} {its}."
-                + did_you_mean(name, known)
-            )
-        default, limits = _OPTIONS[name]
-        if value is not None or default is not None:
-            check_number(f"options[{name!r}]", value, **limits)
-    c1, c2 = (options.get(name, _OPTIONS[name][0]) for name in _WOLFE)
-    if not c1 < c2:
-        raise ValueError(f"options must have c1 < c2, got c1={c1!r} and c2={c2!r}.")
-    return dict(options)
-
-
-def _shown(w: Floats) -> str:
-    return np.array2string(w, precision=6, threshold=6, edgeitems=3)

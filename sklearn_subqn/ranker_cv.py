@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, check_cv
 
+from ._base_ranker import BaseRanker, checked_relevance
 from ._callbacks import with_callbacks
-from ._cv import FoldPath, WarmPaths
 from ._queries import Queries
 from ._search_report import FoldReport
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
 from ._validation import check_number
-from .ranker import BaseRanker, checked_relevance
+from ._warm_paths import FoldPath, WarmPaths
 
 
 class BMRMRankerCV(WarmPaths, BaseRanker):

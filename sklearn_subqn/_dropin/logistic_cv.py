@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-from inspect import signature
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.metrics import check_scoring
@@ -18,28 +16,18 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import _check_method_params
 
 from .._callbacks import FitTask, with_callbacks
-from .._cv import warn_of_folds
 from .._estimator import forget
 from .._process import n_threads
 from .._scoring import refuses_weights
-from .._search_report import FoldReport, SearchReport
+from .._search_report import SearchReport
 from .._solution import Floats
 from .._state import unchanged_on_failure
 from .._validation import check_number, check_weights, row_weights
+from .._warm_paths import warn_of_folds
+from ._logistic_paths import best_place, fold_path, note
 from .logistic import BaseLogistic
-
-
-class _Path(NamedTuple):
-    """What a fold gives for one ``l1_ratio``, by C in the order of ``Cs_``."""
-
-    coefs: Floats
-    scores: Floats
-    n_iters: npt.NDArray[np.int32]
-    gaps: Floats
-    proven: npt.NDArray[np.bool_]
 
 
 class LogisticRegressionCV(BaseLogistic):
@@ -253,11 +241,13 @@ class LogisticRegressionCV(BaseLogistic):
         n_cs = len(self.Cs_)
         report = SearchReport(self, task, len(tried) * n_cs, "C")
         reports = [
-            report.fold(i // len(ratios), n_cs, _note(ratio) * (len(ratios) > 1))
+            report.fold(i // len(ratios), n_cs, note(ratio) * (len(ratios) > 1))
             for i, (*_, ratio) in enumerate(tried)
         ]
         paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
-            delayed(self._fold)(*data, scored, of_score, *each, of_fold)
+            delayed(fold_path)(
+                self, self.Cs_, self._scorer(), *data, scored, of_score, *each, of_fold
+            )
             for each, of_fold in zip(tried, reports, strict=True)
         )
         # Of shape (n_folds, n_cs, n_l1_ratios), coefficients with two axes more.
@@ -377,64 +367,6 @@ class LogisticRegressionCV(BaseLogistic):
         model._l1_ratio = l1_ratio
         return model
 
-    def _fold(
-        self,
-        X: Any,
-        y: npt.NDArray[Any],
-        weights: Floats,
-        classes: npt.NDArray[Any],
-        scored: Floats | None,
-        of_score: dict[str, Any],
-        train: Any,
-        test: Any,
-        l1_ratio: float,
-        report: FoldReport,
-    ) -> _Path:
-        """Fit all C on one training part, and score them on the rest."""
-        report.begin()
-        if not weights[train].any():
-            raise ValueError("A training part of cv has no samples of positive weight.")
-        if scored is not None:
-            # Samples of weight zero count as missing, and so do their classes.
-            test = np.arange(len(y))[test]
-            test = test[scored[test] > 0.0]
-        keywords = _check_method_params(X, of_score, indices=test)
-        scorer = _knowing(self._scorer(), classes)
-        model = self._with(l1_ratio)
-        free = bool(np.isinf(self.Cs_).all())
-        data = X[train], y[train], weights[train], classes
-        problems = model._problems_of(*data, free=free)
-        found: dict[int, Any] = {}
-        # The smallest C first, each from where the one before ended.
-        for place in np.argsort(self.Cs_, kind="stable"):
-            solutions = problems.solve(float(self.Cs_[place]), FitTask.silent())
-            for name, fitted in problems.attributes().items():
-                setattr(model, name, fitted)
-            (solution,) = solutions
-            coefs = model.coef_
-            if self.fit_intercept:
-                coefs = np.column_stack([coefs, model.intercept_])
-            value = float(scorer(model, X[test], y[test], **keywords))
-            found[int(place)] = (
-                coefs,
-                value,
-                solution.n_iter,
-                solution.relative_gap,
-                solution.proven,
-            )
-            report.fitted(float(self.Cs_[place]), value, solution.relative_gap)
-        report.end()
-        coefs, scores, n_iters, gaps, proven = zip(
-            *(found[place] for place in range(len(self.Cs_))), strict=True
-        )
-        return _Path(
-            np.array(coefs),
-            np.array(scores),
-            np.array(n_iters, dtype=np.int32),
-            np.array(gaps),
-            np.array(proven),
-        )
-
     def _choose(self, scores: Floats, coefs: Floats, data: Any, task: FitTask) -> None:
         """Choose C and l1_ratio, and set the attributes of the final model.
 
@@ -444,7 +376,7 @@ class LogisticRegressionCV(BaseLogistic):
             totals = scores.sum(axis=0)
             if not np.isfinite(totals).any():
                 raise ValueError("No mean of the scores of the folds is finite.")
-            ratio, place = np.unravel_index(_argmax(totals, self.Cs_), totals.shape)
+            ratio, place = np.unravel_index(best_place(totals, self.Cs_), totals.shape)
             self._C, self._l1_ratio = float(self.Cs_[place]), self._ratios[ratio]
             free = bool(np.isinf(self._C))
             problems = self._problems_of(*data, free=free)
@@ -452,7 +384,7 @@ class LogisticRegressionCV(BaseLogistic):
             return
         # Those of a previous fit, with ``refit``, are not of this one.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
-        best = [_argmax(each, self.Cs_) for each in scores]
+        best = [best_place(each, self.Cs_) for each in scores]
         places = [np.unravel_index(each, scores.shape[1:]) for each in best]
         self._C = float(np.mean([self.Cs_[c] for _, c in places]))
         self._l1_ratio = float(np.mean([self._ratios[r] for r, _ in places]))
@@ -488,30 +420,3 @@ class LogisticRegressionCV(BaseLogistic):
         self.n_iter_ = n_iters[None]
         self.scores_ = dict.fromkeys(labels, scores)
         self.coefs_paths_ = {label: coefs[..., k, :] for k, label in enumerate(labels)}
-
-
-def _knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
-    """Return a scorer for data that need not have all of the classes."""
-    score = getattr(scorer, "_score_func", None)
-    if score is None or "labels" not in (known := signature(score).parameters):
-        return scorer
-    given = {"labels": classes}
-    if len(classes) == 2 and "pos_label" in known:
-        given["pos_label"] = classes[1]
-    knowing = copy.copy(scorer)
-    knowing._kwargs = given | scorer._kwargs
-    return knowing
-
-
-def _note(l1_ratio: float) -> str:
-    """Return what distinguishes a fold from that of another ``l1_ratio``."""
-    return f"l1_ratio {l1_ratio:g}, "
-
-
-def _argmax(scores: Floats, Cs: Floats) -> int:
-    """Return the flat place of the largest score, with the smallest C of equal ones."""
-    ranked = np.where(np.isfinite(scores), scores, -np.inf)
-    smallest = np.where(ranked == ranked.max(), Cs, np.inf)
-    if np.isinf(smallest).all():
-        return int(np.argmax(ranked))
-    return int(np.argmin(smallest))

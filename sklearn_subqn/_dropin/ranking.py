@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from .._base_ranker import BaseRanker
 from .._callbacks import with_callbacks
 from .._estimator import forget
 from .._evaluation import Evaluation
@@ -16,7 +17,6 @@ from .._queries import Queries
 from .._solution import Floats, Solution
 from .._state import unchanged_on_failure
 from .._validation import check_n_jobs, check_number, check_option
-from ..ranker import BaseRanker
 from ._of_lightgbm import (
     OF_TREES,
     ReportedEvaluation,

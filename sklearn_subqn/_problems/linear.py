@@ -6,23 +6,22 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._callbacks import FitTask
 from .._core.design import Design
 from .._core.losses import Loss, checked, read_only
 from .._core.objective import Objective
-from .._core.regularizers import L2, Bounded, NormalizedEntropy
+from .._core.regularizers import L2, Bounded
 from .._core.risk import Risk
 from .._core.solvers import Start
 from .._solution import Floats, Solution
 from .._strength import Scales, divided
 from .._validation import check_start
+from .coefficients import Coefficients
 from .features import Rows
 from .model_parameters import LinearModel
 from .solving import Problems
-from .without_penalty import PartlyPenalized
 
 # Features without a penalty are measured in units that make them so many times larger
 # than others, of unit variance, with squares and with an L1 norm; where there is no
@@ -43,7 +42,7 @@ class Elsewhere(Protocol):
         """Return what ``solve`` returns, called again where rows were lost."""
 
 
-class LinearProblems(PartlyPenalized):
+class LinearProblems(Coefficients):
     """Problems of one loss on the same data, of linear scores.
 
     Parameters
@@ -277,15 +276,6 @@ class LinearProblems(PartlyPenalized):
             self.starts[index] = Start(self._regularizer.nearest(w), dual)
         return allowed
 
-    def attributes(self) -> dict[str, Any]:
-        coef, intercept = self._reported(*self._decoded([s.w for s in self.starts]))
-        if self._opposite:
-            # Zeros keep their sign.
-            coef, intercept = 0.0 - coef, 0.0 - intercept
-        if self._single:
-            return {**self._known, "coef_": coef[0], "intercept_": intercept[0]}
-        return {**self._known, "coef_": coef, "intercept_": intercept}
-
     def strengths(self, total: float) -> Floats:
         """Return alpha of each problem by rule, for rows of a total weight."""
         model, scales = self._model, self.scales
@@ -304,70 +294,3 @@ class LinearProblems(PartlyPenalized):
         if self.scales is None or given is None:
             return given if self.scales is None else self.scales.sizes
         return given * self.scales.sizes
-
-    def _units(self) -> Floats | float:
-        """Return what the features are divided by for the solver."""
-        return 1.0 if self.sizes is None else self.sizes
-
-    def _reported(self, coef: Any, intercept: Any) -> tuple[Any, Any]:
-        """Return coefficients and intercepts for X as they are stored."""
-        coef = np.array(coef, dtype=self._dtype, order="C")
-        if self._bounds is not None:
-            # Rounding may have left them, and does not in the bounds themselves.
-            ends = [_towards_zero(bound, self._dtype) for bound in self._bounds]
-            low, high = (-ends[1], -ends[0]) if self._opposite else ends
-            coef = np.clip(coef, low, high)
-        if self._shift is not None:
-            intercept = self._shift.outward(self._shares(coef), intercept)
-        return coef, np.asarray(intercept).astype(self._dtype)
-
-    def _shares(self, coef: Any) -> Any:
-        """Return coefficients (k, d) as objectives take them: shares sum to one."""
-        if not isinstance(self._regularizer, NormalizedEntropy):
-            return coef
-        return coef / self._sums(np.asarray(coef, dtype=np.float64))
-
-    def _sums(self, coef: Floats) -> Floats:
-        """Return what the shares sum to that the rows of coefficients are made of."""
-        return coef.sum(axis=1, keepdims=True)
-
-    def _stored(self, w: Floats) -> Floats:
-        free = len(w) > self.design.n_coef
-        plain = self.sizes is None and self._bounds is None
-        if plain and (self._shift is None or not free):
-            return super()._stored(w)
-        coef, intercept = self._reported(*self._rows(w))
-        if self._shift is not None:
-            intercept = self._shift.inward(self._shares(coef), intercept)
-        inward = (coef * self._units()).T.ravel()
-        return np.append(inward, intercept) if free else inward
-
-    def _rows(self, w: Floats) -> tuple[Floats, Floats]:
-        """Return coefficients (k, d) and intercepts (k,) of one problem."""
-        coef, intercept = self.design.split(w)
-        coef = np.atleast_2d(np.asarray(coef).T) / self._units()
-        return coef, np.atleast_1d(intercept)
-
-    def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
-        """Return the parameters of each problem; none if these are of other rows."""
-        n_rows = self.design.n_outputs or len(self)
-        if len(coef) != n_rows:
-            return []
-        rows = np.split(np.arange(n_rows), len(self))
-        coef = coef * self._units()
-        return [np.concatenate([coef[i].T.ravel(), intercept[i]]) for i in rows]
-
-    def _decoded(self, parameters: list[Floats]) -> tuple[Any, Any]:
-        """Return coefficients and intercepts from the parameters of each problem."""
-        split = [self._rows(w) for w in parameters]
-        coef = np.concatenate([rows for rows, _ in split])
-        intercept = np.zeros(len(coef))
-        intercept[:] = np.concatenate([free for _, free in split])
-        return coef, intercept
-
-
-def _towards_zero(numbers: Floats, dtype: Any) -> npt.NDArray[Any]:
-    """Return numbers of a type that are not larger than some."""
-    rounded = numbers.astype(dtype)
-    larger = np.abs(rounded) > np.abs(numbers)
-    return np.where(larger, np.nextafter(rounded, np.zeros_like(rounded)), rounded)

@@ -20,18 +20,17 @@ from .labels import (
     distinct_classes,
     is_missing,
 )
-from .parameters import (
+from .options import checked_options
+from .parameters import check_parameters, warn_of_unused
+from .sparse_matrices import check_sparse_structure, plain_csr
+from .values import (
     AUTO,
     check_callback,
     check_fraction,
     check_n_jobs,
     check_number,
     check_option,
-    check_parameters,
-    checked_options,
-    warn_of_unused,
 )
-from .sparse_matrices import check_sparse_structure, plain_csr
 from .weights import (
     as_sample_weights,
     check_class_weight,

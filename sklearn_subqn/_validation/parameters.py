@@ -1,127 +1,26 @@
-"""Checks of the parameters of estimators and of the options of solvers."""
+"""Checks of the parameters of estimators."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import numbers
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from .._callers import user_level
-from .._core.options import Option
-from .._names import did_you_mean
-
-#: What ``alpha`` may be besides numbers.
-AUTO = "auto"
-
-
-def check_number(
-    name: str,
-    value: Any,
-    *,
-    low: float,
-    low_included: bool = True,
-    high: float = np.inf,
-    high_included: bool = True,
-    integer: bool = False,
-) -> None:
-    """Raise unless ``value`` is a finite number from ``low`` to ``high``.
-
-    Raises
-    ------
-    TypeError
-        If it is no number, or no integer where one is needed.
-    ValueError
-        If it is too small or too large, infinite or NaN.
-    """
-    kind = numbers.Integral if integer else numbers.Real
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
-        expected = "an integer" if integer else "a number"
-        raise TypeError(
-            f"{name} must be {expected}, got {value!r} of type {type(value).__name__}."
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        # Integers may exceed every float.
-        number = float(np.iinfo(np.int64).max) if integer else np.inf
-    above = number >= low if low_included else number > low
-    below = number <= high if high_included else number < high
-    if not (above and below) or number == np.inf:
-        bounds = f"{'>=' if low_included else '>'} {low:g}"
-        if high == np.inf:
-            bounds = f"finite and {bounds}"
-        else:
-            bounds += f" and {'<=' if high_included else '<'} {high:g}"
-        raise ValueError(f"{name} must be {bounds}, got {value!r}.")
-
-
-def check_strength(name: str, value: Any, *, may_be_zero: bool = False) -> None:
-    """Raise unless ``value`` is a positive number, perhaps zero, or "auto"."""
-    if isinstance(value, str):
-        if value != AUTO:
-            raise TypeError(
-                f"{name} must be a number or 'auto', got {value!r} of type str."
-            )
-        return
-    if isinstance(value, (list, tuple, np.ndarray)):
-        raise TypeError(
-            f"{name} must be a number or 'auto', got {value!r} of type "
-            f"{type(value).__name__}. GridSearchCV and the estimators whose names end "
-            "in CV choose among several values."
-        )
-    check_number(name, value, low=0.0, low_included=may_be_zero)
-
-
-def check_fraction(name: str, value: Any) -> None:
-    """Raise unless ``value`` is a number between 0 and 1."""
-    check_number(
-        name, value, low=0.0, low_included=False, high=1.0, high_included=False
-    )
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raise TypeError unless ``value`` is True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(
-            f"{name} must be True or False, got {value!r} of type "
-            f"{type(value).__name__}."
-        )
-
-
-def check_verbose(value: Any) -> None:
-    """Raise unless ``value`` is an integer >= 0, or True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        check_number("verbose", value, low=0, integer=True)
-
-
-def check_n_jobs(value: Any) -> None:
-    """Raise unless ``value`` is None or an integer other than 0."""
-    if value is None:
-        return
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise TypeError(
-            f"n_jobs must be None or an integer, got {value!r} of type "
-            f"{type(value).__name__}."
-        )
-    if value == 0:
-        raise ValueError(
-            "n_jobs must be None, a positive number of threads, or negative to count "
-            "from the number of processors; got 0."
-        )
-
-
-def check_callback(value: Any) -> None:
-    """Raise TypeError unless ``value`` is None or can be called."""
-    if value is not None and not callable(value):
-        raise TypeError(
-            f"callback must be callable or None, got {value!r} of type "
-            f"{type(value).__name__}."
-        )
+from .options import checked_options
+from .values import (
+    check_callback,
+    check_flag,
+    check_fraction,
+    check_n_jobs,
+    check_number,
+    check_strength,
+    check_verbose,
+)
 
 
 def _from(low: float, **limits: Any) -> Callable[[str, Any], None]:
@@ -191,93 +90,6 @@ def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
             _PARAMETERS[name](name, value)
     if hasattr(estimator, "solver_options"):
         checked_options(estimator)
-
-
-def checked_options(estimator: Any) -> dict[str, Any]:
-    """Return what ``solver_options`` says, by the names that solvers read.
-
-    Raises
-    ------
-    TypeError
-        If it is no dict, or a value of another type than it must be.
-    ValueError
-        If the solver does not take an option, a value is out of range or has no effect,
-        or a parameter says something else.
-    """
-    given = getattr(estimator, "solver_options", None)
-    if given is None or "solver_options" in getattr(estimator, "_without_effect", ()):
-        return {}
-    if not isinstance(given, Mapping):
-        raise TypeError(
-            "solver_options must be a dict from names of options to values, or None; "
-            f"got {given!r} of type {type(given).__name__}."
-        )
-    solver, known = estimator.solver, estimator._known_options()
-    for name in given:
-        if name not in known:
-            accepted = ", ".join(f"{each} ({known[each].range})" for each in known)
-            raise ValueError(
-                f"solver_options has {name!r}, which solver={solver!r} does not take. "
-                + (f"Its options are {accepted}." if known else "It has no options.")
-                + did_you_mean(name, known)
-            )
-    values = {name: option.default for name, option in known.items()} | dict(given)
-    defaults = inspect.signature(type(estimator)).parameters
-    for name, value in given.items():
-        option = known[name]
-        _check_option_of_solver(f"solver_options[{name!r}]", value, option)
-        if option.needs is not None and values[option.needs[0]] != option.needs[1]:
-            raise ValueError(
-                f"solver_options[{name!r}] has no effect without "
-                f"{option.needs[0]}={option.needs[1]!r}."
-            )
-        parameter = option.parameter
-        if parameter in defaults:
-            other = getattr(estimator, parameter)
-            if other != defaults[parameter].default and other != value:
-                raise ValueError(
-                    f"{parameter}={other!r} and solver_options[{name!r}]={value!r} "
-                    "contradict each other. Give one of them."
-                )
-    for name, option in known.items():
-        limit = values.get(option.below)
-        if limit is not None and not values[name] < limit:
-            raise ValueError(
-                f"The option {name} of solver={solver!r} must be less than "
-                f"{option.below}, got {name}={values[name]!r} and "
-                f"{option.below}={limit!r}."
-            )
-    return {known[name].setting or name: value for name, value in given.items()}
-
-
-def _check_option_of_solver(name: str, value: Any, option: Option) -> None:
-    """Raise unless a value is in the range of an option."""
-    if option.optional and value is None:
-        return
-    if option.choices:
-        check_option(name, value, option.choices)
-    elif option.flag:
-        check_flag(name, value)
-    else:
-        check_number(
-            name,
-            value,
-            low=option.low,
-            low_included=option.low_included,
-            high=option.high,
-            high_included=option.high_included,
-            integer=option.integer,
-        )
-
-
-def check_option(name: str, value: Any, accepted: Sequence[str]) -> None:
-    """Raise ValueError unless ``value`` is one of the accepted strings."""
-    if not isinstance(value, str) or value not in accepted:
-        options = ", ".join(repr(option) for option in accepted)
-        raise ValueError(
-            f"{name} must be one of {options}; got {value!r}."
-            + did_you_mean(value, accepted, of_losses=name == "loss")
-        )
 
 
 def warn_of_unused(

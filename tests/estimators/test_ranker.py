@@ -28,9 +28,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn import BMRMClassifier, BMRMRanker
+from sklearn_subqn._base_ranker import _LOSSES, _PAIRS
 from sklearn_subqn._core.losses import Ndcg
 from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
-from sklearn_subqn.ranker import _LOSSES, _PAIRS
 
 # Objectives are sums of about a hundred terms of size one.
 ROUNDING = 1e-12

@@ -7,9 +7,9 @@ from scipy import optimize
 from sklearn.datasets import make_classification
 
 from sklearn_subqn import SubLBFGSLinearSVC, minimize
-from sklearn_subqn.optimize import _METHODS
+from sklearn_subqn._minimizers import MINIMIZERS
 
-BY_CUTS = [name for name, method in _METHODS.items() if method.by_cuts]
+BY_CUTS = [name for name, method in MINIMIZERS.items() if method.by_cuts]
 QUASI_NEWTON = ["sublbfgs", "subbfgs", "lbfgs", "bfgs"]
 TIE = 1e-12
 

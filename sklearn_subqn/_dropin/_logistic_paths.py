@@ -1,0 +1,113 @@
+"""Fits of a fold by C, each from where the one before ended, and the choice of C."""
+
+from __future__ import annotations
+
+import copy
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import _check_method_params
+
+from .._callbacks import FitTask
+from .._search_report import FoldReport
+from .._solution import Floats
+
+
+class LogisticPath(NamedTuple):
+    """What a fold gives for one ``l1_ratio``, by C in the order of ``Cs_``."""
+
+    coefs: Floats
+    scores: Floats
+    n_iters: npt.NDArray[np.int32]
+    gaps: Floats
+    proven: npt.NDArray[np.bool_]
+
+
+def fold_path(
+    estimator: Any,
+    Cs: Floats,
+    scorer: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weights: Floats,
+    classes: npt.NDArray[Any],
+    scored: Floats | None,
+    of_score: dict[str, Any],
+    train: Any,
+    test: Any,
+    l1_ratio: float,
+    report: FoldReport,
+) -> LogisticPath:
+    """Fit all of ``Cs`` on one training part, and score them on the rest."""
+    report.begin()
+    if not weights[train].any():
+        raise ValueError("A training part of cv has no samples of positive weight.")
+    if scored is not None:
+        # Samples of weight zero count as missing, and so do their classes.
+        test = np.arange(len(y))[test]
+        test = test[scored[test] > 0.0]
+    keywords = _check_method_params(X, of_score, indices=test)
+    scorer = knowing(scorer, classes)
+    model = estimator._with(l1_ratio)
+    free = bool(np.isinf(Cs).all())
+    data = X[train], y[train], weights[train], classes
+    problems = model._problems_of(*data, free=free)
+    found: dict[int, Any] = {}
+    # The smallest C first, each from where the one before ended.
+    for place in np.argsort(Cs, kind="stable"):
+        solutions = problems.solve(float(Cs[place]), FitTask.silent())
+        for name, fitted in problems.attributes().items():
+            setattr(model, name, fitted)
+        (solution,) = solutions
+        coefs = model.coef_
+        if estimator.fit_intercept:
+            coefs = np.column_stack([coefs, model.intercept_])
+        value = float(scorer(model, X[test], y[test], **keywords))
+        found[int(place)] = (
+            coefs,
+            value,
+            solution.n_iter,
+            solution.relative_gap,
+            solution.proven,
+        )
+        report.fitted(float(Cs[place]), value, solution.relative_gap)
+    report.end()
+    coefs, scores, n_iters, gaps, proven = zip(
+        *(found[place] for place in range(len(Cs))), strict=True
+    )
+    return LogisticPath(
+        np.array(coefs),
+        np.array(scores),
+        np.array(n_iters, dtype=np.int32),
+        np.array(gaps),
+        np.array(proven),
+    )
+
+
+def knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
+    """Return a scorer for data that need not have all of the classes."""
+    score = getattr(scorer, "_score_func", None)
+    if score is None or "labels" not in (known := signature(score).parameters):
+        return scorer
+    given = {"labels": classes}
+    if len(classes) == 2 and "pos_label" in known:
+        given["pos_label"] = classes[1]
+    knowing = copy.copy(scorer)
+    knowing._kwargs = given | scorer._kwargs
+    return knowing
+
+
+def note(l1_ratio: float) -> str:
+    """Return what distinguishes a fold from that of another ``l1_ratio``."""
+    return f"l1_ratio {l1_ratio:g}, "
+
+
+def best_place(scores: Floats, Cs: Floats) -> int:
+    """Return the flat place of the largest score, with the smallest C of equal ones."""
+    ranked = np.where(np.isfinite(scores), scores, -np.inf)
+    smallest = np.where(ranked == ranked.max(), Cs, np.inf)
+    if np.isinf(smallest).all():
+        return int(np.argmax(ranked))
+    return int(np.argmin(smallest))

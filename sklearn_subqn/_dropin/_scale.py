@@ -1,0 +1,292 @@
+"""Coefficients and scale of Huber regression, by a root of fits at given scales.
+
+With residuals r, weights s of sum S and H(z) = z² for |z| <= epsilon, else 2 epsilon
+|z| - epsilon², the objective is
+
+    J(w, sigma) = sum_i s_i (sigma + sigma H(r_i / sigma)) + alpha ||w||²,
+
+jointly convex (Huber 1981, section 7.8; Owen 2007). For a given scale it is that of
+Huber's loss, and the derivative of its minimum over w by sigma is that at this w,
+sum_i s_i (1 - min(z_i², epsilon²)): the scale is a root of an increasing function.
+
+sigma H(r / sigma) is the maximum of v r - sigma v² / 4 over |v| <= 2 epsilon. Hence for
+all such v with sum_i s_i v_i² <= 4 S, and sum_i s_i v_i = 0 if there is an intercept,
+
+    J >= <s v, y> - ||Xᵀ(s v)||² / (4 alpha).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from sklearn.exceptions import ConvergenceWarning
+
+from .._callbacks import FitTask
+from .._callers import user_level
+from .._core.losses import regression_losses
+from .._core.objective import Objective
+from .._core.solvers import History
+from .._problems import LinearModel
+from .._solution import Floats, Solution, changed
+from ._scale_search import ScaleSearch
+from ._shared import DropInProblems
+
+# Each fit is that much more exact than all together.
+_MORE_EXACT = 1e-3
+
+# Problems of at most so many entries are solved to this gap if they can be, as in other
+# estimators.
+_SMALL, _EXACT = 20_000, 1e-12
+
+# Below this share of the first scale the limit of a scale of zero is tried.
+_SMALL_SCALE = 1e-3
+
+# The scale does not fall below this share of the spread of y, or below this number.
+_LEAST, _TINY = 1e-13, 10.0 * float(np.finfo(np.float64).eps)
+
+# Gaps are rounding below so many times what the smallest scale costs or, where
+# coefficients are rounded to float32, below this share of the spread of y.
+_FEW, _LOST = 4.0, 4.0 * float(np.finfo(np.float32).eps)
+
+
+class ScaleProblem(DropInProblems):
+    """The problem of coefficients and scale, by a root of fits at given scales.
+
+    Parameters
+    ----------
+    model : LinearModel
+    X : {ndarray, CSR matrix} of shape (n, d)
+    y, weights : ndarray of shape (n,)
+        Weights sum to one.
+    total : float
+        Sum of the weights as given.
+    epsilon : float
+    free : bool
+        Whether there is no penalty.
+    """
+
+    def __init__(
+        self,
+        model: LinearModel,
+        X: Any,
+        y: Floats,
+        weights: Floats,
+        total: float,
+        *,
+        epsilon: float,
+        free: bool,
+    ) -> None:
+        self._epsilon = epsilon
+        self._total = total
+        loss = regression_losses(epsilon=self._epsilon)["huber"]
+        super().__init__(model, X, [y], loss, weights, free=free, single=True)
+        deviation = y - weights @ y
+        self._spread = float(np.sqrt(weights @ (deviation * deviation)))
+        self._least = max(_LEAST * self._spread, _TINY)
+        rounding = _FEW * self._least
+        if self._dtype == np.float32:
+            rounding = max(rounding, _LOST * self._spread)
+        self._rounding = total * rounding
+        self._positive = np.where(weights > 0.0, weights, 1.0)
+        # Without coefficients the scale is larger, or about as large.
+        self._scale = self._scale_of(y - np.median(y)) or self._spread
+        self._scale = max(self._scale, self._least)
+
+    def start_from(self, previous: dict[str, Any]) -> None:
+        before = self.starts[0]
+        super().start_from(previous)
+        if self.starts[0] is not before and "scale_" in previous:
+            self._scale = max(float(previous["scale_"]), self._least)
+
+    def attributes(self) -> dict[str, Any]:
+        fitted = super().attributes()
+        w = self.starts[0].w
+        outliers = np.abs(self._residuals(w)) > self._epsilon * self._scale
+        scale = np.float64(self._scale)
+        return {**fitted, "scale_": scale, "outliers_": outliers}
+
+    def objective(self, index: int, alpha: float) -> Objective:
+        """Return the problem at the scale: J is S sigma + 2 S / sigma times it.
+
+        At a scale of zero J is 2 epsilon S times it.
+        """
+        if not self._scale:
+            self._loss = regression_losses()["absolute_error"]
+            return super().objective(index, alpha / (self._epsilon * self._total))
+        self._loss = regression_losses(epsilon=self._epsilon * self._scale)["huber"]
+        return super().objective(index, alpha * self._scale / self._total)
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Fit at one scale after another."""
+        tolerance = self._settings.tol
+        settings = changed(self._settings, tol=_MORE_EXACT * tolerance)
+        small = self.design.n_rows * self.design.n_params <= _SMALL
+        tol = min(tolerance, _EXACT) if small else tolerance
+        search = ScaleSearch(self._least)
+        small_scale = _SMALL_SCALE * self._scale
+        history = History()
+        best: Any = None
+        bound = 0.0
+        scale: float | None = self._scale
+        before = self._scale
+        while scale is not None:
+            # Once, as soon as the scale may go to zero.
+            if scale < small_scale:
+                small_scale, scale, before = 0.0, 0.0, scale
+            self._scale = scale
+            found = self._solve(0, self.objective(0, alpha), settings, FitTask.silent())
+            residuals = self._residuals(found.w)
+            # For these coefficients another scale is better.
+            own = max(self._scale_of(residuals), self._least)
+            value = self._value(residuals, own, alpha, found.w)
+            bound = max(bound, self._bound(self._variables(residuals, own), alpha))
+            if scale == 0.0 and found.dual is not None:
+                v = -2.0 * self._epsilon * found.dual / self._positive
+                bound = max(bound, self._bound(v, alpha))
+            self._record(history, found.history, scale, value, bound)
+            if best is None or value <= best[0]:
+                best = value, own, found
+            # Where the scale is zero, other scales would prove nothing more.
+            enough = tolerance if scale == 0.0 else tol
+            if best[0] - bound <= max(enough * best[0], self._rounding):
+                break
+            if scale == 0.0:
+                scale = before
+            else:
+                scale = search.next(scale, self._slope(residuals, scale), own)
+        value, self._scale, found = best
+        self.starts = [found.start]
+        gap = max(value - bound, 0.0) if alpha else np.inf
+        if alpha and gap > max(tolerance * value, self._rounding):
+            self._warn(value, gap)
+        solution = replace(
+            found,
+            objective=value,
+            dual_gap=gap,
+            n_iter=len(history) - 1,
+            history=history,
+            dual=None,
+        )
+        return [solution]
+
+    def _residuals(self, w: Floats) -> Floats:
+        y: Floats = self._targets[0]
+        return y - self.design.forward(w)
+
+    def _squares(self, residuals: Floats, scale: float) -> float:
+        """Return the mean of min(z², epsilon²), of z = r / sigma."""
+        z = np.minimum(np.abs(residuals), self._epsilon * scale) / scale
+        return float(self.weights @ (z * z))
+
+    def _slope(self, residuals: Floats, scale: float) -> float:
+        """Return the derivative by the scale, per unit of weight."""
+        return 1.0 - self._squares(residuals, scale)
+
+    def _scale_of(self, residuals: Floats) -> float:
+        """Return the best scale of given residuals."""
+        sizes = np.abs(residuals)
+        largest = float(sizes.max(initial=0.0))
+        apart = float(self.weights[sizes > 0.0].sum())
+        if self._epsilon**2 * apart <= 1.0:
+            return 0.0
+        # Beyond the largest residual the slope is positive.
+        least = float(sizes[sizes > 0.0].min()) / self._epsilon
+        if self._slope(residuals, least) >= 0.0:
+            return least
+        return float(
+            brentq(
+                lambda scale: self._slope(residuals, scale),
+                least,
+                max(largest, 2.0 * least),
+                xtol=4.0 * float(np.finfo(np.float64).tiny),
+                rtol=4.0 * float(np.finfo(np.float64).eps),
+            )
+        )
+
+    def _value(self, residuals: Floats, scale: float, alpha: float, w: Floats) -> float:
+        """Return J."""
+        edge = self._epsilon * scale
+        inner = np.minimum(np.abs(residuals), edge)
+        # H(z) sigma = (2 min(|r|, edge) |r| - min(|r|, edge)²) / sigma.
+        losses = inner * (2.0 * np.abs(residuals) - inner) / scale
+        total = self._total * (scale + float(self.weights @ losses))
+        coef, _ = self._decoded([w])
+        return total + alpha * float(coef.ravel() @ coef.ravel())
+
+    def _variables(self, residuals: Floats, scale: float) -> Floats:
+        """Return the dual variables v of given residuals and scale."""
+        edge = self._epsilon * scale
+        clipped: Floats = np.clip(residuals, -edge, edge)
+        return 2.0 * clipped / scale
+
+    def _bound(self, v: Floats, alpha: float) -> float:
+        """Return a lower bound of J by dual variables, made feasible."""
+        if not alpha:
+            return 0.0
+        edge = 2.0 * self._epsilon
+        weighted = self.weights * v
+        y: Floats = self._targets[0]
+        if self.design.fit_intercept:
+            up, down = weighted.clip(min=0.0).sum(), -weighted.clip(max=0.0).sum()
+            level = min(up, down)
+            if level == 0.0:
+                return 0.0
+            shrink = np.where(v > 0.0, level / up, level / down)
+            v, weighted = v * shrink, weighted * shrink
+            # The sum is zero: this subtracts nothing but rounding.
+            y = y - np.median(y)
+        largest = float(np.abs(v).max(initial=0.0))
+        square = float(weighted @ v)
+        if square == 0.0:
+            return 0.0
+        first = float(weighted @ y)
+        slopes = self.design.adjoint(weighted)[: self.design.n_coef]
+        second = self._total * float(slopes @ slopes) / (4.0 * alpha)
+        factor = min(edge / largest, 2.0 / np.sqrt(square))
+        if second > 0.0:
+            factor = min(factor, first / (2.0 * second))
+        factor = max(factor, 0.0)
+        return self._total * (factor * first - factor * factor * second)
+
+    def _record(
+        self, history: History, inner: History, scale: float, value: float, bound: float
+    ) -> None:
+        """Append the iterations at a scale; what is proven is known at the end."""
+        before = history.objective[-1] if history.objective else np.inf
+        proven = history.lower_bound[-1] if history.lower_bound else -np.inf
+        passes = history.passes[-1] if history.passes else 0.0
+        seconds = history.seconds[-1] if history.seconds else 0.0
+        first = 1 if history.objective else 0
+        constant = self._total * scale
+        unit = 2.0 * self._total * (1.0 / scale if scale else self._epsilon)
+        for k in range(first, len(inner)):
+            before = min(before, constant + unit * inner.objective[k])
+            history.objective.append(before)
+            history.lower_bound.append(proven)
+            history.passes.append(passes + inner.passes[k])
+            history.seconds.append(seconds + inner.seconds[k])
+            history.phase.append(inner.phase[k])
+        history.objective[-1] = min(history.objective[-1], value)
+        if not self._free:
+            history.lower_bound[-1] = bound
+
+    def _warn(self, value: float, gap: float) -> None:
+        zero = self._scale <= 2.0 * self._least
+        reason = (
+            "Its scale goes to zero: the model goes through most rows, and little is "
+            "proven. Increase alpha or epsilon, or take fewer features."
+            if zero
+            else "Increase max_iter or tol, or scale the features."
+        )
+        warnings.warn(
+            f"Fitting {self._labels[0]} ended where its objective "
+            f"{value:.6g} is proven to be within {gap:.2g} of the optimum, a relative "
+            f"gap of {gap / value:.1e}; tol={self._settings.tol:g} was asked for. "
+            f"{reason}",
+            ConvergenceWarning,
+            stacklevel=user_level(),
+        )
