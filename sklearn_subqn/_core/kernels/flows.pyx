@@ -118,6 +118,141 @@ def weaken(
                 out[i, j] = factor * u
 
 
+def sides(
+    const double[:, ::1] dual,
+    const double[::1] weights,
+    const double[:, ::1] neutral,
+    double seed,
+    double trickle,
+    double[:, ::1] sinks,
+    double[:, ::1] sources,
+    double[::1] none,
+):
+    """Write what rows take at positive entries and bring from negative ones.
+
+    Parameters
+    ----------
+    dual : ndarray of shape (n, k)
+        u, of which each row is divided by its weight.
+    weights : ndarray of shape (n,)
+    neutral : ndarray of shape (n, k)
+        Flows of which a share is mixed to those of the rows, as large as these.
+    seed : float
+        That share.
+    trickle : float
+        Rows whose flow is less than this are left out.
+    sinks, sources : ndarray of shape (n, k)
+        Absolute values of positive and of negative entries.
+    none : ndarray of shape (n,)
+        What flows leave of one, times the flow, or -1 for rows left out.
+    """
+    cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j
+    cdef double s, low, high, total, other, mixed
+    _check(k, neutral.shape[1], sinks.shape[1], sources.shape[1], k)
+    _same_rows(n, weights.shape[0], neutral.shape[0])
+    _same_rows(n, sinks.shape[0], sources.shape[0])
+    _same_rows(n, none.shape[0], n)
+    with nogil:
+        for i in range(n):
+            s, low, high, total, other = weights[i], 0.0, 0.0, 0.0, 0.0
+            for j in range(k):
+                low = dual[i, j] if dual[i, j] < low else low
+                high = dual[i, j] if dual[i, j] > high else high
+                total += dual[i, j] if dual[i, j] > 0.0 else 0.0
+                other += neutral[i, j] if neutral[i, j] > 0.0 else 0.0
+            if not (high > trickle * s and -low > trickle * s):
+                none[i] = -1.0
+                continue
+            total /= s
+            mixed = seed * total / other if other > 0.0 else seed * total
+            for j in range(k):
+                sinks[i, j] = sources[i, j] = 0.0
+                if dual[i, j] > 0.0:
+                    sinks[i, j] = (1.0 - seed) * (dual[i, j] / s)
+                elif dual[i, j] < 0.0:
+                    sources[i, j] = -(1.0 - seed) * (dual[i, j] / s)
+                if neutral[i, j] > 0.0:
+                    sinks[i, j] += mixed * neutral[i, j]
+                elif neutral[i, j] < 0.0:
+                    sources[i, j] -= mixed * neutral[i, j]
+            none[i] = (1.0 - total if total < 1.0 else 0.0) * total
+
+
+def tilt(
+    const double[:, ::1] sinks,
+    const double[:, ::1] sources,
+    const double[::1] none,
+    const double[::1] weights,
+    const double[::1] up,
+    const double[::1] down,
+    double[:, ::1] out,
+    double[::1] sums,
+    double[:, ::1] hessian,
+):
+    """Write the dual point of flows whose shares are multiplied; add up its columns.
+
+    Parameters
+    ----------
+    sinks, sources, none
+        Of ``sides``.
+    weights : ndarray of shape (n,)
+    up, down : ndarray of shape (k,)
+        Factors of shares that go to labels, and of those that come from them.
+    out : ndarray of shape (n, k)
+    sums : ndarray of shape (k,)
+        Sums of the columns of ``out``, added to it.
+    hessian : ndarray of shape (k, k)
+        Their derivatives by the logarithms of ``up``, which those of ``down`` are the
+        negatives of, added to it for labels j <= l.
+    """
+    cdef Py_ssize_t n = sinks.shape[0], k = sinks.shape[1], i, j, l
+    cdef double s, taken, brought, flow, total, a, b, u
+    cdef double* to
+    cdef double* fro
+    _check(k, sources.shape[1], up.shape[0], down.shape[0], out.shape[1])
+    _check(k, sums.shape[0], hessian.shape[0], hessian.shape[1], k)
+    _same_rows(n, sources.shape[0], none.shape[0])
+    _same_rows(n, weights.shape[0], out.shape[0])
+    to = <double*> allocate(2 * k * sizeof(double))
+    fro = to + k
+    with nogil:
+        for i in range(n):
+            taken = brought = 0.0
+            if none[i] >= 0.0:
+                for j in range(k):
+                    to[j] = sinks[i, j] * up[j]
+                    fro[j] = sources[i, j] * down[j]
+                    taken += to[j]
+                    brought += fro[j]
+            flow = taken * brought
+            if not flow > 0.0:
+                for j in range(k):
+                    out[i, j] = 0.0
+                continue
+            s = weights[i]
+            total = flow / (none[i] + flow)
+            a, b = total / taken, total / brought
+            for j in range(k):
+                to[j] *= a
+                fro[j] *= b
+                out[i, j] = s * (to[j] - fro[j])
+                sums[j] += out[i, j]
+                hessian[j, j] += s * (to[j] + fro[j])
+            for j in range(k):
+                u, a, b = out[i, j], s * to[j] / total, s * fro[j] / total
+                if a == 0.0 and b == 0.0:
+                    continue
+                for l in range(j, k):
+                    hessian[j, l] -= a * fro[l] + b * to[l] + u * (to[l] - fro[l])
+        free(to)
+
+
+cdef int _same_rows(Py_ssize_t n, Py_ssize_t a, Py_ssize_t b) except -1:
+    if not n == a == b:
+        raise ValueError(f"arrays of {n}, {a} and {b} rows")
+    return 0
+
+
 cdef int _check(Py_ssize_t k, Py_ssize_t a, Py_ssize_t b, Py_ssize_t c, Py_ssize_t d) except -1:
     if not a == b == c == d == k:
         raise ValueError(f"arrays of {a}, {b}, {c} and {d} instead of {k} labels")

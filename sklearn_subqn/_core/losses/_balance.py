@@ -6,7 +6,7 @@ import numpy as np
 
 from ..kernels import flows
 from ..rounding import EPS, TINY
-from ._base import Floats, Rows
+from ._base import Floats, total_of_rows
 from ._oracle import Oracle
 
 # Sums that are this share of the absolute values of their terms are rounding.
@@ -130,28 +130,18 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         Of some dual point without zeros at these places. A little of it is mixed to
         rows with flows: those that are on a kink may be too few.
     """
-    before = np.abs(dual.sum(axis=0))
-    rows = _flowing(dual, weights)
-    s = weights[rows, np.newaxis]
-    p, q, total = _sides(dual[rows] / s)
-    other_p, other_q, other_total = _sides(neutral[rows])
+    k = dual.shape[1]
+    before = np.abs(total_of_rows(dual))
     seed = min(_SEED * float(before.sum()), 0.5)
-    p += seed * (total / other_total * other_p - p)
-    q += seed * (total / other_total * other_q - q)
-    none = np.maximum(1.0 - total, 0.0) * total
-    x = np.zeros(dual.shape[1])
+    p, q, u, none = *(np.empty(dual.shape) for _ in range(3)), np.empty(len(dual))
+    flows.sides(dual, weights, neutral, seed, _TRICKLE, p, q, none)
+    x = np.zeros(k)
     for _ in range(_MAX_STEPS):
-        new_p, new_q = p * np.exp(x), q * np.exp(-x)
-        sum_p, sum_q = new_p.sum(axis=1), new_q.sum(axis=1)
-        flow = (sum_p * sum_q)[:, np.newaxis]
-        new_total = flow / (none + flow)
-        new_p *= new_total / sum_p[:, np.newaxis]
-        new_q *= new_total / sum_q[:, np.newaxis]
-        u = new_p - new_q
-        sums = s[:, 0] @ u
+        sums, upper = np.zeros(k), np.zeros((k, k))
+        flows.tilt(p, q, none, weights, np.exp(x), np.exp(-x), u, sums, upper)
         if np.abs(sums).max() <= _TILTED * before.max():
             break
-        hessian = _laplacian(s * new_p, s * new_q, s * new_total) - (s * u).T @ u
+        hessian = upper + np.triu(upper, 1).T
         # Adding a constant to x changes nothing, nor do labels without any flow.
         diagonal = hessian.diagonal()
         hessian += float(diagonal.mean())
@@ -159,28 +149,4 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         step = np.linalg.solve(hessian, sums)
         step -= step.mean()
         x -= min(1.0, _LONGEST_STEP / max(float(np.ptp(step)), _LONGEST_STEP)) * step
-    balanced = np.zeros_like(dual)
-    balanced[rows] = s * u
-    return balanced
-
-
-def _flowing(dual: Floats, weights: Floats) -> Rows:
-    """Return the rows that have more than a trickle on both sides."""
-    least = _TRICKLE * weights
-    return np.flatnonzero((dual.max(axis=1) > least) & (-dual.min(axis=1) > least))
-
-
-def _sides(u: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return positive and negative parts, and the sums of the former, or 1 for 0."""
-    p, q = np.maximum(u, 0.0), np.maximum(-u, 0.0)
-    total = p.sum(axis=1, keepdims=True)
-    total[total == 0.0] = 1.0
-    return p, q, total
-
-
-def _laplacian(p: Floats, q: Floats, total: Floats) -> Floats:
-    """Return that of the graph of labels with the flows of all rows as weights."""
-    cross = (p / total).T @ q
-    laplacian = -(cross + cross.T)
-    laplacian[np.diag_indices(len(laplacian))] += (p + q).sum(axis=0)
-    return np.asarray(laplacian)
+    return u
