@@ -69,6 +69,8 @@ class Climb(NamedTuple):
         if f"{gap:g}" in self.seconds:
             return f"{self.seconds[f'{gap:g}']:.2g}"
         excess, seconds = self.closest
+        if not excess < float("inf"):
+            return "–"
         return f"– ({excess:.0e} after {seconds:.1f})"
 
 
