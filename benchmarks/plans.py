@@ -123,7 +123,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
         MulticlassHingeClassifier(1e-2),
     )
     yield Case(
-        "sample, rows near kinks",
+        "sample, near kinks",
         "100000 x 28, repeated rows in large units",
         lambda: repeated(100_000, 28),
         SubLBFGSLinearSVC(1e-5, tol=1e-2),
@@ -174,7 +174,7 @@ def cases(data_dir: str | None) -> Iterator[Case]:
     )
     for alpha in (1e-4, 1e-6):
         yield Case(
-            "sample, rows near kinks",
+            "sample, near kinks",
             f"covtype, alpha {alpha:g}",
             lambda: real("covtype"),
             SubLBFGSLinearSVC(alpha),

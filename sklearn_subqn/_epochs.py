@@ -160,9 +160,9 @@ class OnlineEstimator(StreamEstimator):
         self, w0: Floats, n_outputs: int | None, coef: Any, intercept: Any
     ) -> Floats:
         """Return w0 with the coefficients and intercepts that are given, if any."""
-        told, free = self._split(w0, n_outputs)
+        start, free = self._split(w0, n_outputs)
         if coef is not None:
-            told = check_start("coef_init", coef, told.shape)
+            start = check_start("coef_init", coef, start.shape)
         if intercept is not None:
             if not self.fit_intercept:
                 raise ValueError(
@@ -170,7 +170,7 @@ class OnlineEstimator(StreamEstimator):
                     "out."
                 )
             free = check_start("intercept_init", intercept, free.shape)
-        return np.append(told.T, free)
+        return np.append(start.T, free)
 
     def _epochs(
         self,

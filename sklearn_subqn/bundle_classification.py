@@ -545,7 +545,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
             )
         loss = loss.for_classes(classes)
         if self.fit_intercept and not (
-            loss.loss.tells_conjugate and self.penalty == "l2"
+            loss.loss.has_conjugate and self.penalty == "l2"
         ):
             raise ValueError(
                 "An Ontology with fit_intercept=True needs penalty='l2', and linearly "

@@ -261,11 +261,11 @@ class _Report:
         if self._callback is None:
             return False
         try:
-            return bool(self._callback(self._told(result)))
+            return bool(self._callback(self._reported(result)))
         except StopIteration:
             return True
 
-    def _told(self, result: Result) -> OptimizeResult:
+    def _reported(self, result: Result) -> OptimizeResult:
         point = result.point
         return OptimizeResult(
             x=point.w.copy(),
@@ -282,22 +282,22 @@ class _Report:
         if not result.point.gradient.any():
             # Of a convex function.
             result.raise_bound(result.point.value)
-        told = self._told(result)
+        report = self._reported(result)
         status = self._reason or result.status
-        if told.gap <= self._tol * _size(told.fun):
+        if report.gap <= self._tol * _size(report.fun):
             status = "converged"
         # At a kink, as far as the steepest subgradients are known, or smooth.
         at_end = method.startswith("sub") and self._called.knows_steepest
         ends = ["converged", "small", *(["no_descent"] if at_end else [])]
-        told.success = status in ends and (
-            status != "no_descent" or told.lower_bound == -np.inf
+        report.success = status in ends and (
+            status != "no_descent" or report.lower_bound == -np.inf
         )
-        told.status = 0 if told.success else _CODES.get(status, 2)
-        told.message = _MESSAGES[status]
-        if status != "converged" and np.isfinite(told.gap):
-            told.message += f" A gap of {told.gap:.2g} is proven."
-        told.history = result.history
-        return told
+        report.status = 0 if report.success else _CODES.get(status, 2)
+        report.message = _MESSAGES[status]
+        if status != "converged" and np.isfinite(report.gap):
+            report.message += f" A gap of {report.gap:.2g} is proven."
+        report.history = result.history
+        return report
 
 
 def _smallest_subgradient(point: Any) -> Floats:

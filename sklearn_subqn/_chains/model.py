@@ -68,7 +68,7 @@ class ChainModel(ReadsSequences):
         labeled = self._read_labeled(X, y, sample_weight, lengths)
         data = labeled.data
         self._pairs, self._transitions = self._observed(labeled)
-        # The door for solvers is the same, whatever the map from w to scores.
+        # What solvers see is the same, whatever the map from w to scores.
         design: Any = ChainDesign(
             data.X,
             data.starts,

@@ -175,7 +175,7 @@ class Evaluation:
     def _offset(self) -> float:
         """The risk's height -R*(u) at the origin along the subgradient u."""
         o = self.objective
-        if o.loss.tells_rounding:
+        if o.loss.has_rounding:
             # By the equality of Fenchel and Young, and no higher than rounding allows.
             height = self.risk - o.risk.inner(self.dual, self.scores)
             return height - o.risk.rounding(self.scores)

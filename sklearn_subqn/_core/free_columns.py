@@ -53,7 +53,7 @@ def _bound(objective: Objective, u: Floats) -> float:
     assert isinstance(penalty, PartlyFree)
     free = np.flatnonzero(penalty.free)
     n_columns = len(free) + objective.n_free
-    if u.ndim > 1 or not risk.in_one_place or not risk.loss.tells_leeway:
+    if u.ndim > 1 or not risk.in_one_place or not risk.loss.has_leeway:
         return -np.inf
     if n_columns * len(u) > _MOST_ENTRIES:
         return -np.inf

@@ -63,7 +63,7 @@ def penalized(function: Function, regularizer: Regularizer, alpha: float) -> Obj
 
 
 class FunctionObjective:
-    """A convex function given by callables, behind the door of ``Objective``.
+    """A convex function given by callables, with the methods of ``Objective``.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ def rounding_of(point: Point) -> float:
     times their slopes.
     """
     o = point.objective
-    if o.loss.tells_rounding:
+    if o.loss.has_rounding:
         return o.risk.rounding(point.scores)
     scale = abs(point.value) + o.risk.dual_scale * o.risk.mean_size(point.scores)
     return float(4.0 * EPS * scale)

@@ -1,4 +1,4 @@
-"""The objective J(w) = alpha * Omega(w) + R(Xw), and its door for solvers.
+"""The objective J(w) = alpha * Omega(w) + R(Xw), and what solvers see of it.
 
 ``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound),
 ``Point.along(p)`` a ``Line`` through it: one product with X, after which slopes, kinks

@@ -351,5 +351,5 @@ class PartsElsewhere(Parts):
         return np.concatenate(collected)
 
     def products(self) -> Floats:
-        told = self._session.products(self.objects)
-        return super().products() if told is None else np.array(told)
+        counted = self._session.products(self.objects)
+        return super().products() if counted is None else np.array(counted)

@@ -28,7 +28,7 @@ class Pair(NamedTuple):
         return self.curvature / float(self.dg @ self.dg)
 
 
-def tells_curvature(dw: Floats, dg: Floats) -> bool:
+def has_curvature(dw: Floats, dg: Floats) -> bool:
     """Whether a pair has positive curvature, which does not underflow."""
     tiny = TINY
     return float(dw @ dg) > tiny and float(dg @ dg) > tiny

@@ -134,7 +134,7 @@ class DualsOfRisk(RowNumbers):
     @property
     def knows_subgradients_only(self) -> bool:
         """Whether R* is known at subgradients and their scores only."""
-        return not self.loss.tells_conjugate
+        return not self.loss.has_conjugate
 
     @property
     def _inverse_weights(self) -> Floats:

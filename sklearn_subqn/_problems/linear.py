@@ -240,18 +240,18 @@ class LinearProblems(Coefficients):
         TypeError, ValueError
             If these are not acceptable, or the penalty does not allow them.
         """
-        told = self.attributes()
+        attributes = self.attributes()
         for name, given in (("coef", coef), ("intercept", intercept)):
             if given is not None:
-                shape = np.shape(told[f"{name}_"])
-                told[f"{name}_"] = check_start(f"{name}_init", given, shape)
+                shape = np.shape(attributes[f"{name}_"])
+                attributes[f"{name}_"] = check_start(f"{name}_init", given, shape)
         if intercept is not None and self.design.n_coef == self.design.n_params:
             raise ValueError(
                 "intercept_init has no effect here: the problem has no intercept of "
                 "its own. Leave it out."
             )
-        intercept = np.atleast_1d(told["intercept_"])
-        if not self._set_starts(told["coef_"], intercept, [None] * len(self)):
+        intercept = np.atleast_1d(attributes["intercept_"])
+        if not self._set_starts(attributes["coef_"], intercept, [None] * len(self)):
             raise ValueError(
                 "coef_init has coefficients that the penalty or the bounds forbid."
             )

@@ -63,7 +63,7 @@ class PartlyPenalized(Problems):
             duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
             proven = solution.with_proof(point.value, lower_bound(real, duals), unit)
             reached = proven.dual_gap <= settings.tol * max(proven.size, least)
-            if reached or not objective.loss.tells_leeway:
+            if reached or not objective.loss.has_leeway:
                 return proven
         warn_of_gap(self._labels[index], proven, settings.tol)
         return proven

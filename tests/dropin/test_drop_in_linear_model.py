@@ -19,7 +19,7 @@ from sklearn.metrics import (
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from sklearn_subqn import L1LogisticOWLQN, linear_model
-from sklearn_subqn._dropin import huber
+from sklearn_subqn._dropin import _scale_search
 
 NAMES = linear_model.__all__
 
@@ -277,7 +277,7 @@ def test_huber_regression_is_that_of_scikit_learn(params, weighted):
 def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
-    monkeypatch.setattr(huber, "_MOST_FITS", n_fits)
+    monkeypatch.setattr(_scale_search, "_MOST_FITS", n_fits)
     model = linear_model.HuberRegressor(epsilon=2.0)
     with pytest.warns(ConvergenceWarning, match="a relative gap of"):
         model.fit(X, y, weights)

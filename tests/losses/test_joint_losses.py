@@ -449,7 +449,7 @@ def test_paths_of_dependent_features_tell_no_conjugate():
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     loss = Ontology(features, 1.0 - np.eye(3)).loss
     assert not loss.has_envelope
-    assert not loss.tells_conjugate
+    assert not loss.has_conjugate
     z, y, s = np.zeros((3, 2)), np.arange(3), np.full(3, 1 / 3)
     assert loss.oracle.value(z, y, s) == pytest.approx(1.0)
     assert 0.0 < loss.oracle.rounding(z, s) < 1e-8

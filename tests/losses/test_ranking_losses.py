@@ -534,7 +534,7 @@ def test_conjugates_of_dependent_features_are_known_at_subgradients(loss):
     features = rng.random((6, 3))
     costs = 1.0 - np.eye(6) if loss == "hinge" else None
     composed = Ontology(features, costs, loss=loss).loss
-    assert not composed.tells_conjugate
+    assert not composed.has_conjugate
     y, s = rng.integers(0, 6, 20), rng.dirichlet(np.ones(20))
     z, others = rng.normal(size=(2, 20, 3))
     u = composed.oracle.subgradient(z, y, s)

@@ -75,9 +75,9 @@ CASES = [
         MulticlassHingeClassifier(1e-5),
         classes(4000, 3, 3),
     ),
-    ("sample, rows near kinks", SubLBFGSLinearSVC(), classes(6000, 3)),
+    ("sample, near kinks", SubLBFGSLinearSVC(), classes(6000, 3)),
     (
-        "sample, rows near kinks",
+        "sample, near kinks",
         SubLBFGSLinearSVC(1e-8),
         classes(6000, 3, unit=1e3),
     ),

@@ -168,41 +168,41 @@ class LossChecks:
         """Check Fenchel and Young's equality at a subgradient, else the inequality."""
         args = self._targets, self._weights
         u, f = self._dual(z), self._value(z)
-        told = float(self._loss.conjugate(u.copy(), *args))
+        got = float(self._loss.conjugate(u.copy(), *args))
         product = float(np.vdot(u, z))
         size = abs(f) + float(np.vdot(np.abs(u), np.abs(z)))
-        if not _same(told, product - f, size):
+        if not _same(got, product - f, size):
             self._fail(
                 "conjugate is wrong",
                 z,
-                f"at the subgradient u there it is {told:.9g}, but <u, scores> less "
+                f"at the subgradient u there it is {got:.9g}, but <u, scores> less "
                 f"the value is {product - f:.9g}",
             )
         for share in (0.0, 0.5):
-            told = float(self._loss.conjugate(share * u, *args))
+            got = float(self._loss.conjugate(share * u, *args))
             for each in (z, other):
                 least = share * float(np.vdot(u, each)) - self._value(each)
                 size = abs(least) + abs(self._value(each))
-                if told < least - _SAME * size:
+                if got < least - _SAME * size:
                     self._fail(
                         "conjugate is wrong",
                         each,
                         f"of {share} times the subgradient at {_shown(z)} it is "
-                        f"{told:.9g}, below <u, scores> less the value, {least:.9g}",
+                        f"{got:.9g}, below <u, scores> less the value, {least:.9g}",
                     )
 
-    def _slope(self, what: str, z: Floats, p: Floats, step: float, told: float) -> None:
+    def _slope(self, what: str, z: Floats, p: Floats, step: float, got: float) -> None:
         """Check that a slope along a line is between difference quotients."""
         h = _STEP * max(1.0, abs(step))
         f = self._value(z + step * p)
         low = (f - self._value(z + (step - h) * p)) / h
         high = (self._value(z + (step + h) * p) - f) / h
         slack = _NEAR * max(abs(low), abs(high)) + _SAME * (1.0 + abs(f)) / h
-        if not low - slack <= told <= high + slack:
+        if not low - slack <= got <= high + slack:
             self._fail(
                 f"{what} is wrong",
                 z,
-                f"along {_shown(p)} the slope at the step {step:.6g} is {told:.9g}, "
+                f"along {_shown(p)} the slope at the step {step:.6g} is {got:.9g}, "
                 f"but difference quotients are {low:.9g} and {high:.9g}",
             )
 
@@ -220,29 +220,29 @@ class LossChecks:
         if len(rows):
             few = self._targets[rows], self._weights[rows]
             u[rows] = loss.argsup(at[rows], p[rows], *few)
-        told, h = float(np.vdot(u, p)), _STEP
+        got, h = float(np.vdot(u, p)), _STEP
         f = self._value(at)
         high = (self._value(at + h * p) - f) / h
         slack = _NEAR * (1.0 + abs(high)) + _SAME * (1.0 + abs(f)) / h
-        if abs(told - high) > slack:
+        if abs(got - high) > slack:
             self._fail(
                 "argsup or kink_rows is wrong",
                 at,
                 f"on a kink the steepest subgradient along {_shown(p)} has the slope "
-                f"{told:.9g}, but the difference quotient is {high:.9g}",
+                f"{got:.9g}, but the difference quotient is {high:.9g}",
             )
 
     def _derivatives(self, z: Floats, p: Floats) -> None:
         """Check slopes along a line, and their derivative."""
         line = self._loss.derivatives(z, p, self._targets, self._weights)
         for step in (0.0, 0.3, 2.0):
-            slope, told = line(step)
+            slope, got = line(step)
             self._slope("derivatives", z, p, step, slope)
             h = _STEP * max(1.0, step)
             self._second(
                 "derivatives",
                 z,
-                float(told),
+                float(got),
                 (slope - line(step - h)[0]) / h,
                 (line(step + h)[0] - slope) / h,
             )
@@ -251,26 +251,26 @@ class LossChecks:
         """Check second derivatives along a direction."""
         found = self._loss.curvature(z, self._targets, self._weights)
         curvature = as_curvature(found, z, self._name)
-        told = float(np.vdot(p, curvature.apply(p.copy())))
+        got = float(np.vdot(p, curvature.apply(p.copy())))
         h, u = _STEP, self._dual(z)
         low, high = (
             float(np.vdot(self._dual(z + sign * h * p) - u, p)) / (sign * h)
             for sign in (-1.0, 1.0)
         )
-        self._second("curvature", z, told, low, high)
+        self._second("curvature", z, got, low, high)
 
     def _second(
-        self, what: str, z: Floats, told: float, low: float, high: float
+        self, what: str, z: Floats, got: float, low: float, high: float
     ) -> None:
         size = max(abs(low), abs(high))
         if abs(high - low) > _NO_KINK * size + _NEAR * _STEP:
             return
         share = max(_NO_KINK, self._loss.curvature_error)
-        if abs(told - 0.5 * (low + high)) > share * size + _NEAR:
+        if abs(got - 0.5 * (low + high)) > share * size + _NEAR:
             self._fail(
                 f"{what} is wrong",
                 z,
-                f"a second derivative along a line is {told:.9g}, but difference "
+                f"a second derivative along a line is {got:.9g}, but difference "
                 f"quotients of slopes are {low:.9g} and {high:.9g}",
             )
 

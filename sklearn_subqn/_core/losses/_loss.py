@@ -58,12 +58,12 @@ class Loss:
     has_lines : bool
         Whether the oracle has ``restrict`` or ``derivatives``. The minimizer on a
         line is found by values and subgradients elsewhere.
-    tells_conjugate : bool
+    has_conjugate : bool
         Whether ``conjugate`` knows more duals than zero. Elsewhere it is known at
         subgradients, and by convexity between these and zero.
-    tells_rounding : bool
+    has_rounding : bool
         Whether ``rounding`` says how far that is off.
-    tells_leeway : bool
+    has_leeway : bool
         Whether ``leeway`` says how far dual variables are from the ends of intervals.
     has_envelope : bool
         Whether it has kinks, and ``envelope``.
@@ -87,12 +87,12 @@ class Loss:
         else:
             raise TypeError(f"{type(dual_set).__name__} takes no smoothing.")
         known = score_map.is_injective
-        self.tells_leeway = offers(oracle, "leeway")
+        self.has_leeway = offers(oracle, "leeway")
         self.smooth = offers(oracle, "curvature")
         if score_map.joint and not self.smooth:
             raise TypeError(f"{type(score_map).__name__} are of smooth losses.")
         self.has_lines = offers(oracle, "restrict") or offers(oracle, "derivatives")
-        self.tells_rounding = not known or offers(oracle, "rounding")
+        self.has_rounding = not known or offers(oracle, "rounding")
         has_variables = offers(oracle, "dual_variables", "neutral_variables")
         self.has_envelope = known and has_variables and not self.smooth
         self.narrows = not self.smooth and offers(oracle, "narrowed")
@@ -100,7 +100,7 @@ class Loss:
             mapped = OffsetLoss if isinstance(score_map, Offsets) else Mapped
             oracle = mapped(oracle, score_map)
         self.oracle: Oracle = oracle
-        self.tells_conjugate = oracle.tells_conjugate
+        self.has_conjugate = oracle.has_conjugate
         self.analytic, self.invariant = oracle.analytic, oracle.invariant
         self.ranks, self.counts_rows = oracle.ranks, oracle.counts_rows
         self.steep, self.joint = oracle.steep, oracle.joint

@@ -32,8 +32,8 @@ class Mapped(Oracle):
         self.has_margin = oracle.has_margin and score_map.is_injective
 
     @property
-    def tells_conjugate(self) -> bool:
-        return self._A.is_injective and self._R.tells_conjugate
+    def has_conjugate(self) -> bool:
+        return self._A.is_injective and self._R.has_conjugate
 
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         return self._R.value(*self._A.inputs(scores, targets, weights))
@@ -75,7 +75,7 @@ class Mapped(Oracle):
         return self._A.curvature(curvature, scores)
 
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        if not self.tells_conjugate:
+        if not self.has_conjugate:
             return super().conjugate(dual, targets, weights)
         return self._R.conjugate(*self._duals(dual, targets, weights))
 

@@ -29,7 +29,7 @@ class OfDuals(ABC):
 
     @property
     @abstractmethod
-    def tells_conjugate(self) -> bool:
+    def has_conjugate(self) -> bool:
         """Whether ``conjugate`` knows more duals than zero."""
 
     @abstractmethod
@@ -51,7 +51,7 @@ class OfDuals(ABC):
         row's score counted by its weight. Classes that know R*(u) from what they have
         chosen, whatever the scores, write this method.
         """
-        if self.tells_conjugate:
+        if self.has_conjugate:
             return self.conjugate(dual, targets, weights)
         value = self.value(scores, targets, weights)
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
@@ -111,7 +111,7 @@ class OfDuals(ABC):
         total = float(np.abs(dual).sum())
         if not sums.any() or self.ranks:
             return 0.0
-        if not self.tells_conjugate:
+        if not self.has_conjugate:
             share = float(np.abs(sums).sum()) / (total or 1.0)
             return share if share <= _ROUNDING_OF_SUMS else np.inf
         if dual.ndim > 1:

@@ -104,7 +104,7 @@ class Oracle(OfDuals):
         return {k: None if k in self._memos else v for k, v in state.items()}
 
     @property
-    def tells_conjugate(self) -> bool:
+    def has_conjugate(self) -> bool:
         """Whether ``conjugate`` knows more duals than zero."""
         return offers(self, "conjugate")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..losses._base import Floats
-from ..quasi_newton import Pair, tells_curvature
+from ..quasi_newton import Pair, has_curvature
 from .method import Batch, check_finite
 
 
@@ -30,4 +30,4 @@ def consistent_pair(
 
 def pair_of(dw: Floats, dg: Floats) -> Pair | None:
     """Return the pair, or None if its curvature is not positive or underflows."""
-    return Pair(dw, dg, float(dw @ dg)) if tells_curvature(dw, dg) else None
+    return Pair(dw, dg, float(dw @ dg)) if has_curvature(dw, dg) else None

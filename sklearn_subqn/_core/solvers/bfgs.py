@@ -7,7 +7,7 @@ from typing import Any
 
 from ..intercepts import minimize_intercept
 from ..losses._base import Floats
-from ..quasi_newton import InverseHessian, tells_curvature
+from ..quasi_newton import InverseHessian, has_curvature
 from .run import Iterate, Solver
 
 
@@ -63,7 +63,7 @@ def bfgs(
         dw, dg = new.w - point.w, new.gradient - point.gradient
         # Free parameters are minimized over after the search, so that (2.8) need not
         # hold for dw; a pair without curvature is skipped.
-        if tells_curvature(dw, dg):
+        if has_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new
         yield Iterate(point, point.cut, point.lower_bound, "bfgs")

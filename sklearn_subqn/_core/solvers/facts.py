@@ -44,10 +44,10 @@ class Facts:
         smooth ones close to a loss with kinks.
     hinge : bool
         Whether it vanishes beyond a margin, so that zero is a dual point.
-    cold : bool
+    from_zero : bool
         Whether the start is zero.
-    far : bool
-        Whether the start is zero, or its dual point of another alpha too long by far.
+    poor_start : bool
+        Whether the start is zero, or its dual point, of another alpha, much too long.
     in_one_place : bool
         Whether methods may go through all rows in any order, or look at single columns.
     n_rows, n_features, n_params : int
@@ -69,10 +69,10 @@ class Facts:
         self.hinge = loss.has_margin
         self.n_rows, self.n_features = design.n_rows, design.n_features
         self.n_params = objective.n_params // (design.n_outputs or 1)
-        self.far = self.cold = not start.w.any()
+        self.poor_start = self.from_zero = not start.w.any()
         if self.hinge and self.l2 and start.dual is not None:
             start, share = _with_shorter_dual(objective, start, start.dual)
-            self.far = share < _FAR
+            self.poor_start = share < _FAR
         self.start = start
 
     @property

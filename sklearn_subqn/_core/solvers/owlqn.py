@@ -12,7 +12,7 @@ from ..direction import descent_direction
 from ..intercepts import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Objective, Point
-from ..quasi_newton import LimitedMemoryInverseHessian, tells_curvature
+from ..quasi_newton import LimitedMemoryInverseHessian, has_curvature
 from .run import Iterate, Solver
 
 # A step must lower J by this share of what the slope at its beginning promises.
@@ -181,5 +181,5 @@ def _update(hessian: LimitedMemoryInverseHessian, point: Point, new: Point) -> N
     dw = new.w - point.w
     dg = new.risk_gradient - point.risk_gradient
     dg += point.objective.alpha * regularizer.smooth_gradient(dw)
-    if tells_curvature(dw, dg):
+    if has_curvature(dw, dg):
         hessian.update(dw, dg)

@@ -84,17 +84,23 @@ def limits(f: Facts) -> tuple[float, float]:
 def is_tight(f: Facts) -> bool:
     """Whether hinges hold rows so tightly that larger alphas come first."""
     fits = f.l2 and f.hinge and (f.kinks or (f.text and f.wide))
-    return fits and f.far and f.curvature > limits(f)[0]
+    return fits and f.poor_start and f.curvature > limits(f)[0]
 
 
 def is_tight_l1(f: Facts) -> bool:
-    fits = f.l1 and f.cold and f.wide and not f.several and (f.kinked_slope or f.kinks)
+    fits = (
+        f.l1
+        and f.from_zero
+        and f.wide
+        and not f.several
+        and (f.kinked_slope or f.kinks)
+    )
     return fits and f.alpha_share < OF_ALPHA_MAX
 
 
 def is_linear(f: Facts) -> bool:
     """Whether too few rows have curvature at first, of a loss asymptotically linear."""
-    fits = f.cold and f.kinked_slope and f.objective.loss.asymptote() is not None
+    fits = f.from_zero and f.kinked_slope and f.objective.loss.asymptote() is not None
     return fits and f.curved_rows < _FEW_CURVED
 
 
@@ -109,8 +115,8 @@ def has_short_rows(f: Facts) -> bool:
 
 
 def is_tall(f: Facts) -> bool:
-    return f.cold and n_sampled(f) > 0
+    return f.from_zero and n_sampled(f) > 0
 
 
 def suits_ascent(f: Facts) -> bool:
-    return f.smooth or f.several or not f.cold or f.curvature > _LOOSEST
+    return f.smooth or f.several or not f.from_zero or f.curvature > _LOOSEST

@@ -16,7 +16,7 @@ from .cd import cd
 from .dual_ascent import SHRINKING, dual_ascent
 from .facts import Facts
 from .narrowing import narrowing
-from .near_rows import near_rows
+from .near_kinks import near_kinks
 from .newton import newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
@@ -163,7 +163,7 @@ def by_alm_of_sample(f: Facts) -> Solver:
 def by_near_rows(f: Facts) -> Solver:
     """Go on from there on rows near a kink, where one score per row shows which."""
     start, _ = _softened(f)
-    return near_rows(f.objective, start, tol=f.options.tol)
+    return near_kinks(f.objective, start, tol=f.options.tol)
 
 
 def _softened(f: Facts) -> tuple[Start, float]:

@@ -195,7 +195,7 @@ PLANS = (
         by_alm,
     ),
     Plan(
-        "sample, rows near kinks",
+        "sample, near kinks",
         lambda f: (
             (f.l2 and f.kinks and f.in_one_place)
             and not (f.several or f.text)
@@ -255,7 +255,9 @@ PLANS = (
     ),
     Plan(
         "larger alphas, Newton's method",
-        lambda f: f.l2 and f.cold and f.wide and f.kinked_slope and f.curvature > TIGHT,
+        lambda f: (
+            f.l2 and f.from_zero and f.wide and f.kinked_slope and f.curvature > TIGHT
+        ),
         _larger_alphas_of_smooth,
         by_newton,
     ),
@@ -282,7 +284,7 @@ PLANS = (
     Plan(
         "sample, proximal Newton method",
         lambda f: (
-            (f.l1 and f.kinked_slope and f.cold and n_sampled_of_l1(f) > 0)
+            (f.l1 and f.kinked_slope and f.from_zero and n_sampled_of_l1(f) > 0)
             and (f.in_one_place and not f.dense and f.row_size <= _SHORT_ROWS)
             and f.forms_hessian
         ),
@@ -291,7 +293,7 @@ PLANS = (
     ),
     Plan(
         "sample, coordinate descent",
-        lambda f: f.l1 and f.columnwise and f.cold and n_sampled_of_l1(f) > 0,
+        lambda f: f.l1 and f.columnwise and f.from_zero and n_sampled_of_l1(f) > 0,
         _sample_of_l1,
         by_cd,
     ),

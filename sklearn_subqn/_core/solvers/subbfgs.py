@@ -10,7 +10,7 @@ from ..intercepts import minimize_intercept
 from ..line_search import exact
 from ..losses._base import Floats
 from ..objective import Dual
-from ..quasi_newton import InverseHessian, tells_curvature
+from ..quasi_newton import InverseHessian, has_curvature
 from .run import Iterate, Solver
 
 # The safeguard h > 0 on <dw, dg> / <dg, dg> (line 14).
@@ -105,7 +105,7 @@ def subbfgs(
             shift = max(0.0, _LEAST_CURVATURE - float(dw @ dg) / square)
             if shift > 0.0:
                 dw += shift * dg
-        if tells_curvature(dw, dg):
+        if has_curvature(dw, dg):
             hessian.update(dw, dg)
         point = new
         phase = f"subbfgs: {n_iter}{note}" if n_iter or note else "subbfgs"

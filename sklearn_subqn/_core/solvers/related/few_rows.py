@@ -22,41 +22,44 @@ from . import Related
 
 
 class FewRows:
-    """The problem of near rows, and of one row for the far ones of each slope.
+    """The problem of rows near a kink, and of one row for the others of each slope.
 
     Parameters
     ----------
     objective : Objective
     point : Point
-        Has the slopes of the loss in far rows.
+        Has the slopes of the loss in the other rows.
     near : ndarray of bool, shape (n,)
 
     Attributes
     ----------
     objective : Objective
-        Of near rows and then means of far ones. Their weights sum to less than one
-        where there are far rows without a slope, which are left out.
+        Of rows near a kink and then means of others. Weights sum to less than one
+        where some of these have no slope: they are left out.
     start : Point
         The same parameters.
-    far : ndarray of shape (n,)
-        The dual point, zero in near rows.
+    fixed : ndarray of shape (n,)
+        The dual point, zero in rows near a kink.
     """
 
     def __init__(self, objective: Objective, point: Point, near: Mask) -> None:
         o = objective
         self._all, self._whole, self._point = o, o.design, point
         self._rows = np.flatnonzero(near)
-        self.far = o.risk.subgradient(point.scores)
-        self.far[near] = 0.0
+        self.fixed = o.risk.subgradient(point.scores)
+        self.fixed[near] = 0.0
         self._sides = []
         features, targets, weights, sizes = [], [], [], []
-        for rows in (np.flatnonzero(self.far < 0.0), np.flatnonzero(self.far > 0.0)):
+        for rows in (
+            np.flatnonzero(self.fixed < 0.0),
+            np.flatnonzero(self.fixed > 0.0),
+        ):
             if rows.size:
-                shares = np.zeros_like(self.far)
+                shares = np.zeros_like(self.fixed)
                 shares[rows] = o.weights[rows]
                 total = float(shares.sum())
                 shares /= total
-                self._sides.append((rows, float(self.far[rows].sum())))
+                self._sides.append((rows, float(self.fixed[rows].sum())))
                 features.append(o.design.adjoint(shares)[: o.design.n_features])
                 targets.append(float(shares @ o.targets))
                 sizes.append(float(shares @ np.abs(o.targets)))
@@ -89,7 +92,7 @@ class FewRows:
             if last:
                 point, dual = o.at(iterate.point.w), self.share_out(iterate.proof.u)
             bound = self.lower_bound(iterate.proof)
-            return Iterate(point, None, bound, "near rows", Dual(dual))
+            return Iterate(point, None, bound, "near kinks", Dual(dual))
 
         def lower(start: Start) -> Start:
             nonlocal before
@@ -107,7 +110,7 @@ class FewRows:
         cut, far = self.objective.cut(dual), dual.u[len(self._rows) :]
         normal = cut.normal.copy()
         normal[: self._design.n_features] += far @ self._rounding
-        share = rounding(len(self.far))
+        share = rounding(len(self.fixed))
         error = cut.error + share * cut.norm
         offset = cut.offset - share * float(np.abs(far) @ self._target_sizes)
         return self._all.dual_value(
@@ -121,7 +124,7 @@ class FewRows:
 
     def share_out(self, dual: Floats) -> Floats:
         """Return the dual point of all rows of the same value."""
-        whole = self.far.copy()
+        whole = self.fixed.copy()
         whole[self._rows] = dual[: len(self._rows)]
         sums = dual[len(self._rows) :]
         for (rows, most), total in zip(self._sides, sums, strict=True):

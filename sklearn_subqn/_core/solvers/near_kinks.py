@@ -36,7 +36,7 @@ _FIRST_WIDTH, _WIDTH = 0.2, 0.1
 _SHARE = 0.5
 
 
-def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver:
+def near_kinks(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver:
     """Yield the iterates of ``alm`` on rows near a kink, then on all.
 
     Parameters
@@ -59,7 +59,7 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
     unit = risk.score_scale(point.scores)
     dual = point.dual if start.dual is None else start.dual
     point, dual, near = _first_step(point, dual, unit)
-    yield Iterate(point, phase="near rows", proof=Dual(dual))
+    yield Iterate(point, phase="near kinks", proof=Dual(dual))
     method = partial(alm, width=_WIDTH * unit)
     while np.count_nonzero(near) <= _MOST * len(near):
         few = FewRows(objective, point, near)
@@ -68,7 +68,7 @@ def near_rows(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver
         assert found is not None, "few rows always give a point"
         assert found.dual is not None, "and a dual point"
         point, dual = found.point, found.dual
-        crossed = ~near & (risk.subgradient(point.scores) != few.far)
+        crossed = ~near & (risk.subgradient(point.scores) != few.fixed)
         if not crossed.any():
             break
         near |= crossed

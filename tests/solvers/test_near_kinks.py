@@ -11,11 +11,11 @@ from scipy import sparse
 from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.objective import Dual
 from sklearn_subqn._core.solvers import Start, alm, run
-from sklearn_subqn._core.solvers.near_rows import near_rows
+from sklearn_subqn._core.solvers.near_kinks import near_kinks
 from sklearn_subqn._core.solvers.related.few_rows import FewRows
 from sklearn_subqn._core.solvers.related.sample import spread
 
-MODULE = "sklearn_subqn._core.solvers.near_rows"
+MODULE = "sklearn_subqn._core.solvers.near_kinks"
 HINGE = BINARY_LOSSES["hinge"]
 LOSSES = {
     "hinge": HINGE,
@@ -93,7 +93,7 @@ def test_optimum_is_that_of_all_rows(loss, fit_intercept, share, monkeypatch):
     o = problem(loss, n=400, d=5, alpha=1e-3, fit_intercept=fit_intercept)
     reference = run(alm(o, Start(np.zeros(o.n_params))), tol=1e-9, max_iter=1000)
     start = Start(reference.point.w + 0.1)
-    result = run(near_rows(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
+    result = run(near_kinks(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
     assert result.status == "converged"
     assert result.lower_bound <= reference.point.value * (1.0 + 1e-12)
     assert result.point.value >= reference.lower_bound * (1.0 - 1e-12)
@@ -124,7 +124,7 @@ def test_few_rows_save_products(alpha):
         assert run(method(o, start), tol=1e-6, max_iter=1000).status == "converged"
         return o.passes - before
 
-    few = passes(lambda o, start: near_rows(o, start, tol=1e-6))
+    few = passes(lambda o, start: near_kinks(o, start, tol=1e-6))
     assert few < 0.5 * passes(alm)
 
 
@@ -135,7 +135,7 @@ def test_few_rows_of_float32_data_are_exact(csr):
     X = X.astype(np.float32)
     X = sparse.csr_array(X) if csr else X
     o = binary_objective(X, y, alpha=1e-3)
-    result = run(near_rows(o, Start(np.ones(5)), tol=1e-10), tol=1e-10, max_iter=1000)
+    result = run(near_kinks(o, Start(np.ones(5)), tol=1e-10), tol=1e-10, max_iter=1000)
     double = binary_objective(X.astype(np.float64), y, alpha=1e-3)
     reference = run(alm(double, Start(np.zeros(5))), tol=1e-11, max_iter=1000)
     assert result.status == "converged"
@@ -148,5 +148,5 @@ def test_separable_rows():
     X[:, 0] = 100.0 * y
     o = binary_objective(X, y, alpha=1e-2)
     start = Start(np.array([1.0, 0.0, 0.0, 0.0]))
-    result = run(near_rows(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
+    result = run(near_kinks(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
     assert result.status == "converged"
