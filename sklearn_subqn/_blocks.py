@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ._core.places import PartsElsewhere, Session
+from ._callbacks import FitTask
+from ._core.places import PartsElsewhere, PlaceLost, Session
 from ._core.read_design import ReadDesign, Shelf
 from ._core.risk import Risk
 from ._core.risk_of_parts import RiskOfParts
 from ._core.solvers import Start
-from ._problems import LinearProblems, SomeRows
+from ._problems import LinearProblems, Problems, SomeRows
+from ._run_there import RunHere, solve_there
 from ._shift import Shift, relative_sums, suspects_of_sums
 from ._solution import Solution
 from ._strength import Scales, column_sums, divided
@@ -29,10 +31,6 @@ Floats = npt.NDArray[np.float64]
 
 # A fit goes on after so many losses of places.
 _MOST_LOSSES = 3
-
-
-class PlaceLost(RuntimeError):
-    """A place, such as a worker, cannot be reached any more."""
 
 
 class Summary(NamedTuple):
@@ -139,6 +137,10 @@ class Block:
         self.release(problems, shift)
         return problems
 
+    def run(self, problems: LinearProblems) -> RunHere:
+        """Return what solves the problems here, where these are all rows."""
+        return RunHere(problems)
+
 
 class ReadBlock(Block):
     """Some of the rows, which are read for each use.
@@ -187,7 +189,15 @@ class ReadBlock(Block):
 
 
 class Source(Protocol):
-    """Where blocks come from."""
+    """Where blocks come from.
+
+    Attributes
+    ----------
+    holds_rows : bool
+        Whether blocks are in memory as long as the session is open.
+    """
+
+    holds_rows: bool
 
     def open(self) -> Session:
         """Return a session whose parts are all blocks with rows."""
@@ -294,13 +304,13 @@ class Collection:
         return risk
 
     def solve(
-        self, problems: LinearProblems, solve: Callable[[], list[Solution]]
+        self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
         """Return the solutions; go on from the best points where places were lost."""
         problems.watch = _KeepBest()
         for n_losses in range(1, _MOST_LOSSES + 2):
             try:
-                return solve()
+                return self._solve(problems, alpha, task)
             except PlaceLost:
                 problems.starts = [Start(start.w) for start in problems.starts]
                 if n_losses > _MOST_LOSSES:
@@ -310,6 +320,15 @@ class Collection:
                 self._weigh()
                 self._encode()
         raise AssertionError("the last loss is raised")
+
+    def _solve(
+        self, problems: LinearProblems, alpha: Any, task: FitTask
+    ) -> list[Solution]:
+        if self._source.holds_rows and self._session.n_parts == 1:
+            run = self._blocks.each("run", self._encoded.objects)
+            return solve_there(self._blocks.of(run), problems, alpha, task)
+        problems.design = self.risk(0).design
+        return Problems.solve(problems, alpha, task)
 
     def close(self) -> None:
         """Release what is held elsewhere."""

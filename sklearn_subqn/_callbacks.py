@@ -194,6 +194,11 @@ class ProblemTask:
         if context is not None:
             context.call_on_fit_task_begin(**arguments)
 
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether callbacks of scikit-learn are set."""
+        return self._context is not None
+
     def iteration(
         self, fitted: Callable[[], dict[str, Any]], relative_gap: float = math.inf
     ) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.metrics import mean_tweedie_deviance
 
 try:
@@ -17,6 +18,7 @@ try:
     import dask.array
     import dask.dataframe
     import distributed
+    from dask.dataframe.dispatch import concat
     from dask.delayed import Delayed
 except ImportError as error:
     raise ImportError(
@@ -24,8 +26,8 @@ except ImportError as error:
         "pip install 'sklearn-subqn[dask]'."
     ) from error
 
-from ._blocks import Block, Collection, PlaceLost, copy_for_blocks
-from ._core.places import Answer, Here, Message, Place, Session
+from ._blocks import Block, Collection, copy_for_blocks
+from ._core.places import Answer, Here, Message, Place, PlaceLost, Session
 
 # Of futures whose workers or scheduler are gone.
 _CANCELLED = (
@@ -40,6 +42,12 @@ _CANCELLED = (
 _PATIENCE, _SILENCE = 5.0, 20.0
 _REPLACEMENT, _INTERVAL = 30.0, 0.2
 
+# Blocks come to one worker where X takes at most this share of its memory, which will
+# also have a copy in one piece, and perhaps one in other units. With more bytes than
+# the second number products of dense blocks take longer than messages to two workers:
+# 16 million entries take 25 ms, as do ten messages.
+_SHARE_OF_MEMORY, _FEW_BYTES = 0.125, 2**27
+
 
 class PlaceOfBlocks(Place):
     """The blocks of a worker; those without rows are left out.
@@ -48,11 +56,49 @@ class PlaceOfBlocks(Place):
     ----------
     X, y, weights : list
         One entry for each block; weights may be None.
+    is_all : bool
+        Whether these are all blocks, which then are put together.
     """
 
-    def __init__(self, X: list[Any], y: list[Any], weights: list[Any]) -> None:
-        blocks = zip(X, y, weights, strict=True)
-        super().__init__(Block(*each) for each in blocks if each[0].shape[0])
+    def __init__(
+        self,
+        X: list[Any],
+        y: list[Any],
+        weights: list[Any],
+        *,
+        is_all: bool = False,
+    ) -> None:
+        blocks = [each for each in zip(X, y, weights, strict=True) if each[0].shape[0]]
+        if is_all and len(blocks) > 1 and _fit_together(blocks):
+            blocks = [_together(*zip(*blocks, strict=True))]
+        super().__init__(Block(*each) for each in blocks)
+
+
+def _fit_together(blocks: list[Any]) -> bool:
+    """Whether blocks may be put together; errors are found in them one by one."""
+    kinds = {
+        (tuple(getattr(X, "columns", range(X.shape[1]))), sparse.issparse(X))
+        for X, *_ in blocks
+        if X.ndim == 2
+    }
+    return len(kinds) == 1 and all(
+        each is None or len(each) == X.shape[0]
+        for X, *others in blocks
+        for each in others
+    )
+
+
+def _together(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Return the rows of several blocks, of y and of weights, in one of each."""
+    if sparse.issparse(X[0]):
+        rows = sparse.vstack(X, format="csr")
+    else:
+        rows = concat(X) if hasattr(X[0], "columns") else np.concatenate(X)
+    others = [
+        None if each[0] is None else np.concatenate(list(map(np.asarray, each)))
+        for each in (y, weights)
+    ]
+    return rows, *others
 
 
 class _Worker:
@@ -135,6 +181,14 @@ def _last_seen(dask_scheduler: Any) -> dict[str, float]:
     return {name: each.last_seen for name, each in dask_scheduler.workers.items()}
 
 
+def _sizes(keys: list[Any], address: str, dask_scheduler: Any) -> tuple[int, int]:
+    """Return the bytes of results, and the memory of a worker, zero if unlimited."""
+    worker = dask_scheduler.workers.get(address)
+    tasks = dask_scheduler.tasks
+    sizes = [tasks[key].nbytes for key in keys if key in tasks]
+    return sum(sizes), (worker.memory_limit or 0) if worker else 0
+
+
 class _Blocks:
     """Where the blocks of collections come from.
 
@@ -147,6 +201,8 @@ class _Blocks:
     collections : list
         What the blocks are of, kept as long as these are needed.
     """
+
+    holds_rows = True
 
     def __init__(
         self,
@@ -200,7 +256,9 @@ class _Blocks:
         self._place()
         numbers = [worker.open() for worker in self._workers]
         used = [(w, n) for w, n in zip(self._workers, numbers, strict=True) if n]
-        return _session([w for w, _ in used], [n for _, n in used])
+        # Calls of a run in one place have to be made when they are asked for.
+        early = sum(numbers) > 1
+        return _session([w for w, _ in used], [n for _, n in used], early=early)
 
     def _place(self) -> None:
         """Begin places on the workers where the blocks of X are."""
@@ -216,18 +274,38 @@ class _Blocks:
                 raise _loss_of(", ".join(holders or sorted(self._lost)))
             address = min(answering, key=lambda a: len(own.get(a, ())))
             own.setdefault(address, []).append(i)
+        most = max(own, key=lambda address: len(own[address]))
+        is_all = self._fits(futures[:n], most)
+        if is_all:
+            own = {most: list(range(n))}
         for address, numbers in own.items():
             place = self._client.submit(
                 PlaceOfBlocks,
                 [futures[i] for i in numbers],
                 [futures[n + i] for i in numbers],
                 [None if weights[i] is None else futures[2 * n + i] for i in numbers],
+                is_all=is_all,
                 actor=True,
                 workers=[address],
                 allow_other_workers=False,
                 pure=False,
             )
             self._workers.append(_Worker(self._client, place, address, self._lost))
+
+    def _fits(self, X: list[Any], address: str) -> bool:
+        """Whether the blocks of X come to one worker."""
+        keys = [future.key for future in X]
+        n_bytes, memory = self._client.run_on_scheduler(_sizes, keys, address)
+        if n_bytes <= _FEW_BYTES:
+            return bool(n_bytes <= _SHARE_OF_MEMORY * (memory or np.inf))
+        if n_bytes > _SHARE_OF_MEMORY * memory:
+            return False
+        kind = self._client.submit(sparse.issparse, X[0], pure=False)
+        try:
+            return bool(kind.result())
+        except (OSError, *_CANCELLED):
+            # What is lost is found when places begin.
+            return False
 
     def _computed(self) -> list[Any]:
         """Return futures of blocks once these are computed; raise their errors."""

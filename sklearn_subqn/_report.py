@@ -1,57 +1,96 @@
-"""What the user is shown of a run, and asked, after each iteration."""
+"""What the user is shown of a run, and asked, after each iteration and at the end."""
 
 from __future__ import annotations
 
-from ._callbacks import ProblemTask
+from collections.abc import Callable
+from typing import Any
+
+from ._callbacks import FitTask
 from ._core.solvers import Result
-from ._solution import Problem, Progress, Settings
-from ._tolerance import Scale, relative
+from ._solution import Floats, Progress, Settings, Solution, Watch
+from ._tolerance import relative
+from ._warnings import warn_of_tolerance
 
 # With verbose=1, lines are printed at powers of two, and after so many seconds.
 _QUIET = 5.0
 
 
 class Report:
-    """Reports to the user, after each iteration, what has been reached.
+    """Reports to the user, after each iteration, what has been reached, and the end.
 
     Parameters
     ----------
-    problem, settings
-        As of ``solve``.
-    task : ProblemTask
-    scale : Scale
+    label, fitted, watch
+        As of ``Problem``.
+    settings : Settings
+    fit : FitTask
+        Of scikit-learn's callbacks; the problem is one of its tasks.
     """
 
     def __init__(
-        self, problem: Problem, settings: Settings, task: ProblemTask, scale: Scale
+        self,
+        label: str,
+        fitted: Callable[[Floats], dict[str, Any]],
+        watch: Watch | None,
+        settings: Settings,
+        fit: FitTask,
     ) -> None:
-        self._scale = scale
-        self._problem = problem
+        self._label, self._fitted, self._watch = label, fitted, watch
         self._settings = settings
-        self._task = task
+        self._task = fit.problem(label, settings.tol)
         self._printed = 0.0
 
-    def __call__(self, result: Result) -> bool:
-        history, verbose = result.history, self._settings.verbose
-        passes, seconds = history.passes[-1], history.seconds[-1]
-        unit = self._problem.unit
-        value, dual_gap = unit * result.point.value, unit * result.gap
-        progress = Progress(result.n_iter, value, dual_gap, passes, seconds)
-        gap = relative(dual_gap, value)
-        due = result.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
+    @property
+    def listens(self) -> bool:
+        """Whether anybody wants to know of iterations."""
+        settings = self._settings
+        called = settings.callback is not None or self._task.has_callbacks
+        return called or settings.verbose > 0
+
+    def iteration(self, progress: Progress, w: Floats) -> bool:
+        """Report an iteration; return whether a callback asks to stop."""
+        verbose, seconds = self._settings.verbose, progress.seconds
+        gap = relative(progress.dual_gap, progress.objective)
+        due = progress.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
         if verbose > 1 or (verbose > 0 and due):
             self._printed = seconds
             print(
-                f"{self._problem.label}: iteration {result.n_iter:4d}  objective "
-                f"{value:.8g}  relative gap {gap:.1e}  passes {passes:.1f}  "
-                f"{seconds:.2f} s"
+                f"{self._label}: iteration {progress.n_iter:4d}  objective "
+                f"{progress.objective:.8g}  relative gap {gap:.1e}  passes "
+                f"{progress.passes:.1f}  {seconds:.2f} s"
             )
-        w = result.point.w
-        stop = self._task.iteration(lambda: self._problem.fitted(w), gap)
-        watch = self._problem.watch
-        if watch is not None and result.n_iter:
-            stop = watch(w, self._problem.fitted(w)) or stop
+        stop = self._task.iteration(lambda: self._fitted(w), gap)
+        if self._watch is not None and progress.n_iter:
+            stop = self._watch(w, self._fitted(w)) or stop
         callback = self._settings.callback
         if callback is not None:
             stop = bool(callback(progress)) or stop
         return stop
+
+    def end(self, solution: Solution) -> None:
+        """Report the solution; warn if it is not what was asked for."""
+        settings = self._settings
+        if settings.verbose > 0:
+            gap = solution.relative_gap
+            print(f"{self._label}: {solution.status}, relative gap {gap:.1e}")
+        if self._task.warns and not solution.proven:
+            solvers = settings._solvers
+            name = (
+                settings.solver if settings.solver in solvers else next(iter(solvers))
+            )
+            warn_of_tolerance(
+                self._label, solution, settings, name != "auto" and "auto" in solvers
+            )
+        self._task.end()
+
+    def of_result(self, unit: float, result: Result) -> bool:
+        """Report the last iteration of a run, whose user reads values times a unit."""
+        history = result.history
+        progress = Progress(
+            result.n_iter,
+            unit * result.point.value,
+            unit * result.gap,
+            history.passes[-1],
+            history.seconds[-1],
+        )
+        return self.iteration(progress, result.point.w)

@@ -312,6 +312,8 @@ class _RowGroup:
 class _InThisProcess:
     """Where the blocks of a fit come from: all of them are parts of one place."""
 
+    holds_rows = False
+
     def __init__(self, blocks: list[ReadBlock]) -> None:
         self._blocks = blocks
 

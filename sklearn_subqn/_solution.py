@@ -120,8 +120,9 @@ class Solution:
     ``size`` is what ``relative_gap`` is relative to.
     ``proven`` says whether the tolerance was reached, or a callback ended the run,
     ``constant`` whether the coefficients are of no use: zero would do as well,
-    ``shrinkage`` whether much larger ones would do much better but for the penalty, and
-    ``plan`` what solver="auto" chose, or the solver.
+    ``shrinkage`` whether much larger ones would do much better but for the penalty,
+    ``plan`` what solver="auto" chose, or the solver, and ``status`` how the run ended,
+    for which the parameter ``asked`` was given.
     """
 
     w: Floats
@@ -137,6 +138,8 @@ class Solution:
     size: float
     shrinkage: Shrinkage | None = None
     plan: str = ""
+    status: str = ""
+    asked: str = ""
 
     @property
     def relative_gap(self) -> float:

@@ -21,7 +21,6 @@ from ._report import Report
 from ._solution import Floats, Problem, Settings, Solution, gap_between
 from ._tolerance import Accuracy, Scale, accuracy_of
 from ._validation import checked_options
-from ._warnings import warn_of_tolerance
 
 # Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
 # all of them large against the second number of entries.
@@ -61,7 +60,8 @@ def solve(
     ValueError
         If the objective overflows.
     """
-    task = fit.problem(problem.label, settings.tol)
+    of_problem = problem.label, problem.fitted, problem.watch
+    report = Report(*of_problem, settings, fit)
     solvers, name = settings._solvers, settings.solver
     spec = spec_of(settings)
     name = name if name in solvers else next(iter(solvers))
@@ -79,10 +79,10 @@ def solve(
             lambda result: True,
         )
     options = replace(options, tol=accuracy.tol)
-    report = Report(problem, settings, task, scale)
+    reported = partial(report.of_result, problem.unit)
     try:
         result, w, end = _minimize(
-            problem, spec, options, accuracy, settings.max_iter, report, target
+            problem, spec, options, accuracy, settings.max_iter, reported, target
         )
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
@@ -91,18 +91,10 @@ def solve(
             "sklearn.preprocessing.MaxAbsScaler, or numbers y."
         ) from error
     _check_finite(problem, w, end)
-    solution, status = _certified(problem, target, result, w, end, scale)
+    solution = _certified(problem, target, result, w, end, scale)
     solution.plan = result.plan or name
     solution = solution.times(problem.unit)
-    if settings.verbose > 0:
-        gap = solution.relative_gap
-        print(f"{problem.label}: {result.status}, relative gap {gap:.1e}")
-    if task.warns and not solution.proven:
-        faster = name != "auto" and "auto" in solvers
-        warn_of_tolerance(
-            problem.label, status, solution, settings, faster, target.name
-        )
-    task.end()
+    report.end(solution)
     return solution
 
 
@@ -231,8 +223,8 @@ def _certified(
     w: Floats,
     end: Point,
     scale: Scale,
-) -> tuple[Solution, str]:
-    """Return the solution with what is proven of it, and how its run ended."""
+) -> Solution:
+    """Return the solution with what is proven of it."""
     objective, value = problem.objective, end.value
     gap = gap_between(value, result.lower_bound)
     size = scale.size(value)
@@ -257,7 +249,9 @@ def _certified(
         proven,
         reached and scale.is_constant(w, value, gap),
         size,
+        status=status,
+        asked=target.name,
     )
     if reached and not solution.constant:
         solution.shrinkage = scale.shrinkage(end)
-    return solution, status
+    return solution

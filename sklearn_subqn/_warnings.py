@@ -87,14 +87,10 @@ def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> Non
 
 
 def warn_of_tolerance(
-    label: str,
-    status: str,
-    solution: Solution,
-    settings: Settings,
-    faster: bool,
-    asked: str,
+    label: str, solution: Solution, settings: Settings, faster: bool
 ) -> None:
-    """Warn that the run of a problem ended, by a status, before what was asked for."""
+    """Warn that the run of a problem ended before what was asked for."""
+    status, asked = solution.status, solution.asked
     other = "solver='auto'" if faster else "another solver"
     or_other = f", or choose {other}" if faster else ""
     tolerance = asked.partition("=")[0]

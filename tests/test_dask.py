@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from itertools import pairwise
@@ -16,6 +18,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 
 from sklearn_subqn import (
@@ -29,11 +32,13 @@ from sklearn_subqn import (
 )
 from sklearn_subqn._core import places
 from sklearn_subqn._core.design import Design
+from sklearn_subqn._run_there import Abandoned, RunHere
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
+PlaceOfBlocks = pytest.importorskip("sklearn_subqn._dask").PlaceOfBlocks
 
 # One cluster serves them all.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -503,21 +508,51 @@ def assert_nothing_is_left(client):
     raise AssertionError(left)
 
 
-@pytest.mark.parametrize("name", ["log loss", "L1 logistic"])
-def test_workers_agree_with_fits_in_memory(client, name):
-    X, y, weights = data()
-    given = on_workers(*blocks(7, X, y, weights))
-    model = CLASSIFIERS[name]
+def spread(monkeypatch):
+    """Let blocks stay on their workers, however small they are."""
+    monkeypatch.setattr("sklearn_subqn._dask._SHARE_OF_MEMORY", 0.0)
+
+
+@pytest.mark.parametrize("name", ["log loss", "L1 logistic", "squares"])
+def test_workers_agree_with_fits_in_memory(client, monkeypatch, name):
+    spread(monkeypatch)
+    X, y, weights = numbers(name) if name in REGRESSORS else data()
+    given = on_workers(*blocks(4, X, y, weights))
+    model = clone({**CLASSIFIERS, **REGRESSORS}[name])
     with client.as_current():
         assert_same_optimum(model, X, y, weights, given)
-        result = model.predict(given[0])
-        assert_array_equal(result.compute(), model.predict(X))
-        assert model.score(*given) == pytest.approx(model.score(X, y, weights))
-    del result, given
+        assert_predictions(model, X, y, weights, given)
+    del given
     assert_nothing_is_left(client)
 
 
-def test_hinge_on_workers(client):
+def assert_predictions(model, X, y, weights, given):
+    """Predict on workers, whose blocks cannot be computed elsewhere."""
+    for method in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, method):
+            result = getattr(model, method)(given[0])
+            assert result.chunks[0] == given[0].chunks[0]
+            assert_array_equal(result.compute(), getattr(model, method)(X))
+    assert model.score(*given) == pytest.approx(model.score(X, y, weights))
+
+
+def test_small_data_come_to_one_worker(client):
+    for name in ("hinge", "multiclass"):
+        X, y, weights = data(3 if name == "multiclass" else 2)
+        given = on_workers(*blocks(3, X, y, weights))
+        model = clone(CLASSIFIERS[name]).set_params(tol=1e-4)
+        plan = model.fit(X, y, weights).plan_
+        with client.as_current():
+            assert_same_optimum(model, X, y, weights, given)
+            assert_predictions(model, X, y, weights, given)
+        # As fast as in memory.
+        assert model.plan_ == plan
+    del given
+    assert_nothing_is_left(client)
+
+
+def test_hinge_on_workers(client, monkeypatch):
+    spread(monkeypatch)
     X, y, _ = data()
     model = SubLBFGSLinearSVC(0.01, solver="alm").fit(X, y)
     expected = model.objective_
@@ -525,6 +560,72 @@ def test_hinge_on_workers(client):
         model.fit(*on_workers(*blocks(7, X, y)))
     assert abs(model.objective_ - expected) <= 1e-3 * expected
     assert_nothing_is_left(client)
+
+
+def test_blocks_that_come_to_one_worker():
+    X, y, _ = data()
+    halves = [X[:100], X[100:]], [y[:100], y[100:]], [None, None]
+    for kind in (np.asarray, sparse.csr_matrix, pd.DataFrame):
+        rows = list(map(kind, halves[0]))
+        assert PlaceOfBlocks(rows, *halves[1:], is_all=True).n_parts() == 1
+        assert PlaceOfBlocks(rows, *halves[1:]).n_parts() == 2
+    # What does not fit together is found in the blocks.
+    other = [X[:100], X[100:, :3]]
+    assert PlaceOfBlocks(other, *halves[1:], is_all=True).n_parts() == 2
+    other = [[y[:99], y[99:]], halves[2]]
+    assert PlaceOfBlocks(halves[0], *other, is_all=True).n_parts() == 2
+
+
+def test_a_run_in_one_place_reports_to_the_user(capsys):
+    X, y, _ = data()
+    given = blocks(1, X, y)
+    for alike in (True, False):
+        seen = [[], []]
+        for data_, own in zip(((X, y), given), seen, strict=True):
+            model = SubLBFGSLinearSVC(
+                0.01,
+                solver="sublbfgs",
+                verbose=2,
+                max_iter=4,
+                callback=lambda progress, own=own, alike=alike: (
+                    own.append(progress._replace(seconds=0.0))
+                    or (not alike and len(own) == 3)
+                ),
+            )
+            if alike:
+                with pytest.warns(ConvergenceWarning, match="reached max_iter=4"):
+                    model.fit(*data_)
+            else:
+                assert model.fit(*data_).n_iter_ == 2
+        assert seen[0] == seen[1]
+        lines = re.sub(r"[0-9.]+ s\n", "\n", capsys.readouterr().out).splitlines()
+        assert len(lines) > 4
+        assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+
+
+def test_a_run_ends_where_nobody_asks(monkeypatch):
+    X, y, _ = data()
+    n_threads = threading.active_count()
+    model = SubLBFGSLinearSVC(0.01, callback=lambda progress: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(*blocks(1, X, y))
+    assert_no_thread_is_left(n_threads)
+    monkeypatch.setattr("sklearn_subqn._run_there._SILENCE", 0.1)
+    problems = SubLBFGSLinearSVC(0.01, tol=0.0)._encode(X, y, None)
+    run = RunHere(problems)
+    run.begin(0, problems.starts[0], 0.01, listened=True)
+    assert run.news(None).progress.n_iter == 0
+    assert_no_thread_is_left(n_threads)
+    with pytest.raises(Abandoned):
+        run.news(None)
+
+
+def assert_no_thread_is_left(n_threads):
+    for _ in range(1000):
+        if threading.active_count() <= n_threads:
+            return
+        time.sleep(0.01)
+    raise AssertionError("a thread is left")
 
 
 def fails(x):

@@ -98,6 +98,7 @@ LEVELS = [
     ],
     ["_problems.*"],
     ["_problems"],
+    ["_run_there"],
     ["_blocks"],
     ["_row_blocks"],
     ["_dask"],
@@ -387,6 +388,7 @@ RESERVED = {
     ],
     "scipy.sparse": [
         "_blocks",
+        "_dask",
         "_row_blocks",
         "_chains.learning",
         "_chains.pairs",

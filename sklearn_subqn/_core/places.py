@@ -22,6 +22,10 @@ from .parts import OfParts, Parts
 _KEPT = 3
 
 
+class PlaceLost(RuntimeError):
+    """A place, such as a worker, cannot be reached any more."""
+
+
 class Message(NamedTuple):
     """Calls that travel together.
 
@@ -185,6 +189,8 @@ class Session:
     ----------
     parts : Parts
         Of the first objects of the places.
+    n_parts : int
+        Their number.
     n_messages : int
         How often the places have been asked so far.
     """
@@ -198,6 +204,7 @@ class Session:
     ) -> None:
         self._connections = connections
         self._ends = np.cumsum([0, *n_parts]).tolist()
+        self.n_parts = self._ends[-1]
         self._noted: list[Call] = []
         self._dropped: list[int] = []
         self._next = 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,7 +20,6 @@ from .._validation import check_start
 from .coefficients import Coefficients
 from .features import Rows
 from .model_parameters import LinearModel
-from .solving import Problems
 
 # Features without a penalty are measured in units that make them so many times larger
 # than others, of unit variance, with squares and with an L1 norm; where there is no
@@ -37,9 +35,9 @@ class Elsewhere(Protocol):
         """Return the risk of all rows in a problem."""
 
     def solve(
-        self, problems: LinearProblems, solve: Callable[[], list[Solution]]
+        self, problems: LinearProblems, alpha: Any, task: FitTask
     ) -> list[Solution]:
-        """Return what ``solve`` returns, called again where rows were lost."""
+        """Solve the problems, and go on where rows were lost."""
 
 
 class LinearProblems(Coefficients):
@@ -189,15 +187,9 @@ class LinearProblems(Coefficients):
         )
 
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
-        elsewhere = self.elsewhere
-        if elsewhere is None:
+        if self.elsewhere is None:
             return super().solve(alpha, task)
-
-        def solve_there() -> list[Solution]:
-            self.design = elsewhere.risk(0).design
-            return Problems.solve(self, alpha, task)
-
-        return elsewhere.solve(self, solve_there)
+        return self.elsewhere.solve(self, alpha, task)
 
     def _loss_of(self, index: int) -> Loss:
         """Return the loss of a problem."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from .._callbacks import FitTask
 from .._core.objective import Objective
 from .._core.solvers import Start
-from .._solution import Floats, Problem, Settings, Solution, Watch
+from .._report import Report
+from .._solution import Floats, Problem, Progress, Settings, Solution, Watch, changed
 from .._solve import solve
 
 
@@ -86,6 +88,24 @@ class Problems(ABC):
             self._solve(index, self.objective(index, alpha), self._settings, task)
             for index, alpha in enumerate(alphas)
         ]
+
+    def run(
+        self,
+        index: int,
+        alpha: float,
+        callback: Callable[[Progress], Any],
+        watch: Watch,
+    ) -> Solution:
+        """Solve a problem for others, who report to the user what they are told."""
+        settings = changed(self._settings, callback=callback, verbose=0)
+        self.watch, task = watch, FitTask.silent()
+        return self._solve(index, self.objective(index, alpha), settings, task)
+
+    def reporter(self, index: int, task: FitTask) -> Report:
+        """Return what reports a run on a problem to the user."""
+        fitted = partial(self._fitted, index)
+        label, settings = self._labels[index], self._settings
+        return Report(label, fitted, self.watch, settings, task)
 
     def _solve(
         self, index: int, objective: Objective, settings: Settings, task: FitTask
