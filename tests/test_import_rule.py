@@ -221,6 +221,7 @@ ALLOWED = [
             "_core.rounding",
             "_core.losses._curvature",
             "_core.parts",
+            "_core.sampling",
         ],
     ),
     (

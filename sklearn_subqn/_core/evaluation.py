@@ -12,7 +12,6 @@ from .losses._base import Floats, Rows
 from .losses._curvature import Curvature
 from .risk import Risk
 from .rounding import EPS, rounding
-from .sampling import thinned
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
 # often they are computed anew, so that rounding errors do not add up.
@@ -268,7 +267,8 @@ class Evaluation:
         """Return an estimate of it by every so many rows, for one score per row."""
         if stride == 1:
             return self.hessian
-        return Hessian(self.objective, self.w, thinned(self.curvature, stride))
+        some = self.objective.risk.thinned(self.curvature, stride)
+        return Hessian(self.objective, self.w, some)
 
     @cached_property
     def drift(self) -> float:

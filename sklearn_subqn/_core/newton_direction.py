@@ -99,10 +99,10 @@ def hessian_stride(point: Point) -> int:
     where the matrix takes the time of many products with X.
     """
     objective, design = point.objective, point.objective.design
+    risk = objective.risk
     if (
         design.several_scores
-        or not objective.risk.in_one_place
-        or not point.curvature.by_rows
+        or not risk.has_rows_apart(point.curvature)
         or not is_factorized(objective, CG_ACCURACY)
     ):
         return 1
@@ -110,9 +110,8 @@ def hessian_stride(point: Point) -> int:
     if cost < _DEAR:
         return 1
     # As many rows of equal curvature would determine the matrix as well.
-    h = point.curvature.diagonal()
-    square = float(h @ h)
-    n_rows = float(h.sum()) ** 2 / square if square else 0.0
+    total, square = risk.curvature_moments(point.curvature).tolist()
+    n_rows = total**2 / square if square else 0.0
     affordable = n_rows / (_ROWS_PER_PARAMETER * objective.n_params)
     return max(1, int(min(_FINEST * cost, affordable)))
 

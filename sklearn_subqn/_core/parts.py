@@ -218,6 +218,13 @@ class DesignOfParts(Design):
         matrix: Floats = self.parts.total("gram", self.split_rows(weights))
         return matrix
 
+    def gram_cost(self, columns: Rows) -> float:
+        # Of a row's entries about the same share is in the columns.
+        share = len(columns) / self.n_features
+        if self.is_sparse:
+            return 0.5 * share**2 * self.row_size
+        return share * len(columns) / 12.0
+
     def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
         args = self.split_rows(codes), n, self.split_rows(weights)
         sums: Floats = self.parts.total("sums_of_rows", *args)

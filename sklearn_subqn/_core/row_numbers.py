@@ -9,6 +9,7 @@ import numpy as np
 from .losses._base import Floats, Mask, Rows, total_of_rows
 from .losses._curvature import Curvature
 from .parts import maximal, rowwise, summed
+from .sampling import thinned
 
 
 class RowNumbers:
@@ -101,6 +102,17 @@ class RowNumbers:
     def n_curved(self, curvature: Curvature) -> int:
         """Return for how many scores second derivatives do not vanish."""
         return int(np.count_nonzero(curvature.diagonal()))
+
+    @summed
+    def curvature_moments(self, curvature: Curvature) -> Floats:
+        """Return the sums of second derivatives of one score, and of their squares."""
+        h = curvature.diagonal()
+        return np.array([h.sum(), h @ h])
+
+    @rowwise
+    def thinned(self, curvature: Curvature, stride: int) -> Curvature:
+        """Return the second derivatives of one in so many rows, as of ``thinned``."""
+        return thinned(curvature, stride)
 
     @summed
     def inner(self, x: Floats, y: Floats) -> float:

@@ -25,11 +25,13 @@ def fractions(n: int) -> Floats:
 def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:
     """Return the second derivatives of some of the rows, larger for the others' sake.
 
-    One in so many of those that do not vanish, of one score per row.
+    One in so many of those that do not vanish, of one score per row; one of few.
     """
     h = curvature.diagonal()
     rows = np.flatnonzero(h)
-    rows = rows[spread(len(rows), len(rows) // stride)]
+    if not len(rows):
+        return DiagonalCurvature(np.zeros_like(h))
+    rows = rows[spread(len(rows), max(len(rows) // stride, 1))]
     some = np.zeros_like(h)
     some[rows] = h[rows]
     some[rows] *= float(h.sum()) / float(some.sum())

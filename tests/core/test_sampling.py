@@ -14,6 +14,7 @@ from sklearn_subqn._core.newton_direction import hessian_stride
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.solvers.newton import newton
 
 N, D = 40_000, 40
@@ -48,6 +49,33 @@ def test_estimates_are_near_and_of_the_same_total(loss):
     assert sampled.n_rows <= whole.n_rows / stride + 1
     estimate, matrix = sampled.matrix(), whole.matrix()
     # The entry of the intercept is the sum of all second derivatives.
+    assert estimate[-1, -1] == pytest.approx(matrix[-1, -1], rel=1e-12)
+    values = np.linalg.eigvals(np.linalg.solve(matrix, estimate))
+    assert np.abs(values - 1.0).max() < 4.0 / np.sqrt(100.0)
+
+
+@pytest.mark.usefixtures("finely")
+@pytest.mark.parametrize("loss", ["log_loss", "squared_hinge"])
+def test_estimates_of_rows_in_several_parts(loss):
+    """Also where a part has few rows, or none with curvature."""
+    whole = problem(loss)
+    risk, risks = whole.risk, []
+    for rows in np.split(np.arange(N), [3, 4, 25_000]):
+        design = whole.design.rows(rows)
+        args = whole.targets[rows].copy(), whole.weights[rows]
+        risks.append(Risk(design, risk.loss, *args))
+    risks[1].targets[:] = np.sign(risks[1].design.forward(np.ones(D + 1)))
+    risk.targets[3] = risks[1].targets[0]
+    parts = Objective(RiskOfParts(risks), L2(D), whole.alpha)
+    w = np.full(D + 1, 0.3)
+    w[:D] += np.random.default_rng(1).normal(size=D) / 9
+    point = parts.at(w)
+    stride = hessian_stride(point)
+    assert stride == hessian_stride(whole.at(w)) >= 3
+    sampled, all_rows = point.sampled_hessian(stride), point.hessian
+    assert sampled.risk.n_rows <= all_rows.risk.n_rows / stride + 4
+    estimate, matrix = sampled.matrix(), all_rows.matrix()
+    assert_allclose(matrix, whole.at(w).hessian.matrix(), rtol=1e-9, atol=1e-15)
     assert estimate[-1, -1] == pytest.approx(matrix[-1, -1], rel=1e-12)
     values = np.linalg.eigvals(np.linalg.solve(matrix, estimate))
     assert np.abs(values - 1.0).max() < 4.0 / np.sqrt(100.0)
