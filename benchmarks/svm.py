@@ -4,10 +4,9 @@
 
 Ours to gaps that the fit itself proves. Peers by the quickest of a ladder of tolerances
 or iterations whose objective is that close to our best lower bound; finding it is not
-counted, and a dash says how near they came, and in what time. LinearSVC and Snap
-ML penalize their intercepts, here by a hundredth of the usual, and are judged without
-that. Data with more
-features than rows have gaps and strengths of their own.
+counted, and a dash says how near they came, and in what time. LinearSVC and Snap ML
+penalize their intercepts, the former here by a hundredth of the usual, and are judged
+without that. Data with more features than rows have gaps and strengths of their own.
 """
 
 from __future__ import annotations
@@ -92,7 +91,6 @@ def snap_ml(X: Any, y: Any, problem: Problem, tol: float) -> Any:
         loss=problem.loss,
         regularizer=len(y) * problem.alpha,
         fit_intercept=problem.intercept,
-        intercept_scaling=10.0,
         n_jobs=1,
         tol=tol,
         max_iter=10**6,
