@@ -25,7 +25,7 @@ class Table:
         self.kind = kind
         self.n_calls = 0
 
-    # Losses are of pairs of structures: y tells its sample, too.
+    # Losses are of pairs of structures: y determines its sample, too.
     @property
     def truths(self):
         return list(zip(self.X, self.y, strict=True))

@@ -147,8 +147,9 @@ def test_pages_of_the_guide_are_short(path):
 
 #: Phrases over which readers stumbled.
 STRANGE = re.compile(
-    r"\b(tells?|told|trips? over|like of what|as it were|from whose|six nouns"
-    r"|narrowing kinks|for those who know it by|rounding is charged)\b",
+    r"\b(tells?|told|trips? over|the like (of|for)|as it were|from whose|six nouns"
+    r"|narrowing kinks|near rows|for those who know it by|lacks of|behind the door"
+    r"|(is|are) charged)\b",
     flags=re.IGNORECASE,
 )
 

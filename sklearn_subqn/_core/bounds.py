@@ -110,7 +110,7 @@ class Bounds:
         return self.risk.imbalance(dual, self.risk.column_sums(dual))
 
     def cut(self, dual: Dual) -> Cut:
-        """Return the cut of a dual point u, less all that it lacks of being one.
+        """Return the cut of a dual point u, lowered by how far u is from one.
 
         All bounds are made of such cuts. What rounding has done to u, to its product
         with X and to its conjugate is accounted for by the size of what was summed. And

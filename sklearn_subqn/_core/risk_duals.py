@@ -95,7 +95,7 @@ class DualsOfRisk(RowNumbers):
 
     @root_of_squares
     def distance_at(self, dual: Floats, scores: Floats) -> float:
-        """Return the like for a subgradient u at known scores."""
+        """Return ``distance`` of a subgradient u at known scores."""
         args = self.targets, self.weights
         return self.oracle.distance_at(dual, scores, *args)
 

@@ -1,9 +1,9 @@
 """What counts as rounding: one policy for all files.
 
-A sum is off by ``rounding(n)`` times the size of what it sums, which bounds are charged
-for. Numbers that are made in several steps, by the solution of a system or a search,
-are compared up to ``ROUNDED`` times the size of what they are made of; and what comes
-from outside or from a method that only converges, up to ``CLOSE``.
+A sum is off by ``rounding(n)`` times the size of what it sums, and bounds are lowered
+by that. Numbers that are made in several steps, by the solution of a system or a
+search, are compared up to ``ROUNDED`` times the size of what they are made of; and what
+comes from outside or from a method that only converges, up to ``CLOSE``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def rounding(n_terms: float) -> float:
 
 
 def running_rounding(n_terms: float) -> float:
-    """Return the like of a sum that goes from term to term, of terms that may be alike.
+    """Return ``rounding`` for a sum from term to term, of terms that may be equal.
 
     Equal terms are rounded alike, so that errors add up to as many as there are terms.
     """

@@ -322,7 +322,7 @@ class JointSweeps(RowSweeps):
             self._kernel.sweep_dense(self._rows, X, *arguments)
 
     def recenter(self, w: Floats) -> None:
-        """Penalize distances to w; intercepts move by what the dual lacks of zero."""
+        """Penalize distances to w; intercepts move by the sums of the dual."""
         center, intercept = self._design.split(w)
         self._shift = -self._intercept_step * self._excess
         self._intercept = intercept + self._shift

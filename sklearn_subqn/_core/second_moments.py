@@ -263,6 +263,6 @@ class SecondMoments(LinearMap):
         return len(columns) * (len(columns) / self.n_features) / 12.0
 
     def joint_gram_cost(self, n_coordinates: int) -> float:
-        """Return the like for a matrix of coordinates of several scores."""
+        """Return ``gram_cost`` of a matrix of coordinates of several scores."""
         entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
         return n_coordinates**2 / entries / 40.0

@@ -1,4 +1,4 @@
-"""Losses of chains behind the door: against enumeration, differences, other losses."""
+"""Losses of chains as objectives: against enumeration, differences, other losses."""
 
 from itertools import pairwise
 

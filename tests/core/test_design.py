@@ -190,7 +190,7 @@ def test_columns_of_sparse_data(dtype, n_threads):
 
 @pytest.mark.parametrize("n_left_out", [0, 1, 2])
 def test_indices_of_many_rows(n_left_out):
-    # One row more than indices of two bytes can tell from one that is left out.
+    # One row more than indices of two bytes can distinguish from one that is left out.
     n = 2**16 + 1
     X = sparse.random(n, 3, 0.1, format="csr", random_state=0) + sparse.eye(n, 3)
     X = sparse.csr_array(X)

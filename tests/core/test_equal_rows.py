@@ -20,7 +20,7 @@ LONG = np.longdouble
 
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge"])
 def test_values(name):
-    """Errors remain below what the root of the number of terms is charged for."""
+    """Errors remain below what the root of the number of terms is accounted for."""
     oracle = BINARY_LOSSES[name].oracle
     z, y, s = np.full(N, 0.3), np.ones(N), np.full(N, 1.0 / N)
     one = oracle.value(z[:1], y[:1], np.ones(1))
@@ -99,7 +99,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_cuts_of_pairs(name):
-    """The tangent at some scores is no higher, and lower by what is charged only."""
+    """The tangent at some scores is no higher, and lower by rounding only."""
     loss, definition = PAIRS[name]
     y = np.where(np.arange(N) % 2 == 0, 1.0, -1.0)
     s = np.full(N, 1.0 / N)

@@ -464,7 +464,7 @@ def test_is_exact_in_one_step_once_the_rows_in_error_stay_the_same():
         X, y, loss=BINARY_LOSSES["squared_hinge"], fit_intercept=False
     )
     # Scores stay far below one: all rows are in error throughout.
-    # Bounds are charged for rounding.
+    # Bounds account for rounding.
     result, _, _ = solve(objective, tol=1e-13)
     assert (result.status, result.n_iter) == ("converged", 1)
 

@@ -13,7 +13,7 @@ from sklearn_subqn.crf import CRF
 
 
 def sentences(n=60, seed=0):
-    """Return tagged sentences in which both words and neighbors tell."""
+    """Return tagged sentences in which both words and neighbors matter."""
     rng = np.random.default_rng(seed)
     X, y = [], []
     for _ in range(n):
@@ -38,7 +38,7 @@ def crfsuite():
 
 def losses(model, X, y):
     """Return the sum of the negative log probabilities of labelings."""
-    # The chain rule, by a model that tells log probabilities of all labelings.
+    # The chain rule, by a model with log probabilities of all labelings.
     found = model.predict_n_best(X, 10**6)
     return -sum(
         next(log for labels, log in ranked if labels == truth)

@@ -633,7 +633,7 @@ def test_errors_of_the_users_code_name_the_sample():
 
 
 def test_answers_that_are_not_maxima_are_refused():
-    """An oracle that forgets two structures, which no weights tell apart."""
+    """An oracle that forgets two structures, which no weights separate."""
     features, losses = [[0.0], [1.0], [-0.5], [0.0]], [0.0, 1.0, 0.8, 0.2]
     answers = iter([1, 2] + [3] * 100)
     svm = StructuredSVM(

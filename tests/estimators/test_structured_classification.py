@@ -335,7 +335,7 @@ def test_probabilities_of_two_leaves():
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 @pytest.mark.parametrize("solver", ["auto", "bmrm"])
 def test_ontology_of_dependent_features(solver, loss):
-    """A dual of nodes tells none of labels: bounds come from subgradients."""
+    """A dual of nodes determines none of labels: bounds come from subgradients."""
     X, y = leaves(n_leaves=3)
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     costs = 1.0 - np.eye(3) if loss == "hinge" else None

@@ -70,7 +70,7 @@ def test_losses_of_several_scores(loss):
 
 
 class Kinked(Loss):
-    """The absolute error, with all that piecewise linear losses may tell."""
+    """The absolute error, with all that piecewise linear losses may have."""
 
     _same = regression_losses()["absolute_error"].oracle
 

@@ -1,6 +1,6 @@
 """Values and cuts at scores of all sizes against definitions in extended precision.
 
-A cut may lie above the loss nowhere, by nothing, after what is charged for rounding.
+A cut may lie above the loss nowhere, by nothing, after the allowance for rounding.
 Scores that are much larger than margins and gains take those away where sums are of
 both; the losses of few rows are enumerated here, from scores as they are.
 """

@@ -529,7 +529,7 @@ def test_ontology_is_a_maximum_over_paths():
 
 @pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 def test_conjugates_of_dependent_features_are_known_at_subgradients(loss):
-    """A dual of scores does not tell which labels it stands for, the scores do."""
+    """A dual of scores does not determine which labels it stands for, the scores do."""
     rng = np.random.default_rng(2)
     features = rng.random((6, 3))
     costs = 1.0 - np.eye(6) if loss == "hinge" else None

@@ -18,7 +18,7 @@ from sklearn_subqn._core.solvers import bundle, run
 
 
 def test_normals_of_structures_that_cancel():
-    """The cut of an oracle is charged by what its normals are sums of."""
+    """The error of an oracle's cut is that of what its normals are sums of."""
     rng = np.random.default_rng(0)
     n, d = 1000, 3
     a = rng.normal(size=(n, d))

@@ -241,7 +241,7 @@ def test_a_large_alpha_takes_a_few_passes(fit_intercept):
     X, y = text()
     model = SubLBFGSLinearSVC(1.0, fit_intercept=fit_intercept).fit(X, y)
     assert model.dual_gap_ <= 1e-3 * model.objective_
-    # One of them for the sizes of columns, by which bounds are charged for rounding.
+    # One of them for the sizes of columns, by which bounds account for rounding.
     assert model.history_[0].passes[-1] < 9.0
     model.set_params(tol=1e-6).fit(X, y)
     assert model.dual_gap_ <= 1e-6 * model.objective_

@@ -91,7 +91,7 @@ class OfDuals(ABC):
     def distance_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats
     ) -> float:
-        """Return the like for a subgradient u at known scores, without ``conjugate``.
+        """Return ``distance`` of a subgradient at known scores without ``conjugate``.
 
         Where u is a difference of sums that are larger, so are their rounding errors.
         """

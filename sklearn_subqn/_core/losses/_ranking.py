@@ -59,7 +59,7 @@ class Plan:
         a and c of the ranks of one group after the other. All are zero in groups in
         which every ranking is as good as any other: those cost nothing.
     ideal_factors, ideal_discounts : ndarray of shape (n,)
-        c* of each row, and the like of a.
+        c* and a* of each row, of the ideal ranking.
     scale : ndarray of shape (g,)
         What b of each group was multiplied by.
     """
@@ -251,7 +251,7 @@ def _order(plan: Plan, scores: Floats) -> Rows:
     order = plan.groups.sort(-excess)
     some = excess[order]
     if np.any(some[1:] == some[:-1]):
-        # What the difference lacks of z - b, exactly (Knuth's sum of two numbers).
+        # The difference from z - b, exactly (Knuth's sum of two numbers).
         part = excess - scores
         rest = (scores - (excess - part)) - (plan.gains + part)
         if rest.any():

@@ -147,7 +147,7 @@ class SolverSpec:
 
 
 def _from_w(method: Callable[[Objective, Floats], Solver]) -> Any:
-    """Return the like of a method that reads the parameters of the start only."""
+    """Make a method take a start, of which it reads the parameters only."""
     return lambda objective, start, options: method(objective, start.w)
 
 

@@ -53,7 +53,7 @@ def larger_alphas(objective: Objective, excess: float, tol: float) -> Iterator[R
 
 
 def roughly(objective: Objective, excess: float) -> Iterator[Related]:
-    """Return the like for no more than a start, whatever the loss and the penalty."""
+    """Return such problems for a start only, whatever the loss and the penalty."""
     for factor in _factors(excess):
         larger = objective.with_alpha(factor * objective.alpha)
 
