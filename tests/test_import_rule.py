@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import make_classification
 
 import sklearn_subqn
 
@@ -601,6 +602,29 @@ def test_every_file_has_one_line_in_the_architecture():
     listed = re.findall(r"^\| `([\w/]+\.pyx?)` \|", text, flags=re.MULTILINE)
     files = [path.relative_to(PACKAGE).as_posix() for path in FILES.values()]
     assert sorted(listed) == sorted(files)
+
+
+def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walk = text.partition("## A fit, from X to coef_")[2].partition("\n## ")[0]
+    listed = list(dict.fromkeys(re.findall(r"`([\w/]+\.py)`", walk)))
+    X, y = make_classification(5000, 30, random_state=0)
+    model = sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3)
+    called: dict[str, None] = {}
+
+    def follow(frame, event, argument):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(PACKAGE):
+            called.setdefault(path.relative_to(PACKAGE).as_posix())
+
+    sys.setprofile(follow)
+    try:
+        model.fit(X, y)
+    finally:
+        sys.setprofile(None)
+    assert [file for file in called if file in listed] == [
+        file for file in listed if not file.startswith("tests/")
+    ]
 
 
 def test_import_of_the_package_does_not_import_matplotlib():
