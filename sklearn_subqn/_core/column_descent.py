@@ -9,15 +9,15 @@ import numpy as np
 
 from .column_maps import ColumnMap
 from .losses._base import Floats, Mask, Rows
+from .rounding import ROUNDED
 
 # After so many sweeps over the nonzero coordinates their system is solved, in so many
 # times more steps than before if no sign changed.
 _ROUND, _LONGER = 5, 3
 
-# Steps end where residuals are this share of those before, where curvature is this
-# share of what the diagonal promises, or where more than this share of the coordinates
-# would change signs: then the zeros are not yet found.
-_ACCURACY, _FLAT, _CROSSINGS = 0.02, 1e-10, 0.05
+# Steps end where residuals are this share of those before, or where more than this
+# share of the coordinates would change signs: then the zeros are not yet found.
+_ACCURACY, _CROSSINGS = 0.02, 0.05
 
 # Shares of the solution that are tried, before the one that changes no sign.
 SHARES = (1.0, 0.3)
@@ -202,7 +202,7 @@ class ByColumns(ABC):
                 q = times(p) * inside
                 taken += 1
                 curvature = float(np.vdot(p, q))
-                if curvature <= _FLAT * float(np.vdot(p, scale * p)):
+                if curvature <= ROUNDED * float(np.vdot(p, scale * p)):
                     break
                 x += now / curvature * p
                 r -= now / curvature * q

@@ -15,12 +15,6 @@ from .linear_map import InPlace
 from .losses._base import Floats, Mask, Rows
 from .row_views import BLOCK_BYTES, DENSE_BYTES, dense_rows, row_view
 
-# Squared norms of columns of which single precision holds all that matters.
-_SINGLE = 1e-50, 1e60
-
-# Indices of fewer rows take two bytes each.
-_FEW_ROWS = 2**16
-
 
 class Columns:
     """Some columns A of a design's X, without intercepts.
@@ -82,7 +76,7 @@ class Columns:
         indptr, indices, data = self.arrays
         size = int(np.diff(indptr)[self.positions].sum())
         n_rows = int(np.count_nonzero(kept))
-        dtype = np.uint16 if n_rows < _FEW_ROWS else indices.dtype
+        dtype = np.uint16 if n_rows < np.iinfo(np.uint16).max else indices.dtype
         rows = np.where(kept, np.cumsum(kept) - 1, n_rows).astype(dtype)
         own = np.empty(len(self.positions) + 1, indptr.dtype)
         of_rows: Any = np.empty(size, dtype)
@@ -90,7 +84,7 @@ class Columns:
         squares = np.empty((2, len(self.positions)))
         source = indptr, indices, data, self.positions, scales, rows, n_rows, own
         products.scale_columns(*source, of_rows, values, squares)
-        least, most = _SINGLE
+        least, most = np.finfo(np.float32).tiny, np.finfo(np.float32).max
         if not np.all((squares <= most) & ((squares >= least) | (squares == 0.0))):
             values = np.empty(size)
             products.scale_columns(*source, of_rows, values, squares)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import optimize
 
+from .line_search import SUFFICIENT
 from .losses._base import Floats
 from .objective import Cut, Objective
 from .regularizers import L2, ElasticNet, QuadraticForm
@@ -17,9 +18,6 @@ from .simplex_qp import minimize_on_simplex, with_few_vertices
 # gains hardly shrink: there the next model goes on from where this one was left.
 _MAX_NEWTON = 20
 _NEWTON_TOLERANCE = 1e-14
-
-# A step that gains this share of what its slope promises is taken as it is.
-_SUFFICIENT = 1e-4
 
 # A share of a step is found in so many trials at most, each shorter by the second
 # number until one rises: where the conjugate is flat at first, as that of the elastic
@@ -278,7 +276,7 @@ class SmoothModel(CutModel):
                 if risen >= 0.0:
                     x = target
                 break
-            if not risen >= _SUFFICIENT * rise:
+            if not risen >= SUFFICIENT * rise:
                 target = x + self._share(x, target - x) * (target - x)
                 v = target @ A / -o.alpha
                 risen = self._dual(v, target) - value

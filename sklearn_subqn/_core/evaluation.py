@@ -11,7 +11,7 @@ from .lazy import cached_property
 from .losses._base import Floats, Rows
 from .losses._curvature import Curvature
 from .risk import Risk
-from .rounding import EPS, rounding
+from .rounding import EPS, ROUNDED, rounding
 
 # Gradients of the risk are updated by the rows whose dual variable changed; every so
 # often they are computed anew, so that rounding errors do not add up.
@@ -20,10 +20,6 @@ _MAX_UPDATES = 30
 # Gradients with so many rounding errors are not worth a product: it has some itself.
 # They have more where dual variables were much larger.
 _FEW_ROUNDINGS = 100.0
-
-# A dual point that would have to change by less than this share of itself for its free
-# parameters to vanish is as good as balanced.
-_NEARLY_BALANCED = 1e-12
 
 
 class Evaluation:
@@ -161,7 +157,7 @@ class Evaluation:
     def cut(self) -> Cut:
         o, dual = self.objective, self.dual_point
         assert dual.imbalance is not None, "known"
-        if o.n_free > 1 and dual.imbalance > _NEARLY_BALANCED:
+        if o.n_free > 1 and dual.imbalance > ROUNDED:
             balanced = o.risk.balance(dual.u)
             if balanced is not dual.u:
                 return o.cut(Dual(balanced))

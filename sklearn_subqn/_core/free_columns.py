@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .bounds import MOST_IMBALANCED
 from .losses._base import Floats
 from .objective import Dual, Objective
 from .regularizers import PartlyFree
-from .rounding import rounding
+from .rounding import CLOSE, ROUNDED, rounding
 
 # Free columns are copied; more entries than that are not worth a bound.
 _MOST_ENTRIES = 2**24
@@ -21,17 +22,6 @@ _MOST_ENTRIES = 2**24
 # Dual variables come no nearer to the ends of their intervals by a step than this share
 # of the way; so many steps are made at most, and the last has to be next to nothing.
 _SHARE_OF_WAY, _MAX_STEPS, _NOTHING = 0.9, 30, 1e-7
-
-# What rounding leaves of that may cost this share of the leeway.
-_MOST_LEFT = 1e-3
-
-# Steps are whole up to this share of the way, and dual variables zero below this share
-# of what they were: zero is in the domain.
-_WHOLE, _VANISHED = 1.0 + 1e-9, 1e-9
-
-# Combinations of columns below this share of the largest one are zero by rounding, if
-# dual points are orthogonal to them up to this multiple of the rounding of their sums.
-_RANK_TOLERANCE, _ROUNDED = 1e-12, 4.0
 
 
 def lower_bound(objective: Objective, duals: list[Floats]) -> float:
@@ -70,8 +60,8 @@ def _bound(objective: Objective, u: Floats) -> float:
         way = float(np.abs(change[leeway > 0.0]).max(initial=0.0))
         # Whole steps may end at the ends: where a level of a category has one class,
         # its dual variables have to be zero.
-        u = u - (1.0 if way <= _WHOLE else _SHARE_OF_WAY / way) * leeway * change
-        u[np.abs(u) <= _VANISHED * size] = 0.0
+        u = u - (1.0 if way <= 1.0 + CLOSE else _SHARE_OF_WAY / way) * leeway * change
+        u[np.abs(u) <= CLOSE * size] = 0.0
         if way <= _NOTHING:
             break
     # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
@@ -80,7 +70,7 @@ def _bound(objective: Objective, u: Floats) -> float:
     rest = G.T @ u
     share = float((np.abs(G) @ (np.abs(rest) + np.abs(root).T @ lost)).max())
     left = np.abs(F.T @ u - F.T @ (leeway * (G @ rest)))
-    if not share <= _MOST_LEFT or np.any(left > _ROUNDED * lost):
+    if not share <= MOST_IMBALANCED or np.any(left > 4.0 * lost):
         return -np.inf
     half = 0.5 * leeway
     heights = [risk.conjugate_and_size(u + x) for x in (0.0, half, -half)]
@@ -106,5 +96,5 @@ def _inverse_root(columns: Floats) -> Floats:
     sizes = np.linalg.norm(triangle, axis=0)
     sizes[sizes == 0.0] = 1.0
     _, values, rows = np.linalg.svd(triangle / sizes, full_matrices=False)
-    kept = values > _RANK_TOLERANCE * values[0]
+    kept = values > ROUNDED * values[0]
     return np.asarray(rows[kept].T / values[kept] / sizes[:, np.newaxis])

@@ -17,6 +17,9 @@ from .one_dimension import (
 )
 from .rounding import EPS
 
+#: A step that lowers a function by this share of what its slope promises will do.
+SUFFICIENT = 1e-4
+
 # A step that leaves this share of the decrease on its line will do where exact steps
 # take many trials.
 _NEARLY = 1e-2
@@ -166,7 +169,7 @@ def wolfe(
     line: HasSlope,
     first: float = 1.0,
     *,
-    c1: float = 1e-4,
+    c1: float = SUFFICIENT,
     c2: float = 0.9,
     max_iter: int = 60,
 ) -> float:

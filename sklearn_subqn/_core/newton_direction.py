@@ -10,6 +10,7 @@ from scipy import linalg
 
 from .losses._base import Floats
 from .objective import Hessian, Objective, Point
+from .rounding import ROUNDED
 
 # The matrix is factorized where it is not much larger than what conjugate gradients
 # would have to read of a row again and again, more often for more accuracy: products of
@@ -41,13 +42,6 @@ CG_ACCURACY, _CG_LIMIT = 0.1, 100
 # takes a quarter of such a time or more. Log loss and squared hinge, 600,000 x 100, to
 # 1e-3: 1.3 to 1.6 times faster at alpha 1e-3 and 1e-5.
 _ROWS_PER_PARAMETER, _DEAR, _FINEST = 500.0, 2.0, 4.0
-
-# Directions with less than this of the curvature that the preconditioner promises are
-# flat: free parameters, of which rounding would decide.
-_FLAT = 1e-12
-
-# Eigenvalues of the system of intercepts below this share of the largest are rounding.
-_RANK_TOLERANCE = 1e-12
 
 
 def is_wide(objective: Objective) -> bool:
@@ -218,7 +212,7 @@ def _by_rows(hessian: Hessian, rhs: Floats) -> Floats:
         # Adding a constant to all intercepts may change nothing.
         inverse = np.stack(columns, axis=1)
         right = rhs[n_coef:] - free.T @ t
-        p[n_coef:] = np.linalg.lstsq(free.T @ inverse, right, rcond=_RANK_TOLERANCE)[0]
+        p[n_coef:] = np.linalg.lstsq(free.T @ inverse, right, rcond=ROUNDED)[0]
         t += inverse @ p[n_coef:]
     p[:n_coef] -= hessian.risk.adjoint(t)[:n_coef] / alpha
     return p
@@ -275,7 +269,7 @@ def conjugate_gradients(
             return p, True
         product = hessian.apply(search)
         curvature = float(search @ product)
-        if not curvature > _FLAT * norm:
+        if not curvature > ROUNDED * norm:
             return p, True
         step = square / curvature
         if radius < np.inf:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .kernels import piecewise
 from .losses._base import Derivatives, Floats, PiecewiseQuadratic
+from .rounding import ROUNDED
 
 # A slope this small against that at the start is zero; below the second share it is
 # rounding of larger slopes once it is not halved any more.
@@ -21,9 +22,6 @@ NEAR = 0.1
 # ones before, the bracket is halved in place of further such steps: down the slope of
 # an exponential function all of them are equally long.
 _MAX_SLOW = 10
-
-# Slopes and curvatures beyond all kinks below this share of their parts are rounding.
-_FLAT_TOLERANCE = 1e-12
 
 # A function that still falls at this step falls for ever.
 _FARTHEST = 1e30
@@ -163,11 +161,11 @@ def minimize_piecewise(f: PiecewiseQuadratic) -> float:
 def _ends_flat(f: PiecewiseQuadratic, c: float) -> bool:
     """Whether slope and curvature c beyond the last kink are zero up to rounding."""
     curvatures = abs(f.curvature) + float(np.abs(f.curvature_jumps).sum())
-    if c > _FLAT_TOLERANCE * curvatures:
+    if c > ROUNDED * curvatures:
         return False
     last = float(f.kinks.max())
     slopes = abs(f.slope) + float(np.abs(f.slope_jumps).sum()) + last * curvatures
-    return f.slope_at(last) >= -_FLAT_TOLERANCE * slopes
+    return f.slope_at(last) >= -ROUNDED * slopes
 
 
 def middle_of_flat(derivatives: Derivatives, step: float) -> float:

@@ -18,7 +18,7 @@ from .columns import Columns
 from .kernels import coordinate_descent
 from .losses._base import Floats, Mask, Rows
 from .objective import Line, Objective, Point
-from .rounding import EPS, TINY
+from .rounding import EPS, ROUNDED, TINY
 
 # H is formed for so many features of sparse data at most.
 _MAX_GRAM = 1000
@@ -42,14 +42,6 @@ _SWEEPS, _FACES = 30, 10_000
 # For this share of all sweeps, systems of more coordinates than the rank are left to
 # them.
 _PATIENCE = 0.9
-
-# The diagonal of H is enlarged by this share, of rounding errors by which H may bend
-# downwards along changes that all scores have in common: features in large units lead
-# out of bounds there. Classes of covtype as it is, alpha 1e-6, ended 10 % above J.
-_RIDGE = 1e-12
-
-# A coordinate that keeps so little of itself vanishes.
-_NOTHING = 1e-15
 
 
 def by_columns_at_last(objective: Objective) -> bool:
@@ -105,7 +97,10 @@ class GramStep:
         self, gram: Floats, l1: Floats, l2: Floats, inside: Mask, rank: int
     ) -> None:
         self._gram = np.ascontiguousarray(gram)
-        self._gram[np.diag_indices(len(gram))] *= 1.0 + _RIDGE
+        # By rounding H may bend downwards along changes that all scores have in common:
+        # features in large units lead out of bounds there. Classes of covtype as it is,
+        # alpha 1e-6, ended 10 % above J.
+        self._gram[np.diag_indices(len(gram))] *= 1.0 + ROUNDED
         self._l1, self._l2 = l1, l2
         self._inside = inside
         self._most = rank if l2.max(initial=0.0) == 0.0 else len(gram)
@@ -168,7 +163,7 @@ class GramStep:
         first = float((-w[crossing] / p[crossing]).min(initial=1.0))
         for length in (*SHARES, first):
             step = length * p
-            vanishing = (w * (w + step) <= _NOTHING * w * w) & (w != 0.0) & (l1 > 0.0)
+            vanishing = (w * (w + step) <= 4.0 * EPS * w * w) & (w != 0.0) & (l1 > 0.0)
             step = np.where(vanishing, -w, step)
             change = self._gram[:, face] @ step
             slope = float(

@@ -19,15 +19,12 @@ from .losses._oracle import Oracle as LossOracle
 from .objective import Objective, Point
 from .regularizers import Regularizer
 from .risk import Risk
-from .rounding import rounding
+from .rounding import CLOSE, rounding
 
 # Candidates that were the best ones of their sample nowhere during so many rounds are
 # forgotten. 300 sentences of base NP (tests/test_structured.py) take 35 rounds with 4,
 # 51 with 2, and 32 with 8, which keeps more.
 _PATIENCE = 4
-
-# An answer is new if its sample's loss exceeds what candidates say by this share.
-_NEW = 1e-10
 
 
 class Answers(NamedTuple):
@@ -224,7 +221,7 @@ class Candidates:
         self._idle[truths] = -1
         known = self._loss.largest(self._design.forward(w), self._costs)
         new = np.flatnonzero(
-            answers.heights(w) > known + _NEW * np.maximum(1.0, np.abs(known))
+            answers.heights(w) > known + CLOSE * np.maximum(1.0, np.abs(known))
         )
         kept = np.flatnonzero(self._idle < _PATIENCE)
         samples = np.concatenate([self._samples[kept], new])

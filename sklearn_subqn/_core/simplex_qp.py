@@ -6,9 +6,7 @@ import numpy as np
 
 from .kernels import simplex, simplex_by_rows
 from .losses._base import Floats
-
-# Multiple of the size of Q that comes to the diagonal of systems.
-_RIDGE = 1e-12
+from .rounding import ROUNDED
 
 
 def minimize_on_simplex(
@@ -48,7 +46,7 @@ def minimize_on_simplex(
     Q, c = np.ascontiguousarray(Q / scale), c / scale
     # Where Q vanishes against c, a linear program remains.
     size = float(np.max(np.diag(Q)))
-    ridge = max(_RIDGE * size, 1e-20)
+    ridge = max(ROUNDED * size, 1e-20)
     simplex.minimize(
         Q,
         c,

@@ -249,7 +249,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     order = np.lexsort((own, own % 4))
     tol = 1e-6 if in_single else 1e-14
     expected = expected[np.ix_(order, order)]
-    expected[np.diag_indices(len(order))] *= 1.0 + quadratic._RIDGE
+    expected[np.diag_indices(len(order))] *= 1.0 + quadratic.ROUNDED
     assert_allclose(model._step._gram, expected, rtol=tol, atol=tol)
 
 

@@ -22,9 +22,7 @@ from ..losses import (
 )
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature, DiagonalCurvature
-
-# Distances that count as zero, against the size of targets.
-_SMALLEST_SHARE, _NO_DISTANCE = 1e-12, 1e-300
+from ..rounding import ROUNDED, TINY
 
 # Far on its wrong side a loss with exponentials is linear, with next to no curvature.
 # It is taken for so large that on account of its own row no score moves by more than
@@ -100,9 +98,7 @@ class OfScores:
             return DiagonalCurvature(height * weights / _bounded(t, weights, targets))
         if not isinstance(smoothing, Quadratic):
             return self._damped(scores, targets, weights)
-        ends = np.where(t < 0.0, -box.low, box.high) / np.maximum(
-            np.abs(t), _NO_DISTANCE
-        )
+        ends = np.where(t < 0.0, -box.low, box.high) / np.maximum(np.abs(t), TINY)
         h = np.minimum(ends, 1.0 / smoothing.ridge)
         return DiagonalCurvature(weights * h)
 
@@ -248,7 +244,7 @@ def _bounded(distance: Floats, weights: Floats, targets: Floats) -> Floats:
     total = float(weights.sum())
     mean = float(weights @ distance) / total
     unit = 1.0 + float(weights @ np.abs(targets)) / total
-    return np.maximum(distance, max(mean, _SMALLEST_SHARE * unit))
+    return np.maximum(distance, max(mean, ROUNDED * unit))
 
 
 def _quantile(targets: Floats, weights: Floats, q: float) -> float:

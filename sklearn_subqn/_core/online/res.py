@@ -14,6 +14,7 @@ from scipy import linalg
 from ..losses._base import Floats
 from ..options import option
 from ..quasi_newton import Pair
+from ..rounding import ROUNDED
 from .curvature_pairs import consistent_pair
 from .method import (
     Batch,
@@ -23,11 +24,6 @@ from .method import (
     step_size,
     steps_fall_after,
 )
-
-# Where delta equals the smallest eigenvalue of a batch's Hessian, the corrected
-# variation may vanish but for rounding; less than this share of the product of its
-# norms is no curvature.
-_MIN_COSINE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -228,4 +224,4 @@ def corrected_pair(
         return None
     dw, dg, curvature = pair
     norms = np.linalg.norm(dw) * np.linalg.norm(dg + delta * dw)
-    return pair if curvature > _MIN_COSINE * norms else None
+    return pair if curvature > ROUNDED * norms else None

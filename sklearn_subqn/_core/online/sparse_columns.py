@@ -43,8 +43,6 @@ _WIDE_SHARE = 16
 # they are at most twice as many as the entries of a row, and take part in every step.
 _FREQUENT = 0.5
 
-_INT32 = 2**31
-
 _NONE = np.empty(0, dtype=np.intp)
 
 # Changed entries are kept apart from the others up to this share of all.
@@ -108,7 +106,7 @@ class Columns:
         """Return what is pickled: the rows that are not zero."""
         base = self.whole()
         rows = np.flatnonzero(base.any(axis=1))
-        few = np.int32 if len(base) < _INT32 else np.int64
+        few = np.int32 if len(base) <= np.iinfo(np.int32).max else np.int64
         return len(base), rows.astype(few), base[rows]
 
     def __setstate__(self, state: tuple[int, npt.NDArray[Any], Floats]) -> None:

@@ -17,9 +17,6 @@ from .widths import INNER_SHARE, MAX_INNER, Gap
 # The first width in units of the margin, and the factor by which widths fall.
 _WIDTH, _NARROWER = 1.0, 0.1
 
-# Accuracy of directions by conjugate gradients, and limit on their iterations.
-CG_ACCURACY, _CG_LIMIT = 0.1, 100
-
 # Beyond this width rounding is all that is left.
 _NARROWEST = 1e-8
 
@@ -57,7 +54,7 @@ def narrowing(objective: Objective, start: Start) -> Solver:
             square = float(g @ g) / (2.0 * objective.alpha)
             if square <= INNER_SHARE * gap.left or n_inner == MAX_INNER:
                 break
-            p = directions.at(point, rtol=CG_ACCURACY, max_iter=_CG_LIMIT)
+            p = directions.at(point)
             line = point.along(p)
             step = newton_step(line)
             if not 0.0 < step < float("inf"):

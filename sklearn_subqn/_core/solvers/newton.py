@@ -11,10 +11,6 @@ from ..newton_direction import NewtonDirections, hessian_stride, is_short, is_wi
 from ..objective import Dual, Objective
 from .run import Iterate, Solver
 
-# Accuracy of directions by conjugate gradients, and limit on their iterations, where
-# the matrix is not factorized.
-_CG_ACCURACY, _CG_LIMIT = 0.1, 100
-
 # Where a step leaves more than this share of the gap, second derivatives of all rows
 # take the place of those of a sample.
 _SLOW = 0.1

@@ -10,13 +10,11 @@ import numpy as np
 
 from ..direction import descent_direction
 from ..intercepts import minimize_intercept
+from ..line_search import SUFFICIENT
 from ..losses._base import Floats
 from ..objective import Objective, Point
 from ..quasi_newton import LimitedMemoryInverseHessian, has_curvature
 from .run import Iterate, Solver
-
-# A step must lower J by this share of what the slope at its beginning promises.
-_DECREASE = 1e-4
 
 
 def owlqn(
@@ -169,7 +167,7 @@ def _search(
         else:
             new = line.point(step)
         slope = float(g @ (new.w - point.w))
-        if new.value <= point.value + _DECREASE * slope and new.value < point.value:
+        if new.value <= point.value + SUFFICIENT * slope and new.value < point.value:
             return minimize_intercept(new)
         step *= 0.5
     return None

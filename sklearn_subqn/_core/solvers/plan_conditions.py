@@ -14,8 +14,8 @@ _MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 
-# Rows in several places come to one in samples of about so many bytes at most.
-_MOVED_BYTES, _BYTES_AN_ENTRY = 2**22, 12
+# Rows in several places come to one in samples of so many entries, about 4 MB, at most.
+_MOST_MOVED = 350_000
 
 # With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
 # per row, and at least so many rows, altogether and for each feature.
@@ -70,7 +70,7 @@ def _most_moved(f: Facts) -> int:
     """Return how many rows a sample has at most, where its rows come to one place."""
     if f.in_one_place:
         return f.n_rows
-    return int(_MOVED_BYTES / (_BYTES_AN_ENTRY * max(f.row_size, 1.0)))
+    return int(_MOST_MOVED / max(f.row_size, 1.0))
 
 
 def limits(f: Facts) -> tuple[float, float]:

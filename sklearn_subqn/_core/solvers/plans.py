@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..newton_direction import is_factorized
+from ..newton_direction import CG_ACCURACY, is_factorized
 from ..objective import Objective
 from .facts import Facts
-from .narrowing import CG_ACCURACY as NARROWING_ACCURACY
 from .plan_conditions import (
     MOST_LARGER,
     OF_ALPHA_MAX,
@@ -322,7 +321,7 @@ PLANS = (
         "Newton's method on smooth losses that approach the hinge",
         lambda f: (
             (f.l2 and f.narrows and f.options.tol >= _DIGITS_OF_NARROWING)
-            and is_factorized(f.objective, NARROWING_ACCURACY)
+            and is_factorized(f.objective, CG_ACCURACY)
         ),
         None,
         by_narrowing,
