@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .line_search import exact
-from .objective import Dual, Point
+from .losses._base import Floats
+from .objective import Dual, Objective, Point
 from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
+from .regularizers import L2
+from .risk import Risk
 
 # Sums of dual variables this small, in units of their scale, need no further step of
 # the intercepts, of which there are at most so many; where a whole step does not halve
@@ -51,6 +54,19 @@ def minimize_intercept(point: Point) -> Point:
     if line.smooth:
         step = middle_of_flat(line.derivatives, step)
     return line.point(step, balanced=True)
+
+
+def best_intercept(risk: Risk, coef: Floats) -> float:
+    """Return the intercept of the smallest risk for given coefficients.
+
+    Parameters
+    ----------
+    risk : Risk
+        Of one score per row, with an intercept.
+    coef : ndarray of shape (n_features,)
+    """
+    objective = Objective(risk, L2(risk.design.n_coef), 1.0)
+    return float(minimize_intercept(objective.at(np.append(coef, 0.0))).w[-1])
 
 
 def _settle_by_cuts(point: Point) -> Point:

@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.design import Design
+from .._core.intercepts import best_intercept
 from .._core.losses import BINARY_LOSSES
-from .._core.objective import Objective
-from .._core.regularizers import L2
 from .._core.risk import Risk
-from .._core.solvers import minimize_intercept
 from .._core.threshold_design import ThresholdDesign
 from .._solution import Floats
 from .linear import LinearProblems
@@ -23,14 +21,11 @@ from .several_scores import JointProblem
 class OpenIntercepts(LinearProblems):
     """Problems of losses that leave intercepts open: least mean hinges set them."""
 
-    def _best_intercept(self, signs: Floats, coef: Floats) -> float:
+    def _hinge_intercept(self, signs: Floats, coef: Floats) -> float:
         """Return the intercept of the smallest mean hinge for given coefficients."""
-        design = self._with_intercept
-        penalty = L2(design.n_coef)
-        hinge = Objective(
-            Risk(design, BINARY_LOSSES["hinge"], signs, self.weights), penalty, 1.0
-        )
-        return float(minimize_intercept(hinge.at(np.append(coef, 0.0))).w[-1])
+        hinge = BINARY_LOSSES["hinge"]
+        risk = Risk(self._with_intercept, hinge, signs, self.weights)
+        return best_intercept(risk, coef)
 
     @cached_property
     def _with_intercept(self) -> Design:
@@ -48,7 +43,7 @@ class RankedClasses(OpenIntercepts):
     def _intercept(self, signs: Floats, w: Floats) -> float:
         """Return that by the rule of the measure, or else the best one."""
         threshold = self._loss.oracle.threshold(self.design.forward(w))
-        return self._best_intercept(signs, w) if threshold is None else -threshold
+        return self._hinge_intercept(signs, w) if threshold is None else -threshold
 
 
 class OrdinalProblem(OpenIntercepts):
@@ -127,7 +122,7 @@ class OrdinalProblem(OpenIntercepts):
         """Return the coefficients of the score, and the thresholds."""
         (levels,) = self._targets
         above = [np.where(levels > k, 1.0, -1.0) for k in range(self._n_thresholds)]
-        thresholds = [-self._best_intercept(signs, w) for signs in above]
+        thresholds = [-self._hinge_intercept(signs, w) for signs in above]
         return w, np.maximum.accumulate(thresholds)
 
 
