@@ -12,11 +12,15 @@ from .losses._base import Floats
 from .losses._loss import Loss
 from .regularizers import L2, ElasticNet, Regularizer
 from .risk import Risk
-from .rounding import EPS, ROUNDED, rounding
+from .rounding import EPS, rounding
 
 # A dual point that would have to change by more than this share of itself for its free
 # parameters to vanish proves nothing.
 MOST_IMBALANCED = 1e-3
+
+# What rounding costs matters where it is more than this share of a bound: less is not
+# worth the pass over X that sizes of columns take.
+_LITTLE = 1e-10
 
 # Sums over parameters are made of so many at a time, which stay in a core's cache.
 _BLOCK = 1 << 14
@@ -185,7 +189,7 @@ class Bounds:
         error = cut.error * self.row_size if cut.error else 0.0
         value = abs(cut.offset) + 0.5 * length * length / self.alpha
         more = error * (2.0 * length + error) if error else 0.0
-        if more > ROUNDED * value * self.alpha:
+        if more > _LITTLE * value * self.alpha:
             sizes, product = self.column_sizes, 0.0
             # Without temporary arrays of all parameters, which take most of the time.
             for a in range(0, len(normal), _BLOCK):
@@ -214,7 +218,7 @@ class Bounds:
         The size of the rows will do, at less cost, where that is next to nothing
         against a value.
         """
-        if factor * self.row_size * float(np.abs(w).sum()) <= ROUNDED * abs(value):
+        if factor * self.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
             return self.row_size
         return self.column_sizes
 
