@@ -221,7 +221,7 @@ def test_moderate_scales(scale, loss):
         (None, "Expected 2D array, got scalar"),
         (np.ones((39, 2)), "inconsistent numbers of samples"),
         ([[1.0, 2.0], [3.0]] * 20, "inhomogeneous"),
-        ("text", "could not convert string"),
+        ("text", "X must be an array, a sparse matrix or a data frame"),
         (np.ones((40, 1), dtype=complex), "Complex data not supported"),
         (sparse.csr_array(np.ones((40, 1), dtype=complex)), "Complex data not"),
         (np.full((40, 2), "a"), "could not convert string"),
