@@ -221,7 +221,6 @@ def test_moderate_scales(scale, loss):
         (None, "Expected 2D array, got scalar"),
         (np.ones((39, 2)), "inconsistent numbers of samples"),
         ([[1.0, 2.0], [3.0]] * 20, "inhomogeneous"),
-        ("text", "X must be an array, a sparse matrix or a data frame"),
         (np.ones((40, 1), dtype=complex), "Complex data not supported"),
         (sparse.csr_array(np.ones((40, 1), dtype=complex)), "Complex data not"),
         (np.full((40, 2), "a"), "could not convert string"),
@@ -239,11 +238,12 @@ def test_refused_shapes_and_types(X, match):
 @pytest.mark.parametrize(
     ("X", "match"),
     [
+        ("text", "X must be an array, a sparse matrix or a data frame"),
         ({"a": [1.0] * 40}, "float\\(\\) argument"),
         (np.zeros((40, 1), dtype=[("a", float), ("b", float)]), "Cannot cast"),
         (pd.DataFrame(np.ones((40, 2)), columns=["a", 1]), "only supported if all"),
     ],
-    ids=["dict", "structured", "mixed names"],
+    ids=["text", "dict", "structured", "mixed names"],
 )
 def test_refused_with_type_errors(X, match):
     refused(match, X, np.arange(40) % 2, error=TypeError)
