@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .cuts import Cut, Dual
 from .design import Design, Identity
 from .lazy import cached_property
-from .losses._base import Floats, Rows
+from .losses._base import Floats, Rows, norm_by_weights
 from .losses._oracle import Oracle as LossOracle
 from .objective import Objective, Point
 from .regularizers import Regularizer
@@ -189,6 +190,38 @@ class CandidateHinge(LossOracle):
         """Return -<u, costs>, for u >= 0 whose sums over samples are their weights."""
         return -float(dual @ targets)
 
+    def distance_at(
+        self, dual: Floats, scores: Floats, targets: Floats, weights: Floats
+    ) -> float:
+        """Return what normals lack that are differences of features, times costs."""
+        return rounding(1) * norm_by_weights(dual, weights)
+
+
+class CandidateObjective(Objective):
+    """That of candidates, whose cuts are ones of the objective by the oracle.
+
+    Parameters
+    ----------
+    risk : Risk
+        Of the candidates.
+    whole : OracleObjective
+    """
+
+    def __init__(self, risk: Risk, whole: OracleObjective) -> None:
+        super().__init__(risk, whole.regularizer, whole.alpha)
+        self._whole = whole
+
+    @property
+    def column_sizes(self) -> Floats:
+        """Those of the other objective, in which cuts state their errors."""
+        return self._whole.column_sizes
+
+    def cut(self, dual: Dual) -> Cut:
+        """Return the cut of a dual point, with errors in units of ``column_sizes``."""
+        cut = super().cut(dual)
+        unit = float(self.risk.column_sizes.max() / self.column_sizes.min())
+        return cut._replace(error=unit * cut.error, norm=unit * cut.norm)
+
 
 class Candidates:
     """Structures that an oracle has answered with, those of each sample together.
@@ -238,6 +271,6 @@ class Candidates:
         o = self._objective
         assert self._design is not None, "answers are added first"
         weights = o.hinge.sample_weights[self._samples]
-        return Objective(
-            Risk(self._design, self._loss, self._costs, weights), o.regularizer, o.alpha
+        return CandidateObjective(
+            Risk(self._design, self._loss, self._costs, weights), o
         )

@@ -185,6 +185,11 @@ def test_objectives_of_rounded_shares_are_those_of_shares(kind, is_far):
     assert any(total != round(total) for total in sums)
 
 
+def test_cuts_of_candidates_state_errors_in_units_of_those_of_the_oracle():
+    """Joint features up to 1e10: bounds were above the optimum, and no gap was left."""
+    assert not check(920409)
+
+
 @pytest.mark.parametrize("seed", [721247, 731023, 800050, 801087])
 def test_formulas_are_known_to_the_digits_that_are_asked_for(seed):
     """Bounds that exceed a value by its own rounding, and pairs that round alike.
