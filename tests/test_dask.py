@@ -347,6 +347,43 @@ def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
     assert sizes[1] <= 1.2 * sizes[0] + kinks
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        SubLBFGSLinearSVC(0.001, solver="alm", tol=1e-7),
+        BMRMClassifier(0.001, solver="lbfgs", tol=1e-8),
+        BMRMClassifier(0.001, solver="newton-cg", tol=1e-9),
+        BMRMClassifier(0.01, loss="hinge", solver="bmrm", tol=1e-3),
+    ],
+)
+def test_bytes_of_iterations(monkeypatch, model):
+    """A place sends and gets a matrix and four vectors of parameters at most."""
+    d = 100
+    n_bytes = []
+    send = places.Here.send
+
+    def counted(self, message):
+        wait = send(self, message)
+        n_bytes.append(len(pickle.dumps(message)) + len(pickle.dumps(wait())))
+        return wait
+
+    monkeypatch.setattr(places.Here, "send", counted)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2000, d))
+    y = np.where(X[:, :9].sum(axis=1) + 2.0 * rng.normal(size=2000) > 0.0, 1, -1)
+    ends = []
+    with sessions(monkeypatch):
+        copied = clone(model).set_params(
+            callback=lambda progress: ends.append((len(n_bytes), sum(n_bytes)))
+        )
+        copied.fit(*blocks(7, X, y))
+    n_messages, sent = np.diff(ends, axis=0).T
+    q = d + 1
+    assert len(sent) >= 3
+    # Besides numbers, messages and answers have names and types, here of 7 parts.
+    assert np.median(sent) <= 8 * q * (q + 4) + 1000 * np.median(n_messages)
+
+
 def test_calls_that_are_likely_travel_before_they_are_made():
     handles = [_Numbers([i, -2.0 * i]) for i in range(1, 5)]
     session = places.Session([places.Here(places.Place(handles))], [4])

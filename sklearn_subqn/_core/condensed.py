@@ -23,7 +23,9 @@ def condensed(
     another, and the weights of classes.
     """
     if dual.ndim == 1:
-        up, down = float(dual[dual > 0.0].sum()), float(dual[dual < 0.0].sum())
+        # Several times faster than sums of chosen entries.
+        up = float(np.maximum(dual, 0.0).sum())
+        down = float(np.minimum(dual, 0.0).sum())
         total = weights @ targets
         both = np.stack([total, np.zeros_like(total)])
         return np.array([up, down]), both, np.array([1.0, 0.0])
