@@ -16,6 +16,7 @@ from .._state import unchanged_on_failure
 from .._validation import check_number, check_option, check_parameters, checked_options
 from .learning import LearnsFromStreams
 from .prediction import PredictsLabels
+from .reading import of_sequences
 from .sequences import Index
 from .solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from .weights import WeightsByName
@@ -364,11 +365,7 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = False
-        return tags
+        return of_sequences(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are not acceptable."""

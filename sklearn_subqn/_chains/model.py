@@ -13,6 +13,7 @@ from .._core.losses._base import Floats, Mask, Rows
 from .._core.objective import Objective
 from .._core.regularizers import Regularizer, elastic_net
 from .._core.risk import Risk
+from .._core.rounding import CLOSE
 from .._process import n_threads
 from .._validation import check_sample_weight
 from .design import ChainDesign
@@ -31,9 +32,6 @@ from .pairs import (
 from .reading import Labeled, ReadsSequences
 from .sequences import Sequences
 from .stream import Seen
-
-# Sums of weights may be off by this share.
-_ROUNDING = 1e-9
 
 
 class ChainModel(ReadsSequences):
@@ -121,7 +119,7 @@ class ChainModel(ReadsSequences):
             transitions = observed_transitions(targets, data.starts, k)
         if self.min_freq > 0.0:
             # Sums of weights, up to rounding.
-            least = float(self.min_freq) * (1.0 - _ROUNDING)
+            least = float(self.min_freq) * (1.0 - CLOSE)
             by_token = np.repeat(labeled.counts, data.lengths)
             pairs = frequent_pairs(pairs, X, targets, by_token, least)
             transitions &= observed_transitions(

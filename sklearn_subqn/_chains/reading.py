@@ -248,3 +248,11 @@ class ReadsSequences(LinearEstimator):
                     "positive weight."
                 )
         return Labeled(data, targets, weights, counts)
+
+
+def of_sequences(tags: Any) -> Any:
+    """Return scikit-learn's tags of an estimator whose samples are sequences."""
+    tags.input_tags.two_d_array = False
+    tags.target_tags.required = True
+    tags.target_tags.one_d_labels = False
+    return tags

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._chains.estimator import LinearChainCRF
+from .._chains.reading import of_sequences
 from .._core.solvers import History
 from .._estimator import Estimator, forget
 from .._state import unchanged_on_failure
@@ -411,11 +412,7 @@ class CRF(Estimator):
         return len(pickle.dumps(self.model_))
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = False
-        return tags
+        return of_sequences(super().__sklearn_tags__())
 
     def _fitted(self) -> LinearChainCRF:
         check_is_fitted(self)

@@ -12,15 +12,13 @@ from scipy import sparse
 
 from .._core.design import Design
 from .._core.risk_by_oracle import Answers
+from .._core.rounding import CLOSE
 from .._solution import Floats
 from .._validation import check_unmasked
 from .calls import in_threads, read_only
 
 # Products of larger entries overflow.
 _LARGEST = 1e140
-
-# Values may be too small by this share of their parts, for rounding.
-ROUNDING = 1e-9
 
 
 class Found(NamedTuple):
@@ -135,7 +133,7 @@ class StructureOracle:
 
     def _check(self, heights: Floats, others: Floats, name: str) -> None:
         """Raise ValueError where other structures are better than what was found."""
-        worse = np.flatnonzero(others - heights > ROUNDING * self.sizes)
+        worse = np.flatnonzero(others - heights > CLOSE * self.sizes)
         if worse.size:
             i = worse[0]
             raise ValueError(

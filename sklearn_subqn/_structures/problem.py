@@ -9,10 +9,11 @@ import numpy as np
 from .._callbacks import FitTask
 from .._core.regularizers import Regularizer
 from .._core.risk_by_oracle import OracleHinge, OracleObjective
+from .._core.rounding import CLOSE
 from .._core.solvers import Start
 from .._problems import Problems
 from .._solution import Floats, Solution
-from .oracle import ROUNDING, StructureOracle
+from .oracle import StructureOracle
 
 
 class StructureProblem(Problems):
@@ -66,7 +67,7 @@ class StructureProblem(Problems):
         (solution,) = super().solve(alpha, task)
         bound = solution.history.lower_bound[-1]
         size = max(abs(bound), float(self._weights @ self._oracle.sizes))
-        if bound - solution.objective > ROUNDING * size:
+        if bound - solution.objective > CLOSE * size:
             raise ValueError(
                 "loss_augmented_argmax is not exact: structures that it found before "
                 f"prove that the objective is at least {bound:.8g}; those that it "

@@ -8,11 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import box
-from ..rounding import EPS, rounding
+from ..rounding import CLOSE, EPS, rounding
 from ._base import Floats, Mask
-
-# Values may be below their infimum by this share of scores, for rounding.
-_BELOW = 1e-9
 
 # Sums that are zero but for this share of their terms are zero, of subgradients that
 # are known by computing them only.
@@ -57,7 +54,7 @@ class OfDuals(ABC):
         terms = float(np.vdot(np.abs(dual), np.abs(scores))) + abs(value)
         largest = float(np.abs(scores).max(initial=0.0))
         scale = largest + abs(self.infimum)
-        if value < self.infimum - _BELOW * scale:
+        if value < self.infimum - CLOSE * scale:
             raise ValueError(
                 f"The value {value:g} of {type(self).__name__} is below its infimum "
                 f"{self.infimum:g}; set infimum to a lower bound of all values."

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rounding import EPS, TINY
+from ..rounding import EPS, ROUNDED, TINY
 from ._balance import FlowOracle
 from ._base import Derivatives, Floats, Mask, Rows
 from ._curvature import Curvature
 from ._smoothings import entropy, rest_entropy
-
-# Rows of duals that sum to this share of their entries do so by rounding.
-_ROUNDING_OF_SUMS = 1e-12
 
 
 class Softmax(FlowOracle):
@@ -82,7 +79,7 @@ class Softmax(FlowOracle):
         others[own] = 0.0
         total = others.sum(axis=1)
         inside = (others.min(axis=1) >= 0.0) & (total <= weights)
-        return inside & (np.abs(total + dual[own]) <= _ROUNDING_OF_SUMS * total)
+        return inside & (np.abs(total + dual[own]) <= ROUNDED * total)
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         """Move probability from classes with too much to those with too little.
