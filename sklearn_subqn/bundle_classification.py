@@ -55,8 +55,8 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     """Linear classification with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, one class against the
-    rest where there are more than two, and reports how far the result is from the
-    optimum at most.
+    rest where there are more than two, and reports a bound on how far the result is
+    from the optimum.
 
     Parameters
     ----------

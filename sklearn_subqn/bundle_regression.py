@@ -47,7 +47,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     """Linear regression with any convex loss, and proof of its optimality.
 
     Minimizes ``alpha * Omega(w) + sum_i s_i loss_i / sum_i s_i``, each column of y by
-    itself, and reports how far the result is from the optimum at most.
+    itself, and reports a bound on how far the result is from the optimum.
 
     Parameters
     ----------

@@ -91,9 +91,9 @@ class L1LogisticOWLQN(BaseL1Logistic):
     """Logistic regression with an L1, elastic-net or L2 penalty and a proven gap.
 
     Minimizes ``alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)`` plus the
-    mean logistic loss, multinomial for more than two classes, and reports how far the
-    result is from the optimum at most. With an L1 norm, the default, many coefficients
-    are exactly zero.
+    mean logistic loss, multinomial for more than two classes, and reports a bound on
+    how far the result is from the optimum. With an L1 norm, the default, many
+    coefficients are exactly zero.
 
     Parameters
     ----------

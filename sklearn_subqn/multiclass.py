@@ -23,7 +23,7 @@ class MulticlassHingeClassifier(JointHingeClassifier):
     Minimizes ``alpha * (l1_ratio * ||W||_1 + (1 - l1_ratio) / 2 * ||W||²) + sum_i s_i
     loss_i / sum_i s_i`` over one vector of weights for each class at once, where the
     loss of a sample of class y with scores z is ``max_j (cost[y, j] + z_j - z_y)``, and
-    reports how far the result is from the optimum at most.
+    reports a bound on how far the result is from the optimum.
 
     Parameters
     ----------

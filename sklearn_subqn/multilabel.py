@@ -43,8 +43,8 @@ class MultilabelHingeClassifier(JointHingeClassifier):
     """Linear multilabel classifier with a joint hinge loss of label rankings.
 
     Minimizes ``alpha / 2 * ||W||² + sum_i s_i loss_i / sum_i s_i`` over one vector of
-    weights for each label, and one for a threshold, at once, and reports how far the
-    result is from the optimum at most. Labels of a sample should score above the
+    weights for each label, and one for a threshold, at once, and reports a bound on how
+    far the result is from the optimum. Labels of a sample should score above the
     threshold and above all others; ``reduction`` says how violations add up.
 
     Parameters

@@ -65,7 +65,7 @@ def minimize(
 
     That is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)``
     of a function f that returns its value and one subgradient. With ``alpha > 0`` the
-    subgradients prove how far the result is from the optimum at most.
+    subgradients prove a bound on how far the result is from the optimum.
 
     Parameters
     ----------

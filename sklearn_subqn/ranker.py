@@ -37,8 +37,8 @@ class BMRMRanker(BaseRanker):
     """Linear ranking of the rows of each query, with any of many losses.
 
     Minimizes ``alpha * Omega(w) + sum_q v_q loss_q / sum_q v_q`` over queries q, with
-    convex losses of the scores of a query's rows and penalties Omega, and reports how
-    far the result is from the optimum at most.
+    convex losses of the scores of a query's rows and penalties Omega, and reports a
+    bound on how far the result is from the optimum.
 
     Parameters
     ----------

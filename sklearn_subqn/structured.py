@@ -43,7 +43,7 @@ class StructuredSVM(Estimator):
     loss(y_i, y) + <w, joint_feature(x_i, y) - joint_feature(x_i, y_i)>``
 
     sample weights s, and the maximum over all structures that x_i may have, and reports
-    how far the result is from the optimum at most.
+    a bound on how far the result is from the optimum.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class SubLBFGSLinearSVC(BaseLinearSVC):
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i loss_i / sum_i s_i`` with the hinge or
     squared hinge loss, one class against the rest where there are more than two, and
-    reports how far the result is from the optimum at most.
+    reports a bound on how far the result is from the optimum.
 
     Parameters
     ----------

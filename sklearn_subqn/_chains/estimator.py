@@ -30,8 +30,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
     """Linear-chain conditional random field.
 
     Labels the tokens of sequences. Minimizes ``alpha * penalty(w) + sum_i s_i loss_i /
-    sum_i s_i``, a mean over sequences of weights s_i, and reports how far the result is
-    from the optimum at most.
+    sum_i s_i``, a mean over sequences of weights s_i, and reports a bound on how far
+    the result is from the optimum.
 
     Parameters
     ----------

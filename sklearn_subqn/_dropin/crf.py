@@ -72,8 +72,8 @@ class CRF(Estimator):
     """Linear-chain conditional random field with the parameters of sklearn-crfsuite's.
 
     Minimizes ``sum_i loss_i + c1 * ||w||_1 + c2 * ||w||²`` over sequences, with the
-    negative logarithm of the probability of the labels, and reports how far the result
-    is from the optimum at most. Change the import in a script written for
+    negative logarithm of the probability of the labels, and reports a bound on how far
+    the result is from the optimum. Change the import in a script written for
     ``sklearn_crfsuite.CRF``; see Notes for what differs.
 
     Parameters

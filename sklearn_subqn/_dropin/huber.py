@@ -14,8 +14,8 @@ class HuberRegressor(DropInRegressor):
 
     Minimizes ``alpha * ||w||² + sum_i s_i (scale + H((y_i - f(x_i)) / scale) * scale)``
     over coefficients and scale, where ``H(z)`` is ``z²`` for ``|z| <= epsilon`` and
-    else ``2 epsilon |z| - epsilon²``, and reports how far the result is from the
-    optimum at most. Change the import in a script written for
+    else ``2 epsilon |z| - epsilon²``, and reports a bound on how far the result is from
+    the optimum. Change the import in a script written for
     :class:`sklearn.linear_model.HuberRegressor`; see Notes for what differs.
 
     Parameters

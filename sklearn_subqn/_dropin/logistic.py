@@ -76,9 +76,9 @@ class LogisticRegression(BaseLogistic):
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with the logistic loss, multinomial
     for more than two classes, and ``Omega(w) = l1_ratio * ||w||_1 + (1 - l1_ratio) / 2
-    * ||w||²``, and reports how far the result is from the optimum at most. Change the
-    import in a script written for :class:`sklearn.linear_model.LogisticRegression`; see
-    Notes for what differs.
+    * ||w||²``, and reports a bound on how far the result is from the optimum. Change
+    the import in a script written for :class:`sklearn.linear_model.LogisticRegression`;
+    see Notes for what differs.
 
     Parameters
     ----------

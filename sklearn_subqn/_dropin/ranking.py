@@ -40,9 +40,9 @@ class Ranker(BaseRanker):
 
     Minimizes ``sum_q loss_q + reg_alpha * ||w||_1 + reg_lambda / 2 * ||w||²`` over
     queries q, where the loss of a query is the mean of ``(y_j - y_i) * ln(1 + exp(z_i -
-    z_j))`` over pairs of rows with relevances y_i < y_j and scores z, and reports how
-    far the result is from the optimum at most. Change the import in a script written
-    for ``lightgbm.LGBMRanker``; see Notes for what differs.
+    z_j))`` over pairs of rows with relevances y_i < y_j and scores z, and reports a
+    bound on how far the result is from the optimum. Change the import in a script
+    written for ``lightgbm.LGBMRanker``; see Notes for what differs.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ class QuantileRegressor(DropInRegressor):
     """Quantile regression with the parameters of scikit-learn's.
 
     Minimizes ``alpha * ||w||_1 + sum_i s_i loss_i / sum_i s_i`` with the pinball loss
-    and reports how far the result is from the optimum at most. Change the import in a
-    script written for :class:`sklearn.linear_model.QuantileRegressor`; see Notes for
+    and reports a bound on how far the result is from the optimum. Change the import in
+    a script written for :class:`sklearn.linear_model.QuantileRegressor`; see Notes for
     what differs.
 
     Parameters
@@ -135,7 +135,7 @@ class PoissonRegressor(DropInRegressor):
 
     Minimizes ``alpha / 2 * ||w||² + sum_i s_i d_i / (2 * sum_i s_i)`` with the Poisson
     deviance ``d = 2 (y ln(y / m) - y + m)`` of the prediction ``m = exp(f(x))``, and
-    reports how far the result is from the optimum at most. Change the import in a
+    reports a bound on how far the result is from the optimum. Change the import in a
     script written for :class:`sklearn.linear_model.PoissonRegressor`; see Notes for
     what differs.
 

@@ -37,8 +37,8 @@ class LinearSVC(DropIn, SparseCoefficients, LinearClassifier):  # type: ignore[m
     """Linear support vector classifier with the parameters of scikit-learn's.
 
     Minimizes ``Omega(w) + C * sum_i s_i loss_i`` with ``Omega(w) = ||w||² / 2`` or
-    ``||w||_1``, one class against the rest, and reports how far the result is from the
-    optimum at most. Change the import in a script written for
+    ``||w||_1``, one class against the rest, and reports a bound on how far the result
+    is from the optimum. Change the import in a script written for
     :class:`sklearn.svm.LinearSVC`; see Notes for what differs.
 
     Parameters
@@ -247,8 +247,8 @@ class _Classes(DropInProblems):
 class LinearSVR(DropInRegressor):
     """Linear support vector regression with the parameters of scikit-learn's.
 
-    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports how far the result is
-    from the optimum at most. Change the import in a script written for
+    Minimizes ``||w||² / 2 + C * sum_i s_i loss_i`` and reports a bound on how far the
+    result is from the optimum. Change the import in a script written for
     :class:`sklearn.svm.LinearSVR`; see Notes for what differs.
 
     Parameters

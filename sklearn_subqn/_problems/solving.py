@@ -96,7 +96,7 @@ class Problems(ABC):
         callback: Callable[[Progress], Any],
         watch: Watch,
     ) -> Solution:
-        """Solve a problem for others, who report to the user what they are told."""
+        """Solve a problem for others, whose ``callback`` reports to the user."""
         settings = changed(self._settings, callback=callback, verbose=0)
         self.watch, task = watch, FitTask.silent()
         return self._solve(index, self.objective(index, alpha), settings, task)
