@@ -33,8 +33,8 @@ class RowBlocks:
         Where the rows come from, those of a list one below the other:
 
         - an array with a shape and slices of rows that are read when they are taken: a
-          memory map, a dataset of h5py, an array of Zarr; of NumPy and CSR matrices,
-          too;
+          memory map, a dataset of h5py, an array of Zarr. NumPy arrays and CSR matrices
+          are accepted, too;
         - the path of an ``.npy`` file, which is read in blocks;
         - a function without arguments that returns a block: ``X``, ``(X, y)`` or
           ``(X, y, sample_weight)``, where X is an array, a CSR matrix or a dataframe.

@@ -63,9 +63,9 @@ def minimize(
 ) -> OptimizeResult:
     """Minimize a convex function that need not be differentiable, with a penalty.
 
-    That is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 * ||w||²)``
-    of a function f that returns its value and one subgradient. With ``alpha > 0`` the
-    subgradients prove a bound on how far the result is from the optimum.
+    The objective is ``F(w) = f(w) + alpha * (l1_ratio * ||w||_1 + (1 - l1_ratio) / 2 *
+    ||w||²)``, where a function returns the value of f and one subgradient. With ``alpha
+    > 0`` the subgradients prove a bound on how far the result is from the optimum.
 
     Parameters
     ----------

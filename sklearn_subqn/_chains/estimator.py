@@ -39,8 +39,8 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
         Strength of the penalty against the *mean* loss of a sequence, positive. ``c2``
         of CRFsuite corresponds to ``alpha = 2 * c2 / n_sequences``, see
         :meth:`from_crfsuite`. "auto" is one divided by the sum of the weights of the
-        sequences, as ``c2=0.5``; for ``partial_fit``, which does not know how many are
-        to come, it is 1e-4.
+        sequences, which is ``c2=0.5``; for ``partial_fit``, which does not know how
+        many are to come, it is 1e-4.
     l1_ratio : float, default=0.0
         Share of L1 in the penalty ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * ||w||²``,
         in [0, 1].
