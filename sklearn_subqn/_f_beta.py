@@ -18,6 +18,7 @@ from ._callers import user_level
 from ._core.design import Design
 from ._core.losses import BINARY_LOSSES, read_only
 from ._core.objective import Objective
+from ._core.rounding import ROUNDED
 from ._problems import LinearModel, LinearProblems, of_classes, signs
 from ._solution import Floats, Solution, changed
 
@@ -32,9 +33,6 @@ _TOL = 1e-2
 
 # Scores of each fifth of the rows are by a fit to the others.
 _FOLDS = 5
-
-# F-beta scores, and projections of rows, that differ by less than this share are equal.
-_EQUAL = 1e-12
 
 
 def best_threshold(
@@ -60,7 +58,7 @@ def best_threshold(
     values = (1.0 + beta**2) * hits / (above + beta**2 * hits[-1])
     # Rows of equal scores are on one side.
     ends = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
-    best = ends[np.argmax(values[ends] >= values[ends].max() * (1.0 - _EQUAL))]
+    best = ends[np.argmax(values[ends] >= values[ends].max() * (1.0 - ROUNDED))]
     if best + 1 == len(ranked):
         # All are above; so is what is a little below the least.
         return float(ranked[-1] - (np.ptp(ranked) or 1.0)), float(values[best])
@@ -78,7 +76,7 @@ def folds_of_rows(
     """
     direction = np.random.default_rng(0).standard_normal(design.n_params)
     places = design.forward(direction)
-    apart = _EQUAL * float(np.abs(places).max(initial=0.0))
+    apart = ROUNDED * float(np.abs(places).max(initial=0.0))
     numbers = np.empty(len(places), dtype=np.intp)
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
         order = rows[np.argsort(places[rows])]
@@ -158,7 +156,7 @@ class FBetaProblems(LinearProblems):
             solution = self._solve_quietly(index, self.objective(index, alpha))
             _, value = self._best_threshold(index, solution.scores)
             found.append((value, weight, self.starts[index]))
-        largest = max(value for value, *_ in found) * (1.0 - _EQUAL)
+        largest = max(value for value, *_ in found) * (1.0 - ROUNDED)
         best = next(each for each in found if each[0] >= largest)
         _, self._positive_weights[index], self.starts[index] = best
 

@@ -23,7 +23,7 @@ from ._callbacks import FitTask, ProblemTask
 from ._callers import user_level
 from ._core.losses import NOVELTY_LOSS
 from ._core.objective import Cut, Dual
-from ._core.rounding import rounding, running_rounding
+from ._core.rounding import CLOSE, ROUNDED, rounding, running_rounding
 from ._core.solvers import History, Start
 from ._problems import LinearModel, LinearProblems
 from ._solution import Floats, Progress, Solution, changed
@@ -31,13 +31,9 @@ from ._solution import Floats, Progress, Solution, changed
 # Fits for one strength after another, at most. They go on to the last digits of that
 # where they are themselves solved to the second number, as small problems are.
 _FITS, _NEARLY_EXACT = 60, 1e-10
-_DIGITS = 1e-13
 
 # Each is solved to this share of the tolerance.
 _SHARE = 0.1
-
-# Optima nearer to zero than this share of what rows of their sizes could have are zero.
-_NOTHING = 1e-9
 
 
 def quantile(scores: Floats, weights: Floats, share: float) -> float:
@@ -148,7 +144,7 @@ class _Search:
             x += -step if excess > 0.0 else step
             step *= 2.0
         if len(ends) == 2:
-            options = {"xtol": _DIGITS, "maxiter": _FITS, "disp": False}
+            options = {"xtol": ROUNDED, "maxiter": _FITS, "disp": False}
             optimize.brentq(self._excess, *ends.values(), **options)
 
     def _excess(self, x: float) -> float:
@@ -179,7 +175,7 @@ class _Search:
         self._bound = max(self._bound, self._dual_value())
         gap = self._value - self._bound
         exact = fit.relative_gap <= _NEARLY_EXACT
-        nothing = gap <= _NOTHING * self._largest
+        nothing = gap <= CLOSE * self._largest
         self._proven = gap <= self._problem.settings.tol * abs(self._value) or nothing
         self._report(fit, gap)
         over = self._proven and (not exact or nothing)

@@ -9,10 +9,8 @@ import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.utils.extmath import safe_sparse_dot
 
-# Scores are kept to this share of the sum of the absolute values that they are sums of,
-# which are made of so many entries of X at a time.
-_LAST_DIGITS = 1e-12
-_ENTRIES_AT_ONCE = 2**18
+from ._core.rounding import ROUNDED
+from ._core.row_views import BLOCK_ENTRIES
 
 # Scores of sparse rows with so many times more columns than entries look at their own
 # columns alone: those of one row in 2^20 columns take a tenth of the time.
@@ -39,7 +37,7 @@ def rounded_scores(X: Any, coef: Any, intercept: Any) -> npt.NDArray[Any]:
     sizes = _largest_sums(X, coef)
     sizes += np.max(np.abs(intercept), initial=0.0)
     # Powers of two, so that scaling is exact.
-    _, exponents = np.frexp(_LAST_DIGITS * sizes)
+    _, exponents = np.frexp(ROUNDED * sizes)
     units = np.ldexp(1.0, np.maximum(exponents, -1000))
     rows = scores.T
     rows /= units
@@ -56,7 +54,7 @@ def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
     if sparse.issparse(X):
         absolute = type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
         return np.asarray(absolute @ coef)
-    step = max(1, _ENTRIES_AT_ONCE // X.shape[1])
+    step = max(1, BLOCK_ENTRIES // X.shape[1])
     parts = [np.abs(X[i : i + step]) @ coef for i in range(0, len(X), step)]
     return np.concatenate(parts)
 

@@ -12,7 +12,7 @@ from ._tolerance import relative
 from ._warnings import warn_of_tolerance
 
 # With verbose=1, lines are printed at powers of two, and after so many seconds.
-_QUIET = 5.0
+QUIET = 5.0
 
 
 class Report:
@@ -51,7 +51,7 @@ class Report:
         """Report an iteration; return whether a callback asks to stop."""
         verbose, seconds = self._settings.verbose, progress.seconds
         gap = relative(progress.dual_gap, progress.objective)
-        due = progress.n_iter.bit_count() <= 1 or seconds - self._printed >= _QUIET
+        due = progress.n_iter.bit_count() <= 1 or seconds - self._printed >= QUIET
         if verbose > 1 or (verbose > 0 and due):
             self._printed = seconds
             print(

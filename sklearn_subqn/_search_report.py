@@ -7,12 +7,9 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from ._callbacks import FitTask
+from ._report import QUIET
 
 __all__ = ["FoldProgress", "FoldReport", "SearchReport"]
-
-# As for the iterations of a fit: with verbose=1 lines are printed at powers of two, and
-# after so many seconds.
-_QUIET = 5.0
 
 
 class FoldProgress(NamedTuple):
@@ -82,7 +79,7 @@ class SearchReport:
             if self._call is not None:
                 args = done, self._n_fits, fold, alpha, score, gap, seconds
                 self._call(FoldProgress(*args))
-            due = done.bit_count() == 1 or seconds - self._printed >= _QUIET
+            due = done.bit_count() == 1 or seconds - self._printed >= QUIET
             if self._verbose > 1 or (
                 self._verbose > 0 and (due or done == self._n_fits)
             ):

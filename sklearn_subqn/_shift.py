@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ._core.row_views import BLOCK_ENTRIES
+
 Floats = npt.NDArray[np.float64]
 
 # Columns are far from zero whose mean is so many times their standard deviation.
@@ -23,9 +25,6 @@ _FAR = 100.0
 # the rows: about so many entries, of so many rows at least and at most.
 _SUSPECT = 30.0
 _ENTRIES, _FEW_ROWS, _MANY_ROWS = 2**15, 16, 256
-
-# Rows are read in blocks of about so many entries.
-_BLOCK_ENTRIES = 2**18
 
 # The upper half of the digits of a float64.
 _UPPER = np.uint64(0xFFFFFFFFF8000000)
@@ -175,7 +174,7 @@ def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
     """Return weighted sums of columns / about - 1 and of its squares."""
     n, c = some.shape
     mean, square = sums = np.zeros((2, c))
-    step = max(1, _BLOCK_ENTRIES // max(c, 1))
+    step = max(1, BLOCK_ENTRIES // max(c, 1))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         block = some[rows] / about - 1.0

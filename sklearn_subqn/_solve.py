@@ -15,6 +15,7 @@ from ._core.intercepts import minimize_intercept
 from ._core.line_search import rounding_of
 from ._core.objective import Objective, Point
 from ._core.regularizers import L2
+from ._core.rounding import ROUNDED_32, rounding
 from ._core.solvers import Options, Result, SolverSpec, Start, run, size_of
 from ._process import isolated
 from ._report import Report
@@ -28,13 +29,9 @@ _MAX_CUTS, _FEW_ENTRIES = 40, 2**15
 _MIN_CUTS = 6
 
 # Rounding coefficients to float32 goes without a warning if the relative gap stays
-# below this or twice the tolerance, or the gap below this share of the objective at
+# below this or twice the tolerance, or the gap below rounding of the objective at
 # zero, as where that of the optimum nearly vanishes.
-_ROUNDED, _LOST = 1e-4, 4.0 * float(np.finfo(np.float32).eps)
-
-# Coefficients that differ by so much of themselves are the same: what columns in other
-# units add to scores may depend on the smallest.
-_SAME = 1e-15
+_ROUNDED = 1e-4
 
 
 def solve(
@@ -174,7 +171,8 @@ def _minimize(
     w = w.astype(np.float64)
     # Shares in float32 do not sum to one; the objective is that of shares.
     inside = objective.regularizer.nearest(w)
-    same = bool((np.abs(inside - point.w) <= _SAME * np.abs(w)).all())
+    # What columns in other units add to scores may depend on the smallest change.
+    same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())
     end = point.refreshed() if same else objective.at(inside)
     # Computed here, where overflows are errors.
     _ = end.value
@@ -235,7 +233,7 @@ def _certified(
     allowed = max(2.0 * target.tol * target.size(value), _ROUNDED * size)
     raised = reached and gap > allowed
     rounded = raised and problem.dtype == np.float32
-    if rounded and gap > _LOST * abs(objective.origin().value):
+    if rounded and gap > ROUNDED_32 * abs(objective.origin().value):
         proven, status = False, "rounded"
     solution = Solution(
         w,

@@ -24,13 +24,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ._core.row_views import BLOCK_ENTRIES
+
 Floats = npt.NDArray[np.float64]
 
 # Variances below this share of the mean square are rounding errors of a constant.
 _CONSTANT = 1e-13
-
-# Rows are read in blocks of about so many entries.
-_BLOCK_ENTRIES = 2**18
 
 
 # k of squares and of the L1 norm, by loss, of the grid .01, .02, .05, ..., 5 that with
@@ -187,7 +186,7 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
             X.sum_duplicates()
         yield X, weights
         return
-    step = max(1, _BLOCK_ENTRIES // max(X.shape[1], 1))
+    step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
     for start in range(0, len(X), step):
         yield X[start : start + step], weights[start : start + step]
 

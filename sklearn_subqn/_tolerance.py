@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._core.line_search import minimizer, rounding_of
 from ._core.objective import Objective, Point
+from ._core.rounding import CLOSE
 from ._core.solvers import Result, size_of
 
 Floats = npt.NDArray[np.float64]
@@ -26,8 +27,8 @@ _EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
 
 # A model does not use its features if they lower the objective by no more than is
 # proven of it, and by less than this share of it; or, whatever is proven, by rounding
-# of the objective. Less than this share of what there is to lower is nothing.
-_NO_USE, _SAME_OBJECTIVE, _NOTHING = 1e-3, 1e-6, 1e-9
+# of the objective.
+_NO_USE, _SAME_OBJECTIVE = 1e-3, 1e-6
 
 # The penalty is plainly too strong if it is nearly half of what the coefficients gain,
 # and these times a power of a factor would lower the loss by a share of that of no
@@ -122,7 +123,7 @@ class Scale:
             return False
         constant = self._without_features(w).value
         # Features have nothing to do: no surprise where all targets are equal.
-        vanishes = constant - objective.risk_infimum <= _NOTHING * abs(constant)
+        vanishes = constant - objective.risk_infimum <= CLOSE * abs(constant)
         if vanishes and objective.risk.has_equal_targets():
             return False
         size = self.size(constant)

@@ -28,6 +28,7 @@ from ._core.losses import (
     RocArea,
     Thresholds,
 )
+from ._core.rounding import ROUNDED
 from ._core.solvers import BUNDLE_SOLVERS
 from ._estimator import forget, loss_name
 from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
@@ -46,9 +47,6 @@ from ._problems import (
 from ._roles import category_order, class_order, positive_class, warn_of_no_effect
 from ._solution import Floats, Progress, Solution
 from ._validation import check_option, check_weights, warn_of_unused
-
-# Weights that differ by less than this share are equal.
-_EQUAL = 1e-12
 
 
 class BMRMClassifier(OffsetClassifier, BundleEstimator):
@@ -466,7 +464,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 )
             model, beta = self._linear_model(), float(self.beta)
             return FBetaProblems(model, X, y, weights, classes, positive, beta)
-        if loss.counts_rows and np.ptp(weights) > _EQUAL * weights.max():
+        if loss.counts_rows and np.ptp(weights) > ROUNDED * weights.max():
             raise ValueError(
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must "
                 "be equal for all or zero, and class_weight None."

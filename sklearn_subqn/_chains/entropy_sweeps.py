@@ -8,15 +8,12 @@ import numpy as np
 
 from .._core.kernels import chain_ascent
 from .._core.losses._base import Floats, Rows
-from .._core.rounding import EPS
+from .._core.rounding import rounding
 from .design import ChainDesign
 from .sweeps_base import ChainDual, ChainSweeps
 
 # The share of the way towards the scores to try first after a warm start.
 _FIRST_RATE = 0.5
-
-# Entropies are off by at most this share of their terms, or nearly.
-_ROUNDING = 32.0 * EPS
 
 
 class EntropySweeps(ChainSweeps):
@@ -105,8 +102,8 @@ class EntropySweeps(ChainSweeps):
         dual[-k:][self._free] = pairs
         # Entropies are differences of larger numbers, with the rounding of these.
         lengths = np.diff(design.starts)
-        rounding = _ROUNDING * (self._sizes + 8.0 * lengths)
-        return ChainDual(dual, rounding * (self._rates > 0.0) - self._entropies)
+        lost = 8.0 * rounding(1.0) * (self._sizes + 8.0 * lengths)
+        return ChainDual(dual, lost * (self._rates > 0.0) - self._entropies)
 
     def _to_truth(self) -> None:
         self.nodes[:] = 0.0

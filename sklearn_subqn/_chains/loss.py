@@ -24,13 +24,10 @@ import numpy.typing as npt
 
 from .._core.losses._base import Floats, Mask, Rows
 from .._core.losses._oracle import Oracle
-from .._core.rounding import EPS
+from .._core.rounding import rounding
 
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
-
-# Sums over tokens are off by at most this share of their terms, or nearly.
-_ROUNDING = 8.0 * EPS
 
 # Threads share sequences by blocks of so many tokens. With 3 labels, which take the
 # least time, a block is 300 microseconds of forward and backward sums, ten times what
@@ -112,7 +109,11 @@ class ChainLoss(Oracle):
         k = scores.shape[1]
         largest = np.abs(scores[:-k]).max(axis=1)
         largest += float(np.abs(scores[-k:]).max()) + 4.0
-        return _ROUNDING * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
+        return (
+            2.0
+            * rounding(1.0)
+            * float(weights @ np.add.reduceat(largest, self.starts[:-1]))
+        )
 
     def of_sequences(self, starts: Rows) -> Self:
         """Return the same loss for other sequences."""

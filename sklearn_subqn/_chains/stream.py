@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.losses._base import Floats, Rows
+from .._core.rounding import TINY
 from .design import ChainDesign
 from .loss import ChainLoss
 from .pairs import Pairs
@@ -41,9 +42,6 @@ from .sweeps_base import soft_threshold
 # One pass over base NP in batches of 500, alpha = 1 / n, ends at 2.7, 2.2 and 2.2 times
 # the optimum with 1, 3 and 6 sweeps of a batch.
 _N_SWEEPS = 3
-
-# Mean squares and divisors are no less.
-_TINY = 1e-300
 
 
 class Seen(NamedTuple):
@@ -84,14 +82,14 @@ class Seen(NamedTuple):
         terms *= X.data.astype(np.float64) ** 2
         means = np.ones(len(columns))
         total = np.bincount(X.indices, terms, X.shape[1])
-        np.divide(np.maximum(total, _TINY), more, out=means, where=more > 0.0)
+        np.divide(np.maximum(total, TINY), more, out=means, where=more > 0.0)
         n_new = max(int(columns.max(initial=-1)) + 1 - len(self.counts), 0)
         counts = np.append(self.counts, np.zeros(n_new))
         squares = np.append(self.squares, np.ones(n_new))
         more *= largest
         before, old = counts[columns], squares[columns]
         counts[columns] += more
-        shares = more / np.maximum(counts[columns], _TINY)
+        shares = more / np.maximum(counts[columns], TINY)
         squares[columns] = np.where(before > 0.0, old + shares * (means - old), means)
         weight = self.weight + float(weights.sum())
         return Seen(self.n + len(weights), weight, counts, squares)

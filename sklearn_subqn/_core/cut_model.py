@@ -11,6 +11,7 @@ from .line_search import SUFFICIENT
 from .losses._base import Floats
 from .objective import Cut, Objective
 from .regularizers import L2, ElasticNet, QuadraticForm
+from .rounding import CLOSE
 from .simplex_qp import minimize_on_simplex, with_few_vertices
 
 # Newton steps on the dual of the model, at most, and the relative gain of a step below
@@ -28,9 +29,6 @@ _MAX_SHARES, _SHORTER_SHARE, _CLOSE, _SMALL_SLOPE = 60, 0.1, 1.1, 0.1
 # The linear program gains so many columns at a time, at least.
 _NEW_COLUMNS = 50
 
-# Columns that violate their bound by less than this share of it are left out; the next
-# program begins with those that come near it in this one.
-_PRICE_TOLERANCE = 1e-9
 _NEAR = 0.95
 
 
@@ -348,7 +346,7 @@ class LinearModel(CutModel):
             columns = np.flatnonzero(active)
             w, x = _solve_linear(A[:, columns], b)
             prices = np.abs(x[:-1] @ A)
-            violated = np.flatnonzero(~active & (prices > 1.0 + _PRICE_TOLERANCE))
+            violated = np.flatnonzero(~active & (prices > 1.0 + CLOSE))
             if not violated.size:
                 break
             n_new = min(violated.size, max(_NEW_COLUMNS, columns.size))

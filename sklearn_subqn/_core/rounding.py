@@ -17,6 +17,9 @@ EPS = sys.float_info.epsilon
 #: The smallest normal number, which divisors are no less than.
 TINY = sys.float_info.min
 
+#: By what share of themselves coefficients in float32 are rounded, or nearly.
+ROUNDED_32 = 2.0**-21
+
 #: Differences below these shares of what they are computed from are none.
 ROUNDED, CLOSE = 1e-12, 1e-9
 

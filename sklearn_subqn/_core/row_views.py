@@ -18,6 +18,9 @@ DENSE_BYTES = 1 << 24
 # core's cache.
 BLOCK_BYTES = 1 << 20
 
+#: Rows that are read but once are read in blocks of about so many entries.
+BLOCK_ENTRIES = 1 << 18
+
 
 class SomeRows:
     """Rows of a dense array X, to be copied when they are used.

@@ -29,6 +29,7 @@ from .._callbacks import FitTask
 from .._callers import user_level
 from .._core.losses import regression_losses
 from .._core.objective import Objective
+from .._core.rounding import ROUNDED_32
 from .._core.solvers import History
 from .._problems import LinearModel
 from .._solution import Floats, Solution, changed
@@ -50,7 +51,7 @@ _LEAST, _TINY = 1e-13, 10.0 * float(np.finfo(np.float64).eps)
 
 # Gaps are rounding below so many times what the smallest scale costs or, where
 # coefficients are rounded to float32, below this share of the spread of y.
-_FEW, _LOST = 4.0, 4.0 * float(np.finfo(np.float32).eps)
+_FEW = 4.0
 
 
 class ScaleProblem(DropInProblems):
@@ -89,7 +90,7 @@ class ScaleProblem(DropInProblems):
         self._least = max(_LEAST * self._spread, _TINY)
         rounding = _FEW * self._least
         if self._dtype == np.float32:
-            rounding = max(rounding, _LOST * self._spread)
+            rounding = max(rounding, ROUNDED_32 * self._spread)
         self._rounding = total * rounding
         self._positive = np.where(weights > 0.0, weights, 1.0)
         # Without coefficients the scale is larger, or about as large.

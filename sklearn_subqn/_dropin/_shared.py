@@ -29,15 +29,11 @@ from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._export import Exports
 from .._linear_estimator import LinearEstimator
 from .._problems import LinearModel, LinearProblems
+from .._problems.linear import NO_PENALTY
 from .._regressor import ScoringRegressor
 from .._solution import Floats, Solution
 from .._state import unchanged_on_failure
 from .._validation import as_sample_weights, check_sample_weight, check_targets
-
-# The penalty that stands for none, of columns whose variance is about one and in
-# units of the curvature of the loss. It moves coefficients by this share of themselves,
-# times the condition of the problem.
-_NO_PENALTY = 1e-10
 
 # Where users have been warned of what: Python forgets that when its filters change.
 _warned: set[tuple[str, int, str]] = set()
@@ -189,7 +185,7 @@ class DropInProblems(LinearProblems):
 
     def objective(self, index: int, alpha: float) -> Objective:
         if self._free:
-            alpha = _NO_PENALTY * self._bend
+            alpha = NO_PENALTY * self._bend
         elif self._totals is not None:
             alpha = 1.0 / (alpha * self._totals[index])
         return super().objective(index, alpha)

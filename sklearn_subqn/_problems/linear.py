@@ -25,7 +25,7 @@ from .model_parameters import LinearModel
 # than others, of unit variance, with squares and with an L1 norm; where there is no
 # other, they have this penalty in units of the curvature of the loss. Proofs are
 # without it.
-_LARGE, _LARGE_IN_NORM, _NO_PENALTY = 1e5, 1e6, 1e-10
+_LARGE, _LARGE_IN_NORM, NO_PENALTY = 1e5, 1e6, 1e-10
 
 
 class Elsewhere(Protocol):
@@ -172,7 +172,7 @@ class LinearProblems(Coefficients):
     def objective(self, index: int, alpha: float) -> Objective:
         if not alpha:
             rule = self._model.rule(self._targets[index], self.weights)
-            alpha = _NO_PENALTY * rule.squares
+            alpha = NO_PENALTY * rule.squares
         return Objective(self.risk(index), self._regularizer, alpha)
 
     def risk(self, index: int) -> Risk:

@@ -14,7 +14,7 @@ from sklearn.utils import assert_all_finite, check_array
 from .._core.names import Axis, by_name
 
 # Squared sums over a row of this size still are finite.
-_LARGEST_VALUE = 1e140
+LARGEST_VALUE = 1e140
 
 # Of what is not acceptable, errors show so many characters.
 _LONGEST_SHOWN = 100
@@ -76,12 +76,12 @@ def check_range(X: Any, estimator_name: str) -> None:
     values = (X.data if sparse.issparse(X) else X).ravel(order="K")
     # The sum of squares takes one reading, and is enough unless it is large itself.
     with np.errstate(over="ignore", invalid="ignore"):
-        if float(values @ values) <= _LARGEST_VALUE:
+        if float(values @ values) <= LARGEST_VALUE:
             return
     assert_all_finite(X, estimator_name=estimator_name, input_name="X")
-    if max(float(values.max()), -float(values.min())) > _LARGEST_VALUE:
+    if max(float(values.max()), -float(values.min())) > LARGEST_VALUE:
         raise ValueError(
-            f"X contains values beyond {_LARGEST_VALUE:g} in magnitude, whose products "
+            f"X contains values beyond {LARGEST_VALUE:g} in magnitude, whose products "
             "overflow. Scale the features, for example by "
             "sklearn.preprocessing.MaxAbsScaler."
         )
@@ -193,8 +193,8 @@ def _checked_costs(
     costs = check_matrix(name, by_name(name, values, rows, columns), shape)
     if np.any(costs < 0.0):
         raise ValueError(f"{name} must be non-negative, got {costs.min():g}.")
-    if costs.max(initial=0.0) > _LARGEST_VALUE:
-        raise ValueError(f"{name} must not exceed {_LARGEST_VALUE:g}.")
+    if costs.max(initial=0.0) > LARGEST_VALUE:
+        raise ValueError(f"{name} must not exceed {LARGEST_VALUE:g}.")
     return costs
 
 

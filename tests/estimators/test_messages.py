@@ -396,7 +396,7 @@ def test_one_iteration_is_singular():
 
 @pytest.mark.parametrize("quiet", [np.inf, 0.0])
 def test_long_fits_print_by_time(quiet, monkeypatch, capsys):
-    monkeypatch.setattr(_report, "_QUIET", quiet)
+    monkeypatch.setattr(_report, "QUIET", quiet)
     X, y = make_classification(300, random_state=0)
     model = SubLBFGSLinearSVC(1e-2, solver="sublbfgs", verbose=1).fit(X, y)
     lines = [

@@ -5,18 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import flows
-from ..rounding import EPS, TINY
+from ..rounding import ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._oracle import Oracle
 
-# Sums that are this share of the absolute values of their terms are rounding.
-_EXACT = 4.0 * EPS
-
 # The solution of the linear system is one if it leaves this share of the sums.
 _SOLVED = 1e-3
-
-# Shares of flows below this, relative to the largest, are rounding.
-_RANK_TOLERANCE = 1e-13
 
 # Tilting ends at this share of the sums, or after so many steps, none of which changes
 # a ratio of shares by more than the exponential of the last number.
@@ -57,7 +51,9 @@ class FlowOracle(Oracle):
         sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
-        if np.any(left > _SOLVED * np.abs(sums).max() + _EXACT * laplacian.diagonal()):
+        if np.any(
+            left > _SOLVED * np.abs(sums).max() + rounding(1.0) * laplacian.diagonal()
+        ):
             return np.inf
         # Twice the spread, and a little for what is left of the sums.
         return 3.0 * float(x.max() - x.min())
@@ -78,7 +74,7 @@ def balanced(dual: Floats) -> Floats:
     Nothing is left of u where x is too large.
     """
     laplacian, sums, _ = _survey(dual)
-    if np.all(np.abs(sums) <= _EXACT * laplacian.diagonal()):
+    if np.all(np.abs(sums) <= rounding(1.0) * laplacian.diagonal()):
         return dual
     x = _potentials(laplacian, sums)
     spread = float(x.max() - x.min())
@@ -105,7 +101,7 @@ def _potentials(laplacian: Floats, sums: Floats) -> Floats:
     diagonal = laplacian.diagonal()
     roots = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     scaled = laplacian / roots / roots[:, np.newaxis]
-    x: Floats = np.linalg.lstsq(scaled, sums / roots, rcond=_RANK_TOLERANCE)[0] / roots
+    x: Floats = np.linalg.lstsq(scaled, sums / roots, rcond=ROUNDED)[0] / roots
     return x
 
 

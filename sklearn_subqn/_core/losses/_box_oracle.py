@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rounding import EPS
+from ..rounding import rounding
 from ._base import Floats, Mask
 from ._maps import Margin
 from ._oracle import Oracle
-
-# Dual variables this near to an end, relative to them, have no leeway.
-_ROUNDED = 16.0 * EPS
 
 
 class Interval:
@@ -66,7 +63,7 @@ class BoxOracle(Oracle):
         room = np.minimum(self.set.high - v, v - self.set.low)
         usual = float(weights @ np.abs(v)) or 1.0
         # Ends are known up to rounding.
-        room[room <= _ROUNDED * np.maximum(np.abs(v), usual)] = 0.0
+        room[room <= 4.0 * rounding(1.0) * np.maximum(np.abs(v), usual)] = 0.0
         return weights * np.clip(room, 0.0, usual)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:

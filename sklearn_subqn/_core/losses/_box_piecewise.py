@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import box as kernels
+from ..rounding import CLOSE
 from ._base import TIE_TOLERANCE, Derivatives, Floats, PiecewiseQuadratic, Rows
 from ._box_oracle import BoxOracle, Interval
 from ._curvature import Curvature, DiagonalCurvature
 from ._metric import centered
 from ._smoothings import Quadratic
-
-# Rows this near to an edge of the box, relative to its size, lie on it.
-_EDGE = 1e-9
 
 
 class PiecewiseBox(BoxOracle):
@@ -162,7 +160,7 @@ class BoxQuadratic(PiecewiseBox):
         """
         h = np.empty_like(scores)
         largest = self.set.largest
-        tolerance = _EDGE * (largest if largest < np.inf else 1.0)
+        tolerance = CLOSE * (largest if largest < np.inf else 1.0)
         args = scores, targets, weights, *self._smoothed
         kernels.smooth_curvature(*args, tolerance, h)
         return DiagonalCurvature(h)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rounding import CLOSE
 from ._base import Floats
 from ._curvature import as_curvature
 from ._loss import Loss
@@ -14,7 +15,7 @@ from ._own import OwnLoss
 
 # Values of which one is computed from others agree to this share of their size, and
 # difference quotients, of steps of the second number times the scores, to the third.
-_SAME, _STEP, _NEAR = 1e-9, 1e-5, 1e-3
+_STEP, _NEAR = 1e-5, 1e-3
 
 # Second derivatives count where those to either side agree to this share.
 _NO_KINK = 0.1
@@ -74,7 +75,7 @@ class LossChecks:
         args = self._targets, self._weights
         value, dual = shield.value(z, *args), self._dual(z)
         pair = shield.evaluate(z, *args)
-        if not _same(pair[0], value) or not np.allclose(pair[1], dual, rtol=_SAME):
+        if not _same(pair[0], value) or not np.allclose(pair[1], dual, rtol=CLOSE):
             self._fail(
                 "evaluate is wrong",
                 z,
@@ -82,7 +83,7 @@ class LossChecks:
                 "or another subgradient than subgradient does",
             )
         infimum = self._loss.infimum
-        if not offers(self._loss, "conjugate") and value < infimum - _SAME * (
+        if not offers(self._loss, "conjugate") and value < infimum - CLOSE * (
             abs(infimum) + float(np.abs(z).max())
         ):
             self._fail(
@@ -98,14 +99,14 @@ class LossChecks:
             share = float(self._rng.uniform())
             between = self._value(a + share * (b - a))
             chord = fa + share * (fb - fa)
-            if between > chord + _SAME * size:
+            if between > chord + CLOSE * size:
                 self._fail(
                     "value is not convex",
                     a,
                     f"on the way to {_shown(b)}, after the share {share:.6g} of it, "
                     f"the value {between:.9g} exceeds {chord:.9g} of the chord",
                 )
-            if fb < bound - _SAME * size:
+            if fb < bound - CLOSE * size:
                 self._fail(
                     "subgradient is wrong",
                     a,
@@ -121,7 +122,7 @@ class LossChecks:
         e = np.zeros_like(z)
         e[place] = h = _STEP * max(1.0, abs(float(z[place])))
         low, high = (f - self._value(z - e)) / h, (self._value(z + e) - f) / h
-        slack = _NEAR * max(abs(low), abs(high)) + _SAME * (1.0 + abs(f)) / h
+        slack = _NEAR * max(abs(low), abs(high)) + CLOSE * (1.0 + abs(f)) / h
         if not low - slack <= u[place] <= high + slack:
             where = place[0] if z.ndim == 1 else tuple(int(i) for i in place)
             self._fail(
@@ -183,7 +184,7 @@ class LossChecks:
             for each in (z, other):
                 least = share * float(np.vdot(u, each)) - self._value(each)
                 size = abs(least) + abs(self._value(each))
-                if got < least - _SAME * size:
+                if got < least - CLOSE * size:
                     self._fail(
                         "conjugate is wrong",
                         each,
@@ -197,7 +198,7 @@ class LossChecks:
         f = self._value(z + step * p)
         low = (f - self._value(z + (step - h) * p)) / h
         high = (self._value(z + (step + h) * p) - f) / h
-        slack = _NEAR * max(abs(low), abs(high)) + _SAME * (1.0 + abs(f)) / h
+        slack = _NEAR * max(abs(low), abs(high)) + CLOSE * (1.0 + abs(f)) / h
         if not low - slack <= got <= high + slack:
             self._fail(
                 f"{what} is wrong",
@@ -223,7 +224,7 @@ class LossChecks:
         got, h = float(np.vdot(u, p)), _STEP
         f = self._value(at)
         high = (self._value(at + h * p) - f) / h
-        slack = _NEAR * (1.0 + abs(high)) + _SAME * (1.0 + abs(f)) / h
+        slack = _NEAR * (1.0 + abs(high)) + CLOSE * (1.0 + abs(f)) / h
         if abs(got - high) > slack:
             self._fail(
                 "argsup or kink_rows is wrong",
@@ -281,7 +282,7 @@ class LossChecks:
         width = 0.1
         envelope = Loss.of(self._loss).envelope(center, width).oracle
         low, f = float(envelope.value(z, *args)), self._value(z)
-        if low > f + _SAME * (abs(f) + abs(low)):
+        if low > f + CLOSE * (abs(f) + abs(low)):
             self._fail(
                 "envelope is wrong",
                 z,
@@ -291,7 +292,7 @@ class LossChecks:
         u = envelope.subgradient(z, *args)
         bound = low + float(np.vdot(u, other - z))
         there = float(envelope.value(other, *args))
-        if there < bound - _SAME * (abs(low) + abs(there) + np.abs(other).max()):
+        if there < bound - CLOSE * (abs(low) + abs(there) + np.abs(other).max()):
             self._fail(
                 "envelope is wrong",
                 z,
@@ -301,7 +302,7 @@ class LossChecks:
 
 
 def _same(a: float, b: float, size: float = 0.0) -> bool:
-    return bool(abs(a - b) <= _SAME * (abs(a) + abs(b) + size))
+    return bool(abs(a - b) <= CLOSE * (abs(a) + abs(b) + size))
 
 
 def _shown(array: Any) -> str:

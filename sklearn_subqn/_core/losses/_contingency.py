@@ -22,16 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..rounding import rounding
+from ..rounding import ROUNDED, rounding
 from ._arguments import check_positive
 from ._base import Floats
 from ._oracle import Oracle
 
 _Counts = npt.NDArray[Any]
-
-# Tables that fall short of the maximum by this share of what they are sums of at most
-# may be the best one.
-_NEARLY_BEST = 1e-12
 
 
 class ContingencyLoss(Oracle):
@@ -160,7 +156,7 @@ class _ShiftedTables:
         bounds, floor = _between(below, above, shift)
         fewest, most = below.fewest.copy(), above.most.copy()
         gains = self._missed_gains - self._weight * shift * np.arange(len(bounds))
-        slack = _NEARLY_BEST * (self._size + self._weight * self._n_rows * abs(shift))
+        slack = ROUNDED * (self._size + self._weight * self._n_rows * abs(shift))
         likely = np.flatnonzero(bounds >= floor - slack)
         # Costs rise with false negatives: some numbers of them bound those between.
         some = likely[:: -math.isqrt(len(likely))][::-1]

@@ -14,21 +14,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rounding import EPS, TINY
+from ..rounding import TINY, rounding
 from ._base import Derivatives, Floats, Mask
 from ._curvature import DiagonalCurvature
 from ._oracle import Oracle
 from ._smoothings import Entropy, entropy
 
-# By how much a dual variable may be off by rounding, as a share of its terms.
-_ROUNDED = 4.0 * EPS
-
-# Newton's method for the split of u ends where no row moves by more than this share.
-# Powers next to 1 or 2 take up to ten steps, others four to six.
-_SETTLED, _MOST_STEPS = 4.0 * EPS, 30
-
-# The smaller part of larger differences in units of y^b vanishes: nothing overflows.
-_LARGEST = 1e-300
+# Steps of Newton's method for the split of u, at most. Powers next to 1 or 2 take up to
+# ten, others four to six.
+_MOST_STEPS = 30
 
 _EXPONENTIAL = Entropy()
 
@@ -130,13 +124,13 @@ class Deviance(Oracle):
 
     def distance(self, dual: Floats, targets: Floats, weights: Floats) -> float:
         """Return the norm of what rounding leaves between u and s (v - w)."""
-        lost = _ROUNDED * np.add(*self._split(dual, targets, weights))
+        lost = rounding(1.0) * np.add(*self._split(dual, targets, weights))
         return float(np.sqrt(weights @ (lost * lost)))
 
     def feasible(self, dual: Floats, targets: Floats, weights: Floats) -> Mask:
         if self._b:
             return np.asarray((dual >= 0.0) | (targets > 0.0))
-        return np.asarray(dual <= (1.0 + _ROUNDED) * weights)
+        return np.asarray(dual <= (1.0 + rounding(1.0)) * weights)
 
     def leeway(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
         usual = float(np.abs(dual).sum()) or 1.0
@@ -161,7 +155,8 @@ class Deviance(Oracle):
             return np.ones_like(dual), np.maximum(1.0 - change, 0.0)
         unit, size = targets**self._b, np.abs(change)
         power = np.where(change > 0.0, self._a / self._b, self._b / self._a)
-        unit_or_more = np.maximum(np.maximum(unit, _LARGEST * size), TINY)
+        # The smaller part of larger differences in units of y^b vanishes.
+        unit_or_more = np.maximum(np.maximum(unit, 1e-300 * size), TINY)
         smaller = unit * _less(size / unit_or_more, power)
         v = smaller + np.maximum(change, 0.0)
         return v, smaller + np.maximum(-change, 0.0)
@@ -177,7 +172,7 @@ def _less(difference: Floats, power: Floats) -> Floats:
         less = x**-power
         step = (difference + less - x) / (1.0 + power * less / x)
         x += step
-        if not np.any(step > _SETTLED * x):
+        if not np.any(step > rounding(1.0) * x):
             break
     return np.asarray(x**-power)
 

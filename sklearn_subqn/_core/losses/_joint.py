@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rounding import CLOSE
 from ._balance import FlowOracle, balanced
 from ._base import (
     TIE_TOLERANCE,
@@ -24,9 +25,6 @@ from ._composition import DualSet, Smoothing
 from ._joint_curvature import Codes, JointCurvature
 from ._oracle import Oracle
 from ._smoothings import Quadratic
-
-# Variables this near to the edge of the support lie on it.
-_EDGE = 1e-9
 
 # Kinks on a line are collected in pieces of so many.
 _N_KINKS = 1 << 16
@@ -245,7 +243,7 @@ class JointEnvelope(FlowOracle):
         rows = self.set.rows(targets, scores.shape[1])
         codes = np.empty(self.center.shape, dtype=np.uint8)
         self._kernel.support(
-            rows, scores, self.center.ravel(), weights, self.width, _EDGE, codes.ravel()
+            rows, scores, self.center.ravel(), weights, self.width, CLOSE, codes.ravel()
         )
         factors = weights / self.width
         return JointCurvature(self.set, targets, codes, factors, scores.shape[1])

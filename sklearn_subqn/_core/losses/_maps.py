@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import products
-from ..rounding import EPS
+from ..rounding import rounding
 from ._base import Floats, Rows
 from ._composition import ScoreMap
 from ._curvature import Curvature, DiagonalCurvature
@@ -20,9 +20,6 @@ from ._curvature import Curvature, DiagonalCurvature
 # Products with features of which no more than this share are not zero leave zeros out:
 # with 420 nodes, two for each of 400 labels, fits take a fifth of the time.
 _SPARSE = 0.1
-
-# Means of counts below zero by this share of the targets are so by rounding.
-_NEGATIVE = 4.0 * EPS
 
 
 class Margin:
@@ -120,7 +117,7 @@ class Counts(Margin):
         return dual + weights * targets
 
     def slack(self, targets: Floats) -> Floats:
-        return _NEGATIVE * targets
+        return rounding(1.0) * targets
 
 
 class Features(ScoreMap):

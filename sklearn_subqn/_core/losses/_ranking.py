@@ -35,14 +35,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from ..rounding import rounding
+from ..rounding import ROUNDED, rounding
 from ._arguments import check_positive
 from ._base import Floats, Rows, norm_by_weights
 from ._groups import Groups
 from ._of_rankings import Maximum, OfRankings
-
-# Measures that differ by less than this share are equal.
-_ALIKE = 1e-12
 
 
 @dataclass
@@ -219,7 +216,7 @@ class RankingLoss(OfRankings):
         order = groups.sort(-gains)
         ideal = groups.sums_of_sorted(discounts * gains[order])
         worst = groups.sums_of_sorted(discounts * gains[groups.sort(gains)])
-        counts = ideal - worst > _ALIKE * np.abs(ideal)
+        counts = ideal - worst > ROUNDED * np.abs(ideal)
         scale = np.where(counts, self.scale(ideal, groups.sums(gains)), 0.0)
         in_sorted = np.repeat(counts, np.diff(groups.starts))
         factors = discounts = np.where(in_sorted, discounts, 0.0)
