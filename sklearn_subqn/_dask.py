@@ -36,6 +36,9 @@ _CANCELLED = (
     distributed.scheduler.KilledWorker,
 )
 
+# Answers are waited for so many seconds at a time, in which the scheduler may go.
+_GLANCE = 0.5
+
 # Workers are asked whether they live where an answer takes so many seconds, and are
 # lost when their last sign of life is so many seconds old. Blocks of lost workers are
 # waited for as long as the last number says, and looked for in such intervals.
@@ -146,10 +149,15 @@ class _Worker:
         return result
 
     def _awaited(self, result: Callable[..., Any]) -> Any:
+        asked = time.monotonic()
         while True:
             try:
-                return result(timeout=_PATIENCE)
+                return result(timeout=_GLANCE)
             except TimeoutError:
+                _check(self._client)
+                if time.monotonic() - asked < _PATIENCE:
+                    continue
+                asked = time.monotonic()
                 heard = _seen(self._client).get(self._address, 0.0)
                 if time.time() - heard > _SILENCE:
                     raise self._loss() from None
@@ -170,11 +178,22 @@ def _loss_of(address: str) -> PlaceLost:
 
 def _seen(client: Any) -> dict[str, float]:
     """Return when the scheduler last heard of each worker."""
+    _check(client)
     try:
         seen: dict[str, float] = client.run_on_scheduler(_last_seen)
     except Exception as error:
-        raise ConnectionError("Dask's scheduler cannot be reached.") from error
+        raise _without_scheduler() from error
     return seen
+
+
+def _check(client: Any) -> None:
+    """Raise ConnectionError where a client has lost its scheduler, with all results."""
+    if client.status != "running":
+        raise _without_scheduler()
+
+
+def _without_scheduler() -> ConnectionError:
+    return ConnectionError("Dask's scheduler cannot be reached.")
 
 
 def _last_seen(dask_scheduler: Any) -> dict[str, float]:
@@ -309,15 +328,19 @@ class _Blocks:
 
     def _computed(self) -> list[Any]:
         """Return futures of blocks once these are computed; raise their errors."""
-        self._futures.clear()
-        self._futures += self._client.compute(
+        _check(self._client)
+        before = list(self._futures)
+        self._futures[:] = self._client.compute(
             [each for some in self._blocks for each in some if each is not None]
         )
+        # Tracebacks of what was lost may refer to these for long.
+        for future in before:
+            future.release()
         futures = self._futures
         end = time.monotonic() + _REPLACEMENT
         while True:
             try:
-                distributed.wait(futures, timeout=_PATIENCE)
+                distributed.wait(futures, timeout=_GLANCE)
                 break
             except TimeoutError:
                 if _seen(self._client):

@@ -690,6 +690,12 @@ def interrupt(progress):
     raise KeyboardInterrupt
 
 
+def wait_for_two_workers(client):
+    """Wait for the replacement of a worker, and ask for it if that has not begun."""
+    client.cluster.scale(2)
+    client.wait_for_workers(2, timeout=60)
+
+
 def pid_of_a_place(client):
     """Return the address of a worker that holds blocks of a fit, and its process."""
     for address, keys in client.has_what().items():
@@ -698,11 +704,21 @@ def pid_of_a_place(client):
     raise AssertionError("no worker holds blocks")
 
 
-def test_a_killed_worker_is_replaced(client):
+@pytest.mark.parametrize(
+    ("share", "is_spread"),
+    [
+        (0.3, True),
+        pytest.param(0.6, False, marks=pytest.mark.slow),
+        pytest.param(0.9, True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_killed_worker_is_replaced(client, monkeypatch, share, is_spread):
+    if is_spread:
+        spread(monkeypatch)
     X, y, _ = data()
     killed = []
     model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
-    expected, at = model.objective_, max(1, int(0.3 * model.n_iter_))
+    expected, at = model.objective_, max(1, int(share * model.n_iter_))
 
     def kill(progress):
         if progress.n_iter == at and not killed:
@@ -710,27 +726,31 @@ def test_a_killed_worker_is_replaced(client):
             os.kill(killed[0], signal.SIGKILL)
 
     model.callback = kill
+    wait_for_two_workers(client)
     with client.as_current():
         model.fit(*on_workers(*blocks(7, X, y)))
     assert killed
     assert abs(model.objective_ - expected) <= 1e-6 * expected
-    client.wait_for_workers(2)
+    assert model.dual_gap_ <= 1e-6 * model.objective_
     assert_nothing_is_left(client)
 
 
 def test_a_frozen_worker_is_named(client, monkeypatch):
+    spread(monkeypatch)
     X, y, _ = data()
     frozen = {}
 
     def freeze(progress):
-        if progress.n_iter == 2:
+        if progress.n_iter == at:
             frozen.update([pid_of_a_place(client)])
             os.kill(*frozen.values(), signal.SIGSTOP)
 
     model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6)
+    wait_for_two_workers(client)
     with client.as_current():
         # Workers import the package at first, which takes its time.
         model.fit(*on_workers(*blocks(7, X, y)))
+    at = model.n_iter_ // 2
     monkeypatch.setattr("sklearn_subqn._dask._PATIENCE", 0.5)
     monkeypatch.setattr("sklearn_subqn._dask._SILENCE", 3.0)
     model.callback = freeze
@@ -741,3 +761,25 @@ def test_a_frozen_worker_is_named(client, monkeypatch):
         os.kill(*frozen.values(), signal.SIGCONT)
     assert next(iter(frozen)) in str(info.value)
     assert_nothing_is_left(client)
+
+
+def test_without_a_scheduler_there_is_an_error_at_once(client, monkeypatch):
+    # The last test: the cluster is closed by it.
+    spread(monkeypatch)
+    X, y, _ = data()
+    gone = []
+
+    def close(progress):
+        if progress.n_iter == 2:
+            client.cluster.close()
+            gone.append(time.monotonic())
+
+    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6, callback=close)
+    client.wait_for_workers(1, timeout=120)
+    with (
+        client.as_current(),
+        pytest.raises(ConnectionError, match="scheduler cannot be reached"),
+    ):
+        model.fit(*on_workers(*blocks(7, X, y)))
+    assert time.monotonic() - gone[0] < 1.0
+    assert not hasattr(model, "coef_")
