@@ -158,8 +158,7 @@ class _Worker:
                 if time.monotonic() - asked < _PATIENCE:
                     continue
                 asked = time.monotonic()
-                heard = _seen(self._client).get(self._address, 0.0)
-                if time.time() - heard > _SILENCE:
+                if _is_silent(_seen(self._client), self._address):
                     raise self._loss() from None
             except (OSError, *_CANCELLED) as error:
                 raise self._loss() from error
@@ -184,6 +183,10 @@ def _seen(client: Any) -> dict[str, float]:
     except Exception as error:
         raise _without_scheduler() from error
     return seen
+
+
+def _is_silent(seen: dict[str, float], address: str) -> bool:
+    return time.time() - seen.get(address, 0.0) > _SILENCE
 
 
 def _check(client: Any) -> None:
@@ -249,9 +252,12 @@ class _Blocks:
                 return self._opened()
             except PlaceLost:
                 self._release()
-                # Blocks of a worker that Dask still counts on are not computed anew.
-                kept = self._lost & _seen(self._client).keys()
-                if kept or time.monotonic() > end:
+                # Blocks of a silent worker that Dask counts on are not computed anew;
+                # that a worker has ended it knows a moment later.
+                seen = _seen(self._client)
+                known = self._lost & seen.keys()
+                silent = any(_is_silent(seen, address) for address in known)
+                if silent or time.monotonic() > end:
                     raise
                 time.sleep(_INTERVAL)
 
