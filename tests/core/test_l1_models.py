@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import L1LogisticOWLQN
-from sklearn_subqn._core import column_descent, column_maps, quadratic
+from sklearn_subqn._core import column_descent, column_maps, gram_step, quadratic
 from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.line_search import lengthen
@@ -238,7 +238,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
         # Each column with the intercept that centers it.
         places = np.arange(len(coordinates))
         basis[places, n_coef + coordinates % 4] = -model._center[coordinates // 4]
-    added = quadratic.damping(point, 6.0)
+    added = gram_step.damping(point, 6.0)
     scores = [objective.design.forward(one) for one in basis]
     products = [
         objective.design.adjoint(point.curvature.apply(z.copy()) + added * z)
@@ -249,7 +249,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     order = np.lexsort((own, own % 4))
     tol = 1e-6 if in_single else 1e-14
     expected = expected[np.ix_(order, order)]
-    expected[np.diag_indices(len(order))] *= 1.0 + quadratic.ROUNDED
+    expected[np.diag_indices(len(order))] *= 1.0 + gram_step.ROUNDED
     assert_allclose(model._step._gram, expected, rtol=tol, atol=tol)
 
 
@@ -283,7 +283,7 @@ def test_models_without_any_use_of_their_columns():
         )
         point = minimize_intercept(objective.origin())
         columns = Columns(objective.design, np.arange(12))
-        added = quadratic.damping(point, 6.0)
+        added = gram_step.damping(point, 6.0)
         step = quadratic.BlockStep(
             columns, point.curvature, added, 10.0, 0.0, int(fit_intercept)
         )
@@ -483,9 +483,9 @@ def test_text_is_not_sampled():
 def test_models_are_not_minimized_beyond_rounding(monkeypatch):
     # H has less rank than coordinates, and its entries are tiny.
     n_solved = []
-    solve_face = quadratic.GramStep._solve_face
+    solve_face = gram_step.GramStep._solve_face
     monkeypatch.setattr(
-        quadratic.GramStep,
+        gram_step.GramStep,
         "_solve_face",
         lambda *arguments: n_solved.append(1) or solve_face(*arguments),
     )

@@ -15,9 +15,10 @@ from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core import cut_model as cut_models
 from sklearn_subqn._core import simplex_qp
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.cut_model import CutModel, Cuts, LinearModel, cut_model
+from sklearn_subqn._core.cut_model import CutModel, LinearModel, cut_model
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.intercepts import minimize_intercept
+from sklearn_subqn._core.kept_cuts import Cuts
 from sklearn_subqn._core.line_search import exact, minimize_by_cuts
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..cut_model import Cuts
 from ..intercepts import minimize_intercept
+from ..kept_cuts import Cuts
 from ..line_search import exact
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..gram_step import GramStep
 from ..intercepts import minimize_intercept
 from ..line_search import backtrack
 from ..objective import Objective
-from ..quadratic import GramStep
 from ..rounding import ROUNDED
 from .run import Iterate, Solver, Start
 
