@@ -705,12 +705,7 @@ def pid_of_a_place(client):
 
 
 @pytest.mark.parametrize(
-    ("share", "is_spread"),
-    [
-        (0.3, True),
-        pytest.param(0.6, False, marks=pytest.mark.slow),
-        pytest.param(0.9, True, marks=pytest.mark.slow),
-    ],
+    ("share", "is_spread"), [(0.3, True), (0.6, False), (0.9, True)]
 )
 def test_a_killed_worker_is_replaced(client, monkeypatch, share, is_spread):
     if is_spread:
