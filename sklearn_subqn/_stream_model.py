@@ -48,7 +48,7 @@ class StreamModel(LinearEstimator):
     _columns: Rows | None = None
 
     def _stored(self) -> dict[str, Any]:
-        """Return what a copy lacks as an estimator fitted so far: nothing, from now."""
+        """Return no more attributes for a copy: coefficients are set here."""
         self._show()
         return {}
 

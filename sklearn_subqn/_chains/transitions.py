@@ -13,9 +13,10 @@ from .._core.names import by_name, classes_axis
 from .._names import did_you_mean
 from .sequences import Index
 
-# Prefixes of labels: which need one of their chunk's type before them, which these may
-# be, and after which a chunk may end. In IOB1 "I" begins chunks as well, and "B" those
-# that follow one of the same type.
+# Of each scheme three sets of prefixes of labels: those that need a label of their
+# chunk's type before them, the prefixes that this label may have, and those after which
+# a chunk may end. In IOB1 "I" begins chunks as well, and "B" those that follow one of
+# the same type.
 _SCHEMES = {
     "BIO": ("I", "BI", "BI"),
     "IOB2": ("I", "BI", "BI"),

@@ -10,7 +10,7 @@ from ._regularizer import Regularizer
 
 
 class L2(Regularizer):
-    """Omega(w) = ||w||^2 / 2."""
+    """Omega(w) = ||w||² / 2 over the first ``n_penalized`` parameters."""
 
     smooth = True
 

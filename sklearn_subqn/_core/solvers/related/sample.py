@@ -1,8 +1,8 @@
 """Some of the rows, for data with many more rows than features.
 
-An eighth of the rows determines the parameters up to an error that is small where it
-holds many rows a parameter, and costs an eighth of the time. What is returned for all
-the rows is still proven with all of them.
+A share of the rows, such as an eighth, determines the parameters up to an error that
+is small where it holds many rows a parameter, and costs that share of the time. The
+solution is where the method for all rows starts, which alone proves bounds.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ def sample(
 
     Only its solution is of use, as a point of all rows. Before, w = 0 is tried,
     which is optimal for a large L1 penalty.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of all rows.
+    n_sampled : int
+    is_solved : callable
+        From an iterate of the sample to whether its run may end there.
     """
     rows = spread(objective.design.n_rows, n_sampled)
     part = objective.sample(rows)
@@ -47,7 +55,7 @@ def sample(
 
 
 def _origin(objective: Objective) -> Iterate:
-    """Return w = 0, with a bound where that may be optimal."""
+    """Return w = 0, with a bound by its gradient where the loss is smooth."""
     point = objective.origin()
     if not objective.loss.smooth:
         return Iterate(point, phase="sample")
