@@ -76,7 +76,7 @@ class Columns:
         indptr, indices, data = self.arrays
         size = int(np.diff(indptr)[self.positions].sum())
         n_rows = int(np.count_nonzero(kept))
-        dtype = np.uint16 if n_rows < np.iinfo(np.uint16).max else indices.dtype
+        dtype = np.uint16 if n_rows <= np.iinfo(np.uint16).max else indices.dtype
         rows = np.where(kept, np.cumsum(kept) - 1, n_rows).astype(dtype)
         own = np.empty(len(self.positions) + 1, indptr.dtype)
         of_rows: Any = np.empty(size, dtype)

@@ -44,6 +44,9 @@ _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 # three scores they take up to twice that.
 _MANY_SCORES = 8
 
+# About so many stored entries show in which columns they are.
+_COUNTED = 100_000
+
 # A product with fewer entries than this takes a thread about as long as starting it.
 _PART_SIZE = 100_000
 
@@ -279,7 +282,7 @@ class LinearMap(ABC):
         """Shares of the stored entries in the columns, of a sparse X about those."""
         if not sparse.issparse(self.X):
             return np.full(self.n_features, 1.0 / max(self.n_features, 1))
-        step = -(-self.n_entries // _PART_SIZE)
+        step = -(-self.n_entries // _COUNTED)
         counts = np.bincount(self.X.indices[::step], minlength=self.n_features)
         return counts / max(counts.sum(), 1)
 
