@@ -1,127 +1,43 @@
-"""The outer loop of methods that minimize smooth functions of changing width in turn.
+"""What methods share that minimize smooth functions of changing width in turn.
 
 ``alm``, ``sparse_alm`` and ``narrowing`` replace a loss with kinks by a smooth one that
-has a width and perhaps a center. Each minimizes it by an inner method of its own until
-that is accurate enough for the gap of the original problem; then the center moves to
-the dual variables of the minimizer, and the width changes.
+has a width and perhaps a center. Each minimizes it by its own inner method until that
+is accurate enough for the gap of the original problem, and then changes both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-from ..objective import Dual, Objective, Point
-from .run import Iterate, Solver
-
-# Inner problems are solved to this share of the outer gap, with each center in a row
-# that brought nothing to so many times less, and in no more steps than that.
-_INNER_SHARE, _STUCK_SHARE, _MAX_INNER = 0.2, 0.1, 20
+# Newton's method minimizes until ||g||² / (2 alpha), which bounds the gap of its own
+# problem, is below this share of the outer gap; no method makes more steps than that.
+INNER_SHARE, MAX_INNER = 0.6, 20
 
 # So many centers in a row may bring nothing before the gap is taken for rounding.
-_MAX_STUCK = 5
-
-# A narrower width brings the center forward faster but is harder to minimize: factors
-# for the width after at most one step around a center, three and eight, and after more.
-_STEPS, _FACTORS = (1, 3, 8), (0.5, 0.7, 0.9, 2.0)
-
-# Dual variables have rounding errors in proportion to the inverse of the width, which
-# becomes so many times larger where these are all that is left.
-_ROUNDED = 10.0
+MAX_STUCK = 5
 
 
-class Found(NamedTuple):
-    """What a step of an inner method has found.
+class Gap:
+    """The smallest objective and the largest lower bound so far."""
 
-    Attributes
-    ----------
-    point : Point
-        Of the original objective.
-    lower_bound : float
-        Of that.
-    proof : Dual
-        The dual point that proves it.
-    left : float
-        By how much the smooth objective may be above its minimum, at most.
+    def __init__(self, best: float, bound: float = -float("inf")) -> None:
+        self.best, self.bound = best, bound
+
+    @property
+    def left(self) -> float:
+        """The difference of both."""
+        return self.best - self.bound
+
+    def take(self, value: float, lower: float) -> None:
+        """Take note of an objective and a lower bound."""
+        self.best, self.bound = min(self.best, value), max(self.bound, lower)
+
+
+def change_of_width(n_inner: int, factors: tuple[float, float, float]) -> float:
+    """Return the factor for the width after so many steps around one center.
+
+    A narrower one brings the center forward faster but is harder to minimize: the
+    factors are for at most one step, three and eight; after more it is twice as wide.
     """
-
-    point: Point
-    lower_bound: float
-    proof: Dual
-    left: float
-
-
-#: From a width, and how far the smooth objective may be above its minimum, to steps of
-#: the inner method, the starting point first. It ends where no step leads further down.
-Inner = Callable[[float, float], Iterator[Found]]
-
-
-def in_turn(
-    inner: Inner,
-    width: float,
-    phase: str,
-    *,
-    gap: float = float("inf"),
-    factor: float | None = None,
-    least: float = 0.0,
-) -> Solver:
-    """Yield iterates for one width after the other.
-
-    Parameters
-    ----------
-    inner : callable
-        The inner method, which remembers where it was and moves its center.
-    width : float
-        The first width.
-    phase : str
-        That of the iterates.
-    gap : float
-        The gap at the start.
-    factor : float, optional
-        From each width to the next, whatever the number of steps.
-    least : float
-        The smallest width.
-
-    Returns
-    -------
-    status : str
-        "no_progress": the gap no longer shrinks; it is rounding.
-    """
-    best, bound, n_stuck = float("inf"), -float("inf"), 0
-    while n_stuck <= _MAX_STUCK and width > least:
-        before, share = gap, _INNER_SHARE * _STUCK_SHARE**n_stuck
-        for n_inner, found in enumerate(inner(width, share * gap)):
-            best = min(best, found.point.value)
-            bound = max(bound, found.lower_bound)
-            gap = min(gap, best - bound)
-            yield Iterate(found.point, None, found.lower_bound, phase, found.proof)
-            if (n_inner and found.left <= share * gap) or n_inner == _MAX_INNER:
-                change = _change_of_width(n_inner)
-                break
-        else:
-            change = _ROUNDED
-        n_stuck = n_stuck + 1 if gap >= before else 0
-        width *= change if factor is None else factor
-    return "no_progress"
-
-
-def _change_of_width(n_inner: int) -> float:
-    """Return the factor for the width after so many steps around one center."""
-    return _FACTORS[sum(n_inner > most for most in _STEPS)]
-
-
-def first_width(objective: Objective) -> float:
-    """Return the first width in units of the loss.
-
-    It is larger where features outnumber rows: there conjugate gradients profit from a
-    smoother problem. With several scores per row it is larger, too, and between where
-    parameters outnumber rows but features do not: of 400 labels in a hierarchy,
-    2,000 x 30, that saves a third.
-    """
-    design = objective.design
-    tall = design.n_features < design.n_rows
-    if design.several_scores and tall:
-        return 1.0 if objective.n_params <= design.n_rows else 3.0
-    if design.several_scores:
-        return 10.0
-    return 0.3 if tall else 3.0
+    for most, factor in zip((1, 3, 8), factors, strict=True):
+        if n_inner <= most:
+            return factor
+    return 2.0
