@@ -611,11 +611,12 @@ def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
     X, y = make_classification(5000, 30, random_state=0)
     model = sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3)
     called: dict[str, None] = {}
+    installed = Path(sklearn_subqn.__file__).parent
 
     def follow(frame, event, argument):
         path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(PACKAGE):
-            called.setdefault(path.relative_to(PACKAGE).as_posix())
+        if event == "call" and path.is_relative_to(installed):
+            called.setdefault(path.relative_to(installed).as_posix())
 
     sys.setprofile(follow)
     try:
