@@ -38,7 +38,7 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
-PlaceOfBlocks = pytest.importorskip("sklearn_subqn._dask").PlaceOfBlocks
+PlaceOfBlocks = pytest.importorskip("sklearn_subqn._dask_blocks").PlaceOfBlocks
 
 # One cluster serves them all.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -552,7 +552,7 @@ def assert_nothing_is_left(client):
 
 def spread(monkeypatch):
     """Let blocks stay on their workers, however small they are."""
-    monkeypatch.setattr("sklearn_subqn._dask._SHARE_OF_MEMORY", 0.0)
+    monkeypatch.setattr("sklearn_subqn._dask_blocks._SHARE_OF_MEMORY", 0.0)
 
 
 @pytest.mark.parametrize("name", ["log loss", "L1 logistic", "squares"])
@@ -746,8 +746,8 @@ def test_a_frozen_worker_is_named(client, monkeypatch):
         # Workers import the package at first, which takes its time.
         model.fit(*on_workers(*blocks(7, X, y)))
     at = model.n_iter_ // 2
-    monkeypatch.setattr("sklearn_subqn._dask._PATIENCE", 0.5)
-    monkeypatch.setattr("sklearn_subqn._dask._SILENCE", 3.0)
+    monkeypatch.setattr("sklearn_subqn._dask_workers._PATIENCE", 0.5)
+    monkeypatch.setattr("sklearn_subqn._dask_workers._SILENCE", 3.0)
     model.callback = freeze
     try:
         with client.as_current(), pytest.raises(RuntimeError, match="lost or") as info:

@@ -102,6 +102,8 @@ LEVELS = [
     ["_run_there"],
     ["_blocks"],
     ["_row_blocks"],
+    ["_dask_workers"],
+    ["_dask_blocks"],
     ["_dask"],
     ["_block_methods", "_f_beta", "_nu", "_quantiles", "_queries"],
     ["_estimator"],
@@ -354,8 +356,8 @@ ALLOWED = [
 
 # Of these only files that match a pattern may import.
 RESERVED = {
-    "dask": ["_dask"],
-    "distributed": ["_dask"],
+    "dask": ["_dask", "_dask_blocks"],
+    "distributed": ["_dask", "_dask_blocks", "_dask_workers"],
     "sklearn": [
         "_base_ranker",
         "_catalogue",
@@ -390,7 +392,7 @@ RESERVED = {
     ],
     "scipy.sparse": [
         "_blocks",
-        "_dask",
+        "_dask_blocks",
         "_row_blocks",
         "_chains.learning",
         "_chains.pairs",
