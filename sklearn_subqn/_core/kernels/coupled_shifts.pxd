@@ -1,5 +1,7 @@
 """Projections of both kinds of labels of a row, which one more number couples."""
 
+from .rows cimport shift_of_few
+
 
 cdef inline double kind_shift(
     const double* t,
@@ -11,11 +13,11 @@ cdef inline double kind_shift(
 ) noexcept nogil:
     """Return the shift with sum max(0, t - shift) = 1 over one kind of labels.
 
-    As for the multiclass hinge (Michelot 1986). ``top`` is the largest t of the kind,
-    ``few`` has room for l numbers. Without such labels, zero.
+    ``top`` is the largest t of the kind, ``few`` has room for l numbers. Without such
+    labels, zero.
     """
-    cdef Py_ssize_t j, size = 0, kept
-    cdef double total = 0.0, shift
+    cdef Py_ssize_t j, size = 0
+    cdef double total = 0.0
     for j in range(l):
         if relevant[j] == kind and t[j] > top - 1.0:
             few[size] = t[j] - top
@@ -23,18 +25,7 @@ cdef inline double kind_shift(
             size += 1
     if size == 0:
         return 0.0
-    while True:
-        shift = (total - 1.0) / size
-        kept = 0
-        total = 0.0
-        for j in range(size):
-            if few[j] > shift:
-                few[kept] = few[j]
-                total += few[j]
-                kept += 1
-        if kept == size:
-            return shift + top
-        size = kept
+    return top + shift_of_few(few, size, total)
 
 
 cdef inline void coupled_shifts(

@@ -5,7 +5,8 @@ is positive and not above a width: of the partners that a row has passed on eith
 those beyond are taken out again.
 """
 
-from .level_sums cimport Pairs, clear, get_terms, pairs_of, put_terms
+from .level_sums cimport Pairs, clear, get_terms, pairs_of
+from .partners cimport Group, Terms, Window, group_of, move, row_at
 
 
 def products(
@@ -42,8 +43,10 @@ def products(
     out : (p, w)
     """
     cdef Py_ssize_t n = scores.shape[0], w = terms.shape[1]
-    cdef Py_ssize_t g, a, m, step, passed, left, row, other
-    cdef double sign = 1.0 if higher else -1.0
+    cdef Py_ssize_t g, step, row
+    cdef Group group
+    cdef Window window
+    cdef Terms partners
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, w)
     pairs.higher = higher
     if terms.shape[0] != n or weights.shape[0] != n or places.shape[0] != n:
@@ -56,34 +59,21 @@ def products(
     for row in range(n):
         if places[row] >= out.shape[0]:
             raise ValueError(f"Places must be less than {out.shape[0]}.")
-    if w == 0:
+    if n == 0 or w == 0:
         return
+    partners = Terms(&terms[0, 0], NULL, NULL, w, &weights[0])
     with nogil:
         for g in range(starts.shape[0] - 1):
-            a, m, passed, left = starts[g], starts[g + 1] - starts[g], 0, 0
-            for step in range(m):
-                row = order[a + m - 1 - step if higher else a + step]
+            group = group_of(scores, order, starts[g], starts[g + 1], higher)
+            window = Window(margin, width, 0, 0)
+            for step in range(group.size):
+                row = row_at(&group, step)
                 if places[row] < 0:
                     continue
-                while passed < m:
-                    other = order[a + m - 1 - passed if higher else a + passed]
-                    if not margin - sign * (scores[row] - scores[other]) > 0.0:
-                        break
-                    put_terms(
-                        &pairs, levels[other], &terms[other, 0], NULL, w, weights[other]
-                    )
-                    passed += 1
-                while left < passed:
-                    other = order[a + m - 1 - left if higher else a + left]
-                    if not margin - width - sign * (scores[row] - scores[other]) > 0.0:
-                        break
-                    put_terms(
-                        &pairs, levels[other], &terms[other, 0], NULL, w, -weights[other]
-                    )
-                    left += 1
+                move(&window, &group, scores[row], &levels[0], &partners, &pairs)
                 get_terms(&pairs, levels[row], factor, w, &out[places[row], 0])
-            for step in range(a, a + m):
-                clear(&pairs, levels[order[step]])
+            for step in range(group.size):
+                clear(&pairs, levels[group.order[step]])
 
 
 def crossed(
@@ -106,7 +96,8 @@ def crossed(
 ):
     """Add factor_i * cost * weight_j * x_i x_jᵀ over pairs, 0 < m <= width.
 
-    Rows i have partners j. Parameters that are not named here are those of ``moments`` in ``pair_sums.pyx``.
+    Rows i have partners j. Parameters that are not named here are those of ``moments``
+    in ``pair_sums.pyx``.
 
     Parameters
     ----------
@@ -121,9 +112,12 @@ def crossed(
     out : (d, d)
     """
     cdef Py_ssize_t n = scores.shape[0], d = out.shape[1]
-    cdef Py_ssize_t g, a, m, step, passed, left, row, other, t, i
-    cdef double sign = 1.0 if higher else -1.0, value
+    cdef Py_ssize_t g, step, row, t, i
+    cdef double value
     cdef double *total
+    cdef Group group
+    cdef Window window
+    cdef Terms partners
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, d)
     pairs.higher = higher
     if weights.shape[0] != n or factors.shape[0] != n or indptr.shape[0] != n + 1:
@@ -144,38 +138,19 @@ def crossed(
     for t in range(indices.shape[0]):
         if not 0 <= indices[t] < d:
             raise ValueError(f"Indices must lie in [0, {d}), got {indices[t]}.")
-    if d == 0:
+    if d == 0 or data.shape[0] == 0:
         return
+    partners = Terms(&data[0], &indptr[0], &indices[0], d, &weights[0])
     total = pairs.sums + pairs.k * pairs.width
     with nogil:
         for g in range(starts.shape[0] - 1):
-            a, m, passed, left = starts[g], starts[g + 1] - starts[g], 0, 0
-            for step in range(m):
-                row = order[a + m - 1 - step if higher else a + step]
+            group = group_of(scores, order, starts[g], starts[g + 1], higher)
+            window = Window(margin, width, 0, 0)
+            for step in range(group.size):
+                row = row_at(&group, step)
                 if factors[row] == 0.0:
                     continue
-                while passed < m:
-                    other = order[a + m - 1 - passed if higher else a + passed]
-                    if not margin - sign * (scores[row] - scores[other]) > 0.0:
-                        break
-                    t = indptr[other]
-                    if t < indptr[other + 1]:
-                        put_terms(
-                            &pairs, levels[other], &data[t], &indices[t],
-                            indptr[other + 1] - t, weights[other],
-                        )
-                    passed += 1
-                while left < passed:
-                    other = order[a + m - 1 - left if higher else a + left]
-                    if not margin - width - sign * (scores[row] - scores[other]) > 0.0:
-                        break
-                    t = indptr[other]
-                    if t < indptr[other + 1]:
-                        put_terms(
-                            &pairs, levels[other], &data[t], &indices[t],
-                            indptr[other + 1] - t, -weights[other],
-                        )
-                    left += 1
+                move(&window, &group, scores[row], &levels[0], &partners, &pairs)
                 for i in range(d):
                     total[i] = 0.0
                 get_terms(&pairs, levels[row], factors[row], d, total)
@@ -183,7 +158,7 @@ def crossed(
                     value = data[t]
                     for i in range(d):
                         out[indices[t], i] += value * total[i]
-            for step in range(a, a + m):
-                clear(&pairs, levels[order[step]])
+            for step in range(group.size):
+                clear(&pairs, levels[group.order[step]])
         for i in range(d):
             total[i] = 0.0

@@ -3,12 +3,12 @@
 The rows of group g are ``order[starts[g]:starts[g + 1]]``, by ascending scores. A pair
 of a lower level i and a higher one j violates its margin by m = margin + z_i - z_j, if
 that is positive. Rows are visited in the order in which their violations grow, for
-either side of the pairs by itself; a second pointer passes the partners that are
-violated from there on. Sums over all levels below that of the row, or above, are those
-of ``level_sums.pxd``.
+either side of the pairs by itself, with the partners of ``partners.pxd``. Sums over all
+levels below that of the row, or above, are those of ``level_sums.pxd``.
 """
 
 from .level_sums cimport Pairs, check, clear, get, pairs_of, put
+from .partners cimport Group, group_of, next_partner, row_at
 from .sums cimport Sum, add_to, result
 
 
@@ -98,9 +98,10 @@ def moments(
         Room for sums over levels; zero, and zero again at the end.
     out : (3, n)
     """
-    cdef Py_ssize_t n = scores.shape[0], g, a, m, step, passed, row, other, i
-    cdef double sign = 1.0 if higher else -1.0, violation
+    cdef Py_ssize_t n = scores.shape[0], g, step, passed, row, other, i
+    cdef double m, now
     cdef double[3] total
+    cdef Group group
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, 3)
     pairs.higher = higher
     if weights.shape[0] != n or out.shape[0] != 3 or out.shape[1] != n:
@@ -108,26 +109,26 @@ def moments(
             f"{n} scores, but {weights.shape[0]} weights and results of shape "
             f"({out.shape[0]}, {out.shape[1]})."
         )
+    if n == 0:
+        return
     with nogil:
         for g in range(starts.shape[0] - 1):
-            a, m, passed = starts[g], starts[g + 1] - starts[g], 0
-            for step in range(m):
-                row = order[a + m - 1 - step if higher else a + step]
-                while passed < m:
-                    other = order[a + m - 1 - passed if higher else a + passed]
-                    violation = margin - sign * (scores[row] - scores[other])
-                    if not violation > 0.0:
-                        break
+            group, passed = group_of(scores, order, starts[g], starts[g + 1], higher), 0
+            for step in range(group.size):
+                row = row_at(&group, step)
+                now = -group.sign * scores[row]
+                other = next_partner(&group, scores[row], margin, &passed, &m)
+                while other >= 0:
                     total[0] = weights[other]
-                    total[1] = total[0] * violation
-                    total[2] = total[1] * violation
-                    put(&pairs, levels[other], total, 3, -sign * scores[row])
-                    passed += 1
-                get(&pairs, levels[row], total, 3, -sign * scores[row])
+                    total[1] = total[0] * m
+                    total[2] = total[1] * m
+                    put(&pairs, levels[other], total, 3, now)
+                    other = next_partner(&group, scores[row], margin, &passed, &m)
+                get(&pairs, levels[row], total, 3, now)
                 for i in range(3):
                     out[i, row] = total[i]
-            for step in range(a, a + m):
-                clear(&pairs, levels[order[step]])
+            for step in range(group.size):
+                clear(&pairs, levels[group.order[step]])
 
 
 def slope(
@@ -159,37 +160,37 @@ def slope(
     -------
     slope, curvature : float
     """
-    cdef Py_ssize_t n = scores.shape[0], g, a, m, step, passed, row, other, i
-    cdef double first = 0.0, second = 0.0, violation, d
+    cdef Py_ssize_t n = scores.shape[0], g, step, passed, row, other
+    cdef double first = 0.0, second = 0.0, m, d
     cdef double[5] total
+    cdef Group group
     cdef Pairs pairs = pairs_of(scores, order, starts, levels, values, costs, sums, 5)
     if dscores.shape[0] != n or weights.shape[0] != n or factors.shape[0] != n:
         raise ValueError(
             f"{n} scores, but {dscores.shape[0]} directions, {weights.shape[0]} "
             f"weights and {factors.shape[0]} factors."
         )
+    if n == 0:
+        return first, second
     with nogil:
         for g in range(starts.shape[0] - 1):
-            a, m, passed = starts[g], starts[g + 1] - starts[g], 0
-            for step in range(a, a + m):
-                row = order[step]
-                while passed < m:
-                    other = order[a + passed]
-                    violation = margin + scores[row] - scores[other]
-                    if not violation > 0.0:
-                        break
+            group, passed = group_of(scores, order, starts[g], starts[g + 1], False), 0
+            for step in range(group.size):
+                row = row_at(&group, step)
+                other = next_partner(&group, scores[row], margin, &passed, &m)
+                while other >= 0:
                     # Of (1, m, d, m d, d²), in an order for growing.
                     total[0] = weights[other]
-                    total[1] = total[0] * violation
+                    total[1] = total[0] * m
                     total[2] = total[0] * dscores[other]
                     total[3] = total[1] * dscores[other]
                     total[4] = total[2] * dscores[other]
                     put(&pairs, levels[other], total, 5, scores[row])
-                    passed += 1
+                    other = next_partner(&group, scores[row], margin, &passed, &m)
                 get(&pairs, levels[row], total, 5, scores[row])
                 d = dscores[row]
                 first += factors[row] * (d * total[1] - total[3])
                 second += factors[row] * (d * (d * total[0] - 2.0 * total[2]) + total[4])
-            for step in range(a, a + m):
-                clear(&pairs, levels[order[step]])
+            for step in range(group.size):
+                clear(&pairs, levels[group.order[step]])
     return first, second

@@ -91,25 +91,15 @@ cdef inline Py_ssize_t upper_envelope(
     return top + 1
 
 
-cdef inline double simplex_shift(
-    const double* t, Py_ssize_t k, double* few
+cdef inline double shift_of_few(
+    double* few, Py_ssize_t size, double total
 ) noexcept nogil:
-    """Return the shift with sum max(0, t - shift) = 1.
+    """Return the shift with sum max(0, few - shift) = 1, for numbers of this total.
 
-    ``few`` has room for k numbers. Entries more than 1 below the largest cannot be in
-    the support; of the others those below the mean shift are removed until none is
-    (Michelot 1986).
+    Numbers below the mean shift are removed, in place, until none is (Michelot 1986).
     """
-    cdef Py_ssize_t j, size = 0, kept
-    cdef double largest, total = 0.0, shift
-    largest = t[0]
-    for j in range(k):
-        largest = t[j] if t[j] > largest else largest
-    for j in range(k):
-        if t[j] > largest - 1.0:
-            few[size] = t[j] - largest
-            total += few[size]
-            size += 1
+    cdef Py_ssize_t j, kept
+    cdef double shift
     while True:
         shift = (total - 1.0) / size
         kept = 0
@@ -120,8 +110,29 @@ cdef inline double simplex_shift(
                 total += few[j]
                 kept += 1
         if kept == size:
-            return shift + largest
+            return shift
         size = kept
+
+
+cdef inline double simplex_shift(
+    const double* t, Py_ssize_t k, double* few
+) noexcept nogil:
+    """Return the shift with sum max(0, t - shift) = 1.
+
+    ``few`` has room for k numbers. Entries more than 1 below the largest cannot be in
+    the support.
+    """
+    cdef Py_ssize_t j, size = 0
+    cdef double largest, total = 0.0
+    largest = t[0]
+    for j in range(k):
+        largest = t[j] if t[j] > largest else largest
+    for j in range(k):
+        if t[j] > largest - 1.0:
+            few[size] = t[j] - largest
+            total += few[size]
+            size += 1
+    return largest + shift_of_few(few, size, total)
 
 
 cdef inline void shuffle(Py_ssize_t[::1] order, unsigned long long seed) noexcept nogil:
