@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy import sparse, special
 from sklearn.utils.extmath import safe_sparse_dot
 
+from ._core.memory import BLOCK_SIZE
 from ._core.rounding import ROUNDED
-from ._core.row_views import BLOCK_ENTRIES
 
 # Scores of sparse rows with so many times more columns than entries look at their own
 # columns alone: those of one row in 2^20 columns take a tenth of the time.
@@ -54,7 +54,7 @@ def _largest_sums(X: Any, coef: Any) -> npt.NDArray[Any]:
     if sparse.issparse(X):
         absolute = type(X)((np.abs(X.data), X.indices, X.indptr), shape=X.shape)
         return np.asarray(absolute @ coef)
-    step = max(1, BLOCK_ENTRIES // X.shape[1])
+    step = max(1, BLOCK_SIZE // X.shape[1])
     parts = [np.abs(X[i : i + step]) @ coef for i in range(0, len(X), step)]
     return np.concatenate(parts)
 

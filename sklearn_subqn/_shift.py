@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ._core.row_views import BLOCK_ENTRIES
+from ._core.memory import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 
@@ -174,7 +174,7 @@ def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
     """Return weighted sums of columns / about - 1 and of its squares."""
     n, c = some.shape
     mean, square = sums = np.zeros((2, c))
-    step = max(1, BLOCK_ENTRIES // max(c, 1))
+    step = max(1, BLOCK_SIZE // max(c, 1))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         block = some[rows] / about - 1.0

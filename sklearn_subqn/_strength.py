@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ._core.row_views import BLOCK_ENTRIES
+from ._core.memory import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 
@@ -186,7 +186,7 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
             X.sum_duplicates()
         yield X, weights
         return
-    step = max(1, BLOCK_ENTRIES // max(X.shape[1], 1))
+    step = max(1, BLOCK_SIZE // max(X.shape[1], 1))
     for start in range(0, len(X), step):
         yield X[start : start + step], weights[start : start + step]
 

@@ -49,7 +49,8 @@ CHAIN_METHODS = [
 # Lowest first. A file imports from lower levels and from its own; the last pattern that
 # matches decides.
 LEVELS = [
-    ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names", "_core.rounding"],
+    ["_core.kernels", "_core.kernels.*", "_core.lazy", "_core.names"],
+    ["_core.memory", "_core.rounding"],
     ["_core.losses._base"],
     ["_core.losses._*"],
     ["_core.regularizers._regularizer"],
@@ -133,15 +134,23 @@ ALLOWED = [
     ("_core.kernels.*", []),
     ("_core.lazy", []),
     ("_core.names", []),
+    ("_core.memory", []),
     ("_core.rounding", []),
     ("_core.losses._base", ["_core.rounding"]),
-    ("_core.losses._curvature", ["_core.losses._base", "_core.rounding"]),
-    ("_core.losses._*", ["_core.losses._*", "_core.names", "_core.rounding", *KERNELS]),
+    (
+        "_core.losses._curvature",
+        ["_core.losses._base", "_core.memory", "_core.rounding"],
+    ),
+    (
+        "_core.losses._*",
+        ["_core.losses._*", "_core.memory", "_core.names", "_core.rounding", *KERNELS],
+    ),
     ("_core.losses", ["_core.losses._*"]),
     (
         "_core.regularizers._*",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.regularizers._*",
@@ -153,6 +162,7 @@ ALLOWED = [
         "_core.row_views",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             *KERNELS,
@@ -162,6 +172,7 @@ ALLOWED = [
         "_core.linear_map",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.lazy",
@@ -173,6 +184,7 @@ ALLOWED = [
         "_core.second_moments",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.lazy",
@@ -185,6 +197,7 @@ ALLOWED = [
         "_core.design",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.row_views",
@@ -195,6 +208,7 @@ ALLOWED = [
         "_core.kinks",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
         ],
@@ -205,6 +219,7 @@ ALLOWED = [
             "_core.design",
             "_core.linear_map",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
         ],
@@ -213,6 +228,7 @@ ALLOWED = [
         "_core.condensed",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
         ],
@@ -221,6 +237,7 @@ ALLOWED = [
         "_core.row_numbers",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.parts",
@@ -234,6 +251,7 @@ ALLOWED = [
             "_core.design",
             "_core.lazy",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
@@ -248,6 +266,7 @@ ALLOWED = [
             "_core.design",
             "_core.lazy",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.parts",
@@ -260,6 +279,7 @@ ALLOWED = [
             "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
@@ -275,6 +295,7 @@ ALLOWED = [
             "_core.kinks",
             "_core.lazy",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
@@ -287,6 +308,7 @@ ALLOWED = [
         "_core.cuts",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.risk",
@@ -298,6 +320,7 @@ ALLOWED = [
             "_core.cuts",
             "_core.design",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
@@ -310,6 +333,7 @@ ALLOWED = [
         [
             "_core.bounds",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
         ],
@@ -322,6 +346,7 @@ ALLOWED = [
             "_core.hessian",
             "_core.lazy",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.risk",
@@ -337,6 +362,7 @@ ALLOWED = [
             "_core.hessian",
             "_core.lazy",
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
             "_core.losses._loss",
@@ -348,6 +374,7 @@ ALLOWED = [
         "_core.sampling",
         [
             "_core.losses._base",
+            "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
         ],

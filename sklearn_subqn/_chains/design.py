@@ -17,13 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._core.kernels import chain_pairs
+from .._core.linear_map import PART_SIZE
 from .._core.losses._base import Floats, Mask, Rows
 from .pairs import Pairs
 
 Result = TypeVar("Result")
-
-# Fewer stored entries than this take a thread about as long as starting it.
-_PART_SIZE = 100_000
 
 # Sums over tokens are made of so many parts, whatever threads there are: each takes
 # room for all parameters, and time to be added. Two make an adjoint product 1 % (base
@@ -181,7 +179,7 @@ class ChainDesign:
         self, function: Callable[[tuple[int, int]], Result], n_parts: int
     ) -> list[Result]:
         """Return results of a function of parts of the tokens, in their order."""
-        n_parts = max(1, min(n_parts, self.n_tokens, self.X.nnz // _PART_SIZE))
+        n_parts = max(1, min(n_parts, self.n_tokens, self.X.nnz // PART_SIZE))
         bounds = [self.n_tokens * i // n_parts for i in range(n_parts + 1)]
         parts = list(pairwise(bounds))
         if self.pool is None or n_parts == 1:

@@ -10,6 +10,7 @@ from .cuts import Cut, Dual
 from .design import Design
 from .losses._base import Floats
 from .losses._loss import Loss
+from .memory import BLOCK_SIZE
 from .regularizers import L2, ElasticNet, Regularizer
 from .risk import Risk
 from .rounding import EPS, rounding
@@ -21,9 +22,6 @@ MOST_IMBALANCED = 1e-3
 # What rounding costs matters where it is more than this share of a bound: less is not
 # worth the pass over X that sizes of columns take.
 _LITTLE = 1e-10
-
-# Sums over parameters are made of so many at a time, which stay in a core's cache.
-_BLOCK = 1 << 14
 
 
 class Bounds:
@@ -192,8 +190,8 @@ class Bounds:
         if more > _LITTLE * value * self.alpha:
             sizes, product = self.column_sizes, 0.0
             # Without temporary arrays of all parameters, which take most of the time.
-            for a in range(0, len(normal), _BLOCK):
-                part = np.abs(normal[a : a + _BLOCK]) @ sizes[a : a + _BLOCK]
+            for a in range(0, len(normal), BLOCK_SIZE):
+                part = np.abs(normal[a : a + BLOCK_SIZE]) @ sizes[a : a + BLOCK_SIZE]
                 product += float(part)
             product *= 2.0 * cut.error * (1.0 + rounding(len(normal)))
             more = min(more, product + error * error)

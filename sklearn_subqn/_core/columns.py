@@ -13,7 +13,8 @@ from .kernels import gram, products
 from .lazy import cached_property
 from .linear_map import InPlace
 from .losses._base import Floats, Mask, Rows
-from .row_views import BLOCK_BYTES, DENSE_BYTES, dense_rows, row_view
+from .memory import BLOCK_SIZE, COPY_SIZE
+from .row_views import dense_rows, row_view
 
 
 class Columns:
@@ -117,7 +118,7 @@ class Columns:
 
     def _cached(self, part: slice) -> Iterable[slice]:
         """Yield slices of some rows, of a dense block that caches hold."""
-        n_rows = max(1, int(BLOCK_BYTES / 8 / max(len(self._columns), 1)))
+        n_rows = max(1, BLOCK_SIZE // max(len(self._columns), 1))
         for start in range(part.start, part.stop, n_rows):
             yield slice(start, min(start + n_rows, part.stop))
 
@@ -144,7 +145,7 @@ class Columns:
         They are so many that ``width`` numbers for each make no larger an array than
         other dense copies, or than a square matrix of that width.
         """
-        X, n_rows = self._design.X, max(1, DENSE_BYTES // 8 // max(width, 1), width)
+        X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
         for start in range(part.start, part.stop, n_rows):
             rows = slice(start, min(start + n_rows, part.stop))
             yield rows, dense_rows(_some_columns(X[rows], self._columns))

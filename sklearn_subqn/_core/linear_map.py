@@ -17,6 +17,7 @@ from scipy import sparse
 from .kernels import products
 from .lazy import cached_property
 from .losses._base import Floats, Rows, total_of_rows
+from .memory import BLOCK_SIZE
 from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
 
 # Below this share of stored entries, changing one row's dual variable costs next to
@@ -31,10 +32,6 @@ _SUBSET_SHARE = 0.3
 # this share of the entries the product with all of them is cheaper.
 _COLUMNS_SHARE = 0.8
 
-# Rows of float32 data are promoted to float64 in blocks of about this many bytes, small
-# enough to stay in a core's cache, so that sums are as accurate as for float64 data.
-_PROMOTED_BYTES = 1 << 18
-
 # Products with columns are sums over so many roots of the number of rows at a time, and
 # over more where features are so many that adding the sums would take some share of it.
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
@@ -44,11 +41,8 @@ _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 # three scores they take up to twice that.
 _MANY_SCORES = 8
 
-# About so many stored entries show in which columns they are.
-_COUNTED = 100_000
-
-# A product with fewer entries than this takes a thread about as long as starting it.
-_PART_SIZE = 100_000
+#: A product with fewer entries than this takes a thread about as long as starting it.
+PART_SIZE = 100_000
 
 
 class LinearMap(ABC):
@@ -121,7 +115,7 @@ class LinearMap(ABC):
         self._is_narrow = self._promote and sparse.issparse(self.X)
         self._n_threads = n_threads
         self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
-        n_parts = max(1, min(n_threads, self.n_rows, self.n_entries // _PART_SIZE))
+        n_parts = max(1, min(n_threads, self.n_rows, self.n_entries // PART_SIZE))
         bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
         self.row_slices = [slice(*pair) for pair in pairwise(bounds)]
         self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
@@ -282,7 +276,8 @@ class LinearMap(ABC):
         """Shares of the stored entries in the columns, of a sparse X about those."""
         if not sparse.issparse(self.X):
             return np.full(self.n_features, 1.0 / max(self.n_features, 1))
-        step = -(-self.n_entries // _COUNTED)
+        # A block of them shows in which columns they are.
+        step = -(-self.n_entries // BLOCK_SIZE)
         counts = np.bincount(self.X.indices[::step], minlength=self.n_features)
         return counts / max(counts.sum(), 1)
 
@@ -361,7 +356,7 @@ class LinearMap(ABC):
             return [slice(0, len(columns))]
         ends = np.cumsum(indptr[columns + 1] - indptr[columns])
         size = int(ends[-1]) if len(ends) else 0
-        n_parts = max(1, min(self._n_threads, size // _PART_SIZE))
+        n_parts = max(1, min(self._n_threads, size // PART_SIZE))
         shares = [size * i / n_parts for i in range(1, n_parts)]
         cuts = [0, *np.searchsorted(ends, shares), len(columns)]
         return [slice(*pair) for pair in pairwise(cuts)]
@@ -372,7 +367,7 @@ class LinearMap(ABC):
             yield start, stop, row_view(self.X, slice(start, stop))
             return
         row_size = max(1, self.n_entries // max(1, self.n_rows))
-        n_rows = max(1, _PROMOTED_BYTES // 8 // row_size)
+        n_rows = max(1, BLOCK_SIZE // row_size)
         for a in range(start, stop, n_rows):
             b = min(a + n_rows, stop)
             yield a, b, row_view(self.X, slice(a, b))

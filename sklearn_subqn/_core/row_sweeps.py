@@ -18,6 +18,7 @@ from scipy import sparse
 from .design import Design
 from .kernels import ascent, multiclass, multilabel
 from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
+from .memory import BLOCK_SIZE
 from .rounding import TINY
 
 # Share of a constant column in the squared norm of rows with one, for sparse and for
@@ -36,9 +37,6 @@ _FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
 # A round begins with rows whose part of the gap is more than some share of the mean,
 # and goes on with those whose last visit gained more than some share of the mean.
 _GAP_SHARE, _GAIN_SHARE = 0.3, 0.2
-
-# Parameters are moved so many at a time, which stay in a core's cache.
-_BLOCK = 1 << 14
 
 
 def row_sweeps(
@@ -328,7 +326,7 @@ class JointSweeps(RowSweeps):
         self._intercept = intercept + self._shift
         if self._proximity:
             share = self._proximity / self._curvature
-            size = max(_BLOCK // center.shape[1], 1)
+            size = max(BLOCK_SIZE // center.shape[1], 1)
             for a in range(0, len(center), size):
                 some = slice(a, a + size)
                 self._coef[some] += share * (center[some] - self._center[some])

@@ -10,16 +10,7 @@ from scipy import sparse
 
 from .kernels import products
 from .losses._base import Floats, Rows
-
-# Dense copies of some rows, for products of matrices, are of about this many bytes.
-DENSE_BYTES = 1 << 24
-
-# Rows are scaled for Gram matrices in blocks of about this many bytes, which stay in a
-# core's cache.
-BLOCK_BYTES = 1 << 20
-
-#: Rows that are read but once are read in blocks of about so many entries.
-BLOCK_ENTRIES = 1 << 18
+from .memory import COPY_SIZE
 
 
 class SomeRows:
@@ -78,7 +69,7 @@ def products_of_rows(X: Any) -> Floats:
     if X.dtype == np.float64:
         return np.asarray(X @ X.T)
     total = np.zeros((len(X), len(X)))
-    width = max(1, DENSE_BYTES // 8 // max(len(X), 1))
+    width = max(1, COPY_SIZE // max(len(X), 1))
     for start in range(0, X.shape[1], width):
         block = X[:, start : start + width].astype(np.float64)
         total += block @ block.T

@@ -13,9 +13,8 @@ from .lazy import cached_property
 from .linear_map import LinearMap
 from .losses._base import Floats, Rows
 from .losses._curvature import Curvature
+from .memory import BLOCK_SIZE, COPY_SIZE
 from .row_views import (
-    BLOCK_BYTES,
-    DENSE_BYTES,
     add_rows_times,
     dense_rows,
     products_of_rows,
@@ -109,8 +108,8 @@ class SecondMoments(LinearMap):
         """Add half of the products of the columns, by BLAS on blocks of the rows."""
         d = self.n_features
         # Blocks stay in the cache, unless the columns are many: then few rows are slow.
-        n_bytes = min(max(BLOCK_BYTES, 64 * d * d), DENSE_BYTES)
-        n_rows = max(1, int(n_bytes / 8 / max(d, 1)))
+        size = min(max(BLOCK_SIZE, 8 * d * d), COPY_SIZE)
+        n_rows = max(1, size // max(d, 1))
         for a in range(0, len(weights), n_rows):
             root = np.sqrt(weights[a : a + n_rows])
             scaled = dense_rows(block[a : a + n_rows]) * root[:, np.newaxis]
@@ -132,7 +131,7 @@ class SecondMoments(LinearMap):
         self.passes += 1.0
         k = self.n_outputs or 1
         d = self.n_features + self.fit_intercept
-        n_rows = max(1, int(DENSE_BYTES / 8 / max(d, 1)))
+        n_rows = max(1, COPY_SIZE // max(d, 1))
         blocks = np.zeros((k, k, d, d))
         for a in range(0, self.n_rows, n_rows):
             rows = slice(a, min(a + n_rows, self.n_rows))
@@ -160,7 +159,7 @@ class SecondMoments(LinearMap):
         self.passes += 1.0
         d = max(self.n_features, 1)
         # Squares of dense rows stay in the cache; sparse ones are few at a time.
-        n_rows = max(1, BLOCK_BYTES // 8 // d)
+        n_rows = max(1, BLOCK_SIZE // d)
         if self.is_sparse:
             n_rows = self._summed_rows
 
@@ -234,7 +233,7 @@ class SecondMoments(LinearMap):
         if not sparse.issparse(X):
             return np.einsum("ij,ij->i", X, X, dtype=np.float64)
         ones, squares = np.ones(self.n_features), np.empty(self.n_rows)
-        step = max(1, int(BLOCK_BYTES / 8 / max(self.row_size, 1.0)))
+        step = max(1, int(BLOCK_SIZE / max(self.row_size, 1.0)))
         for first in range(0, self.n_rows, step):
             rows = slice(first, min(first + step, self.n_rows))
             block = row_view(X, rows)

@@ -17,7 +17,7 @@ from sklearn_subqn._core.linear_map import InPlace
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Threads take part however small the data."""
-    monkeypatch.setattr(linear_map, "_PART_SIZE", 1)
+    monkeypatch.setattr(linear_map, "PART_SIZE", 1)
 
 
 def sparse_data(seed=0, n=23, d=7):
@@ -134,7 +134,7 @@ def test_adjoint(n, d, n_outputs, fit_intercept, n_threads, container, share):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_weighted_products_of_columns(container, n_threads, fit_intercept, monkeypatch):
     # Blocks of a few rows.
-    monkeypatch.setattr(second_moments, "DENSE_BYTES", 300)
+    monkeypatch.setattr(second_moments, "COPY_SIZE", 37)
     X = sparse_data()
     design = Design(
         CONTAINERS[container](X), fit_intercept=fit_intercept, n_threads=n_threads
@@ -208,7 +208,7 @@ def test_indices_of_many_rows(n_left_out):
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_products_of_some_columns(container, n_threads, monkeypatch):
     # Blocks of a few rows.
-    monkeypatch.setattr("sklearn_subqn._core.columns.BLOCK_BYTES", 100)
+    monkeypatch.setattr("sklearn_subqn._core.columns.BLOCK_SIZE", 12)
     X, which = sparse_data(), np.array([0, 2, 5])
     design = Design(CONTAINERS[container](X), fit_intercept=False, n_threads=n_threads)
     columns, weights = Columns(design, which), np.random.default_rng(4).random(23)
@@ -255,9 +255,9 @@ def test_parts_are_as_many_as_threads_but_not_small(convert, monkeypatch):
 
     assert parts_of_a_product() == [3]
     assert parts_of_a_product(slice(2)) == [2]
-    monkeypatch.setattr(linear_map, "_PART_SIZE", 40)
+    monkeypatch.setattr(linear_map, "PART_SIZE", 40)
     assert parts_of_a_product() == [2]
-    monkeypatch.setattr(linear_map, "_PART_SIZE", 41)
+    monkeypatch.setattr(linear_map, "PART_SIZE", 41)
     assert parts_of_a_product() == []
 
 
@@ -279,8 +279,8 @@ def test_subsets_share_the_threads():
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_products_with_some_rows(container, n_threads, copy, monkeypatch):
     # Blocks of a few rows.
-    monkeypatch.setattr(linear_map, "_PROMOTED_BYTES", 300)
-    monkeypatch.setattr(second_moments, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(linear_map, "BLOCK_SIZE", 37)
+    monkeypatch.setattr(second_moments, "BLOCK_SIZE", 37)
     X, rows = sparse_data(), np.array([1, 2, 5, 7, 8, 13, 22])
     design = Design(CONTAINERS[container](X), n_threads=n_threads)
     subset = design.rows(rows, copy=copy)
@@ -405,7 +405,7 @@ def test_rows(container):
 @pytest.mark.parametrize("n", [5, 23])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_products_of_rows_with_each_other(container, n, monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.row_views.DENSE_BYTES", 64)
+    monkeypatch.setattr("sklearn_subqn._core.row_views.COPY_SIZE", 8)
     X = sparse_data(n=n)
     design = Design(CONTAINERS[container](X))
     rows = np.array([4, 0, 3])

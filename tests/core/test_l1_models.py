@@ -225,7 +225,7 @@ def test_matrix_of_some_coordinates(container, fit_intercept, in_single, monkeyp
     point = minimize_intercept(objective.at(w))
     if in_single:
         monkeypatch.setattr(quadratic, "_MAX_JOINT", 0)
-    monkeypatch.setattr("sklearn_subqn._core.columns.DENSE_BYTES", 1000)
+    monkeypatch.setattr("sklearn_subqn._core.columns.COPY_SIZE", 125)
     n_coef = objective.design.n_coef
     coordinates = np.flatnonzero(np.arange(n_coef) % 3)
     model = quadratic.QuadraticModel(point, coordinates, coordinates, 10, 6.0, 0.01)

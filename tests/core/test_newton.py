@@ -36,7 +36,7 @@ CONTAINERS = {
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Threads take part however small the data."""
-    monkeypatch.setattr("sklearn_subqn._core.linear_map._PART_SIZE", 1)
+    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 1)
 
 
 def sparse_data(seed, n=40, d=6):

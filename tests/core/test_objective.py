@@ -309,7 +309,7 @@ def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
 def test_squared_norms_bound_a_cut_with_errors_by_columns(
     block, error, fit_intercept, monkeypatch
 ):
-    monkeypatch.setattr(bounds, "_BLOCK", block)
+    monkeypatch.setattr(bounds, "BLOCK_SIZE", block)
     rng = np.random.default_rng(3)
     X, y = gaussian_data(rng, 30, 7)
     X *= np.logspace(-4, 2, 7)

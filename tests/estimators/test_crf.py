@@ -431,7 +431,7 @@ def test_hinge_has_no_probabilities():
 )
 def test_threads_do_not_change_results(options, monkeypatch):
     monkeypatch.setattr(loss, "_BLOCK", 20)
-    monkeypatch.setattr(design, "_PART_SIZE", 30)
+    monkeypatch.setattr(design, "PART_SIZE", 30)
     X, y = problem(n=40)
     a, *others = [
         LinearChainCRF(1e-2, n_jobs=n, **options).fit(X, y) for n in (None, 2, 3)

@@ -519,7 +519,7 @@ def test_warm_start():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_threads_make_no_difference(container, monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.linear_map._PART_SIZE", 1000)
+    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 1000)
     X, y = data(20_000, 12)
     X = container(X)
     one, two = (
@@ -530,7 +530,7 @@ def test_threads_make_no_difference(container, monkeypatch):
 
 
 def test_threads_make_no_difference_on_text(monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.linear_map._PART_SIZE", 100)
+    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 100)
     rng = np.random.default_rng(0)
     X = sparse.random_array((600, 2000), density=0.01, format="csr", rng=rng)
     y = X @ rng.normal(size=2000) > 0.0

@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Threads take part however small the data."""
-    monkeypatch.setattr("sklearn_subqn._core.linear_map._PART_SIZE", 1)
+    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 1)
 
 
 @pytest.fixture(autouse=True)

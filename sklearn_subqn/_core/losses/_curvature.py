@@ -10,13 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas
 
+from ..memory import BLOCK_SIZE
+from ..rounding import ROUNDED
 from ._base import Floats, Rows, total_of_rows
-
-# So many entries of second derivatives are collected at a time, of 24 bytes each.
-_N_ENTRIES = 1 << 16
-
-# Eigenvalues below this share of the largest one of a matrix are rounding.
-_RANK_TOLERANCE = 1e-12
 
 
 class Curvature(ABC):
@@ -186,7 +182,7 @@ class CurvatureByEntries(Curvature):
                 j, m = np.divmod(pairs, k)
                 matrices[i, place[some[i], m], place[some[i], j]] = values
             squares, vectors = np.linalg.eigh(matrices)
-            i, a = np.nonzero(squares > _RANK_TOLERANCE * squares[:, -1:])
+            i, a = np.nonzero(squares > ROUNDED * squares[:, -1:])
             root = np.zeros((len(i), k))
             labels = np.nonzero(used[some])[1].reshape(-1, size)
             root[np.arange(len(i))[:, np.newaxis], labels[i]] = (
@@ -199,7 +195,7 @@ class CurvatureByEntries(Curvature):
         return np.concatenate(rows), np.concatenate(roots)
 
     def _pieces(self, n: int, k: int) -> Iterator[Entries]:
-        size = max(_N_ENTRIES, k * (k + 1) // 2)
+        size = max(BLOCK_SIZE, k * (k + 1) // 2)
         room = Entries(
             np.empty(size, dtype=np.intp), np.empty(size, dtype=np.intp), np.empty(size)
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..memory import BLOCK_SIZE
 from ..rounding import CLOSE
 from ._balance import FlowOracle, balanced
 from ._base import (
@@ -25,9 +26,6 @@ from ._composition import DualSet, Smoothing
 from ._joint_curvature import Codes, JointCurvature
 from ._oracle import Oracle
 from ._smoothings import Quadratic
-
-# Kinks on a line are collected in pieces of so many.
-_N_KINKS = 1 << 16
 
 
 class JointSet(DualSet):
@@ -149,7 +147,7 @@ class JointHinge(FlowOracle):
     ) -> PiecewiseQuadratic:
         """Return the slope with its jumps at the kinks, by Alg. 3.4 of Yu (2009)."""
         rows = self.set.rows(targets, scores.shape[1])
-        kinks, jumps = np.empty((2, _N_KINKS + scores.shape[1] ** 2 + 2))
+        kinks, jumps = np.empty((2, BLOCK_SIZE + scores.shape[1] ** 2 + 2))
         parts, slope, row = [], 0.0, 0
         while row < len(scores):
             row, count, part = self.set.kernel.restrict(

@@ -7,15 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..memory import BLOCK_SIZE, COPY_SIZE
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._pairs import Pairs, Sorted, Window
-
-# Sums of some of the columns have so many entries, about.
-_BLOCK_SIZE = 1 << 21
-
-# Rows of X are copied so many entries at a time for products with these.
-_BLOCK_OF_ROWS = 1 << 17
 
 
 class PairSums:
@@ -194,8 +189,8 @@ class PairCurvature(Curvature):
         rows = np.flatnonzero(used[higher])
         # Partners are copied too, but where all columns are in one block.
         size = d * max(len(rows), len(self._sums[0]) // 2)
-        width = max(1, -(-d // max(1, round(size / _BLOCK_SIZE))))
-        height = max(1, _BLOCK_OF_ROWS // max(d, 1))
+        width = max(1, -(-d // max(1, round(size / COPY_SIZE))))
+        height = max(1, BLOCK_SIZE // max(d, 1))
         for a in range(0, d, width):
             columns = slice(a, min(a + width, d))
             part = X[:, columns]
