@@ -204,7 +204,10 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
         raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
     queries = column_or_1d(qid)
     if len(queries) != n:
-        raise ValueError(f"qid has {len(queries)} entries for {n} rows.")
+        raise ValueError(
+            f"qid has {len(queries)} entries for {n} rows. It holds the query of each "
+            "row; numbers of rows of the queries are given as group."
+        )
     # What is missing, of any type, is the only thing that differs from itself.
     infinite = queries.dtype.kind == "f" and np.any(np.isinf(queries))
     if infinite or np.any(queries != queries):

@@ -115,6 +115,15 @@ def test_text_in_features_is_found(Model, library):
             Model().fit(np.eye(4), list("abab"))
 
 
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_dates_in_features_are_found(zone):
+    pandas = pytest.importorskip("pandas")
+    days = pandas.Series(pandas.date_range("2024-01-01", periods=4, tz=zone))
+    X = pandas.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "opened": days})
+    with pytest.raises(TypeError, match=r"dates or times in 'opened'\. Turn"):
+        SubLBFGSLinearSVC().fit(X, [0, 1, 0, 1])
+
+
 def test_clones_and_parameters_are_as_ever():
     model = LinearSVC(C=0.3)
     assert clone(model).get_params() == model.get_params()
