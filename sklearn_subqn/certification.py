@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._block_methods import is_collection
 from ._callbacks import FitTask
 from ._core.solvers import Start, minimize_intercept
+from ._objectives_in_blocks import for_blocks
 from ._other_objectives import has_objective, objective_of
 from ._problems import LinearProblems
 from ._row_blocks import RowBlocks
@@ -44,8 +45,10 @@ def dual_gap(
         changed.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The samples of the objective, as a rule those that the model was trained on.
-        Dask arrays and dataframes, and :class:`RowBlocks`, for the estimators and
-        losses that are fitted to them.
+        Dask arrays and dataframes, and :class:`RowBlocks`, for objectives of the
+        estimators that are fitted to them, also of models with the names of
+        scikit-learn's ``LinearSVC``, ``LinearSVR``, ``LogisticRegression`` and
+        ``QuantileRegressor``.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Their targets, unless they are part of ``RowBlocks``.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -128,9 +131,17 @@ def dual_gap(
         raise ValueError(
             f"The objective of {type(own).__name__} has no offset; leave it out."
         )
+    unit = 1.0
     if is_collection(X):
+        # Of two classes one row is stored.
+        several = np.ndim(given["coef_"]) > 1 and np.shape(given["coef_"])[0] > 1
+        own, factor = for_blocks(own, several=several)
         rows = own._opened(X, y, sample_weight, **others)
         try:
+            if factor is not None:
+                total = own._total_weight(rows.problems, rows.y, rows.weights)
+                unit = factor * total
+                own.alpha = 1.0 / unit
             ends = _ends(rows.problems, own, given, rows.y, rows.weights, tol)
         finally:
             rows.close()
@@ -138,6 +149,7 @@ def dual_gap(
         problems = own._encode(X, y, sample_weight, **others)
         ends = _ends(problems, own, given, y, sample_weight, tol)
     values, bounds, several = ends
+    values, bounds = unit * values, unit * bounds
     gaps = np.maximum(values - bounds, 0.0)
     if not several:
         gap, value = float(gaps[0]), float(values[0])

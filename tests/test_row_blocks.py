@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
+from sklearn.svm import LinearSVC
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -21,6 +22,8 @@ from sklearn_subqn import (
     RowBlocks,
     SubLBFGSLinearSVC,
     dual_gap,
+    linear_model,
+    svm,
 )
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.read_design import ReadDesign, Shelf
@@ -260,6 +263,8 @@ def test_products_with_some_rows_look_at_no_others(factor):
         SGDClassifier(alpha=0.01, max_iter=5, tol=None, random_state=0),
         SGDClassifier("log_loss", class_weight="balanced", random_state=0),
         SubLBFGSLinearSVC(tol=0.1),
+        LinearSVC(C=0.1, class_weight="balanced"),
+        linear_model.LogisticRegression(C=0.1, class_weight="balanced"),
     ],
 )
 def test_bounds_of_models_of_any_trainer(model):
@@ -278,6 +283,41 @@ def test_bounds_of_models_of_any_trainer(model):
     assert source.n_taken <= 9 * len(X)
 
 
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (svm.LinearSVC("l1", C=0.1), 3),
+        (svm.LinearSVC(C=0.1, multi_class="crammer_singer"), 3),
+        (svm.LinearSVC(C=0.1, multi_class="crammer_singer"), 2),
+        (linear_model.LogisticRegression(C=0.1, penalty="elasticnet", l1_ratio=0.3), 3),
+        (svm.LinearSVR(C=0.1, epsilon=0.2), "numbers"),
+        (linear_model.QuantileRegressor(quantile=0.8, alpha=0.1), "numbers"),
+    ],
+)
+def test_bounds_of_drop_ins_are_in_their_units(model, kind):
+    X, y, weights = data(kind if kind == 3 else 2, 300)
+    y = X[:, 0] + 0.3 * X[:, 1] ** 2 if kind == "numbers" else y
+    model.fit(X, y, weights)
+    rows = RowBlocks(X, y, weights, block_size=70)
+    far = 1.1 * model.coef_, model.intercept_
+    known = dual_gap(far, X, y, weights, estimator=model, tol=1e-9)
+    found, value = dual_gap(far, rows, estimator=model, tol=1e-9, return_objective=True)
+    assert np.all(found > 1e-4 * value)
+    assert_allclose(found, known, atol=2e-9 * np.max(value))
+
+
+def test_drop_ins_that_no_blocks_are_for():
+    X, y, _ = data(3)
+    rows = RowBlocks(X, y)
+    given = np.zeros((3, 5)), np.zeros(3)
+    for model in (
+        svm.LinearSVC(class_weight="balanced"),
+        linear_model.LogisticRegression(C=np.inf),
+    ):
+        with pytest.raises(TypeError, match="does not take Dask collections"):
+            dual_gap(given, rows, estimator=model)
+
+
 def test_starts_callbacks_and_reports(capsys):
     X, y, _ = data()
     rows = RowBlocks(X, y, block_size=70)
@@ -291,6 +331,16 @@ def test_starts_callbacks_and_reports(capsys):
     assert n_first > 2
     model.fit(rows)
     assert seen[n_first].objective == pytest.approx(objective, rel=1e-12)
+
+
+def test_fits_of_l1_that_begin_where_losses_have_no_curvature():
+    X, y, weights = data(3)
+    rows = RowBlocks(X, y, weights, block_size=70)
+    model = L1LogisticOWLQN(0.01, l1_ratio=0.3).fit(rows)
+    expected = model.objective_
+    model.fit(rows, coef_init=1.1 * model.coef_, intercept_init=model.intercept_)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ == pytest.approx(expected, rel=1e-3)
 
 
 def test_what_needs_all_samples_is_refused():

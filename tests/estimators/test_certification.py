@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_subqn
 import sklearn_subqn.linear_model
-from sklearn_subqn import dual_gap
+from sklearn_subqn import certification, dual_gap
+from sklearn_subqn.certification import _ends
 
 X, Y = make_classification(400, 12, n_informative=6, random_state=0)
 CLASSES = make_classification(400, 12, n_informative=6, n_classes=3, random_state=1)
@@ -113,6 +114,22 @@ def test_the_objective_of_another_loss_may_be_asked_for():
     )
     gap = dual_gap(hinge, X, Y, estimator=sklearn_subqn.svm.LinearSVC(C=0.01))
     assert gap > dual_gap(hinge, X, Y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss", "squared_hinge"])
+def test_a_bound_without_a_fit_takes_two_products(monkeypatch, loss):
+    """Whatever the number of rows is, of any trainer's model."""
+    designs = []
+
+    def ends(problems, *args):
+        designs.append(problems.design)
+        return _ends(problems, *args)
+
+    monkeypatch.setattr(certification, "_ends", ends)
+    sgd = linear_model.SGDClassifier(loss, alpha=0.01, random_state=0)
+    data = make_classification(5000, 12, n_informative=6, random_state=0)
+    dual_gap(sgd.fit(*data), *data, tol=None)
+    assert 1.0 <= designs[0].passes <= 2.0
 
 
 def test_the_model_is_left_as_it_was():

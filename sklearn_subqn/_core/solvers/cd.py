@@ -105,11 +105,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     if not objective.risk.in_one_place:
         raise TypeError("Coordinate descent needs all rows in one place.")
     regularizer, alpha = objective.elastic_net, objective.alpha
-    point = minimize_intercept(start.at(objective))
-    if start.w.any():
-        # Such as the solution of other data, or of other units.
-        origin = minimize_intercept(objective.origin())
-        point = origin if origin.value < point.value else point
+    point = start.or_origin(objective)
     unit = objective.risk.score_scale(point.scores)
     trust, models = _Trust(unit), _Models(objective)
     predictions = _Predictions(objective, tol, unit)

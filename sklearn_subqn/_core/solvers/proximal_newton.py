@@ -45,7 +45,7 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         np.where(np.arange(o.n_params) < regularizer.n_penalized, factor, 0.0)
         for factor in o.penalties
     )
-    point = minimize_intercept(start.at(o))
+    point = start.or_origin(o)
     inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
     while True:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..certificate import CutBundle
+from ..intercepts import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Objective, Point
 
@@ -72,6 +73,18 @@ class Start(NamedTuple):
         if self.scores is None:
             return objective.at(self.w)
         return objective.at(self.w, self.scores, self.drift, self.origin)
+
+    def or_origin(self, objective: Objective) -> Point:
+        """Return the starting point, or the origin where that is lower.
+
+        Solutions of other data, or in other units, may be far worse than it, and where
+        they are, losses may have no curvature left. Intercepts are the best ones.
+        """
+        point = minimize_intercept(self.at(objective))
+        if not self.w.any():
+            return point
+        origin = minimize_intercept(objective.origin())
+        return origin if origin.value < point.value else point
 
     @classmethod
     def from_point(cls, point: Point, dual: Any = None) -> Start:
