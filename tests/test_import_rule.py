@@ -55,7 +55,13 @@ LEVELS = [
     ["_core.losses._*"],
     ["_core.regularizers._regularizer"],
     ["_core.regularizers._*"],
-    ["_core.losses", "_core.regularizers", "_core.row_views", "_core.sampling"],
+    [
+        "_core.column_maps",
+        "_core.losses",
+        "_core.regularizers",
+        "_core.row_views",
+        "_core.sampling",
+    ],
     ["_core.linear_map"],
     ["_core.second_moments"],
     ["_core.design"],
@@ -159,6 +165,10 @@ ALLOWED = [
     ),
     ("_core.regularizers", ["_core.regularizers._*"]),
     (
+        "_core.column_maps",
+        ["_core.losses._base", *KERNELS],
+    ),
+    (
         "_core.row_views",
         [
             "_core.losses._base",
@@ -175,6 +185,7 @@ ALLOWED = [
             "_core.memory",
             "_core.rounding",
             "_core.losses._curvature",
+            "_core.column_maps",
             "_core.lazy",
             "_core.row_views",
             *KERNELS,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .column_maps import InPlace
 from .design import Design
 from .kernels import gram, products
 from .lazy import cached_property
-from .linear_map import InPlace
 from .losses._base import Floats, Mask, Rows
 from .memory import BLOCK_SIZE, COPY_SIZE
 from .row_views import dense_rows, row_view

@@ -55,13 +55,9 @@ class Design(SecondMoments):
             Whether to copy rows of a dense X now, for several products, or block by
             block in each product, which takes no memory.
         """
-        if sparse.issparse(self.X):
-            subset = self.X[rows]
-        else:
-            given = isinstance(self.X, SomeRows)
-            subset = self.X[rows] if given else SomeRows(self.X, rows)
-            if copy:
-                subset = subset.copy()
+        subset = self._some_rows(rows)
+        if copy and isinstance(subset, SomeRows):
+            subset = subset.copy()
         return self._like(subset, self)
 
     def above(self, others: Sequence[Design]) -> Design:

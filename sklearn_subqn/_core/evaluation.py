@@ -35,9 +35,11 @@ class Evaluation:
         The subgradient of the risk at ``scores`` to use; default the loss' own choice.
     origin : Evaluation, optional
         A point near by, whose risk gradient may be updated to that of this one.
-    drifted : float, optional
-        Drift of the scores that these are an update of, and the largest one; default a
-        product.
+    drift : float
+        As the attribute, of scores that are not an update.
+    is_update : bool
+        Whether the scores are those of another point and a change. Then ``drift`` is
+        that of the other scores and the largest of them.
 
     Attributes
     ----------
@@ -67,12 +69,13 @@ class Evaluation:
         scores: Floats,
         dual: Floats | None = None,
         origin: Evaluation | None = None,
-        drifted: float | None = None,
+        drift: float = 0.0,
+        is_update: bool = False,
     ) -> None:
         self.objective = objective
         self.w = w
         self.scores = scores
-        self._drifted = drifted
+        self._drift, self._is_update = drift, is_update
         if dual is not None:
             self.dual = dual
         self._origin = origin
@@ -266,7 +269,7 @@ class Evaluation:
         some = self.objective.risk.thinned(self.curvature, stride)
         return Hessian(self.objective, self.w, some)
 
-    @cached_property
+    @property
     def drift(self) -> float:
         """Sum of the sizes of all updates since the scores were a product with X.
 
@@ -274,7 +277,7 @@ class Evaluation:
         no larger than both. Updates leave so many roundings of the number one, times
         few, and with features that are summed as many as a product has.
         """
-        return 0.0 if self._drifted is None else self._drifted + self.largest_score
+        return self._drift + self.largest_score if self._is_update else self._drift
 
     @cached_property
     def largest_score(self) -> float:

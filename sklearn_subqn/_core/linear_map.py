@@ -5,7 +5,6 @@ The only file that knows intercept columns, row blocks and threads.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .column_maps import InPlace
 from .kernels import products
 from .lazy import cached_property
 from .losses._base import Floats, Rows, total_of_rows
@@ -45,7 +45,7 @@ _MANY_SCORES = 8
 PART_SIZE = 100_000
 
 
-class LinearMap(ABC):
+class LinearMap:
     """Linear map w -> z = X W + b of parameters to scores, and its adjoint.
 
     Parameters
@@ -206,17 +206,25 @@ class LinearMap(ABC):
             nonzero = nonzero.any(axis=1)
         if np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows:
             rows = np.flatnonzero(nonzero)
+            dual = dual[rows]
             if sparse.issparse(self.X) and dual.ndim == 1 and len(self._parts) == 1:
-                return self._add_rows(rows, dual[rows])
-            subset = self.rows(rows, copy=False)
-            self.count(subset)
-            return subset._adjoint(dual[rows])
+                return self._add_rows(rows, dual)
+            some = self._map_of_rows(rows)
+            self.count(some)
+            return self._with_intercepts(some._products_of_columns(dual), dual)
         self.passes += 1.0
-        return self._adjoint(dual)
+        return self._with_intercepts(self._products_of_columns(dual), dual)
 
-    @abstractmethod
-    def rows(self, rows: Rows, *, copy: bool = True) -> LinearMap:
-        """Return the map of some of the rows; its passes are counted by itself."""
+    def _some_rows(self, rows: Rows) -> Any:
+        """Return some of the rows of X, of a dense one to be copied when used."""
+        if sparse.issparse(self.X) or isinstance(self.X, SomeRows):
+            return self.X[rows]
+        return SomeRows(self.X, rows)
+
+    def _map_of_rows(self, rows: Rows) -> LinearMap:
+        """Return these as a map to one score per row."""
+        some = self._some_rows(rows)
+        return LinearMap(some, n_threads=self._n_threads, pool=self._pool, parent=self)
 
     def _add_rows(self, rows: Rows, dual: Floats) -> Floats:
         """Return the product with entries u of some rows of a sparse X."""
@@ -292,9 +300,9 @@ class LinearMap(ABC):
     def _is_sparser_than(self, share: float) -> bool:
         return self.is_sparse and self.row_size < share * self.n_features
 
-    def _adjoint(self, dual: Floats) -> Floats:
+    def _with_intercepts(self, products: Floats, dual: Floats) -> Floats:
         v = np.empty(self.n_params)
-        v[: self.n_coef] = self._products_of_columns(dual).ravel()
+        v[: self.n_coef] = products.ravel()
         if self.fit_intercept:
             v[self.n_coef :] = total_of_rows(dual)
         return v
@@ -333,7 +341,7 @@ class LinearMap(ABC):
             product += other
         return np.asarray(product)
 
-    @cached_property
+    @property
     def _summed_rows(self) -> int:
         """Of how many rows products with columns are summed by themselves at a time.
 
@@ -376,45 +384,3 @@ class LinearMap(ABC):
         if isinstance(block, SomeRows):
             block = block.copy()
         return block.astype(np.float64) if self._promote else block
-
-
-class InPlace:
-    """Some columns of a matrix given by the arrays of the CSC format, as a linear map.
-
-    Parameters
-    ----------
-    data : LinearMap
-        Its threads share the products.
-    arrays : tuple of ndarrays indptr, indices, data
-    columns : ndarray of shape (m,)
-    n_rows : int
-        Of the matrix.
-    """
-
-    def __init__(
-        self, data: LinearMap, arrays: tuple[Any, Any, Any], columns: Rows, n_rows: int
-    ) -> None:
-        self._data = data
-        self._arrays, self._columns, self._n_rows = arrays, columns, n_rows
-        self._slices = data.column_slices(arrays[0], columns)
-
-    def forward(self, x: Floats) -> Floats:
-        def multiply(part: slice) -> Floats:
-            z = np.zeros(self._n_rows)
-            products.add_columns(*self._arrays, self._columns[part], x[part], z)
-            return z
-
-        z, *others = self._data.each(multiply, self._slices)
-        for other in others:
-            z += other
-        return np.asarray(z)
-
-    def adjoint(self, y: Floats) -> Floats:
-        out = np.empty(len(self._columns))
-
-        def multiply(part: slice) -> None:
-            columns = self._columns[part]
-            products.multiply_columns(*self._arrays, columns, y, out[part])
-
-        self._data.each(multiply, self._slices)
-        return out

@@ -103,9 +103,7 @@ class Objective(Bounds):
             drift = 0.0
         if origin is not None and origin.objective.design is not self.design:
             origin = None
-        point = Point(self, w, scores, origin=origin)
-        point.drift = drift
-        return point
+        return Point(self, w, scores, origin=origin, drift=drift)
 
 
 class Point(Evaluation):
@@ -119,9 +117,8 @@ class Point(Evaluation):
 
     def under(self, objective: Objective) -> Point:
         """Return the same w as a point of an objective with the same data."""
-        point = Point(objective, self.w, self.scores, origin=self.evaluated())
-        point.drift = self.drift
-        return point
+        origin, drift = self.evaluated(), self.drift
+        return Point(objective, self.w, self.scores, origin=origin, drift=drift)
 
     def refreshed(
         self, roundings: float = _FEW_OF_VALUE, *, at_kinks: bool = True
@@ -153,8 +150,8 @@ class Point(Evaluation):
             return self
         W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        drifted = self.drift + self.largest_score
-        return Point(o, w, o.risk.centered(self.scores), drifted=drifted)
+        drift, scores = self.drift + self.largest_score, o.risk.centered(self.scores)
+        return Point(o, w, scores, drift=drift, is_update=True)
 
     def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -228,17 +225,7 @@ class Line:
     def derivatives(self) -> Derivatives:
         """The function eta -> (slope, curvature) of J(w + eta * p), for smooth J."""
         o = self.start.objective
-        penalty = self._penalty
-        risk = o.risk.derivatives(self.start.scores, self.dscores)
-
-        def at(step: float) -> tuple[float, float]:
-            slope, curvature = risk(step)
-            return (
-                penalty.slope_at(step) + slope,
-                penalty.curvature + curvature,
-            )
-
-        return at
+        return self._penalty.plus(o.risk.derivatives(self.start.scores, self.dscores))
 
     @property
     def _penalty(self) -> PiecewiseQuadratic:
@@ -349,7 +336,8 @@ class Line:
             start.w + step * self.p,
             start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
-            drifted=drift + start.largest_score,
+            drift=drift + start.largest_score,
+            is_update=True,
         )
         if not start.objective.loss.has_lines:
             # Value and slope of a trial, and the next point, are of one evaluation.

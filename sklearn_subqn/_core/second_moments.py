@@ -15,6 +15,7 @@ from .losses._base import Floats, Rows
 from .losses._curvature import Curvature
 from .memory import BLOCK_SIZE, COPY_SIZE
 from .row_views import (
+    SomeRows,
     add_rows_times,
     dense_rows,
     products_of_rows,
@@ -85,9 +86,10 @@ class SecondMoments(LinearMap):
         """
         if 8 * self.n_rows**2 <= self.nbytes:
             return self._row_gram[np.ix_(rows, rows)]
-        subset = self.rows(rows)
-        self.count(subset)
-        return products_of_rows(subset.X)
+        some = self._map_of_rows(rows)
+        self.count(some)
+        copied = isinstance(some.X, SomeRows)
+        return products_of_rows(some.X.copy() if copied else some.X)
 
     @cached_property
     def _row_gram(self) -> Floats:

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn._core import linear_map, second_moments
+from sklearn_subqn._core.column_maps import InPlace
 from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.linear_map import InPlace
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,7 @@ def test_refreshed_scores_are_those_of_w():
     objective = gaussian_objective(rng)
     w = rng.normal(size=objective.n_params)
     scores = objective.design.forward(w)
-    drifted = Point(objective, w, scores + 1e-6, drifted=1e10)
+    drifted = Point(objective, w, scores + 1e-6, drift=1e10)
     refreshed = drifted.refreshed()
     assert_allclose(refreshed.scores, scores, rtol=0, atol=0)
     assert refreshed.w is w
@@ -186,7 +186,7 @@ def test_scores_on_kinks_are_refreshed_where_duals_vanish(loss):
     w = np.array([1e6, 1e9])
     # One row is at its kink, up to what is left of a far start; the other is far away.
     drifted = objective.risk.forward(w) + np.array([0.0, 1e-10])
-    point = Point(objective, w, drifted, drifted=1e6)
+    point = Point(objective, w, drifted, drift=1e6)
     assert point.risk == 0.0
     assert not point.dual.any()
     assert point.refreshed() is not point

@@ -137,6 +137,15 @@ class PiecewiseQuadratic:
             factor * self.curvature_jumps,
         )
 
+    def plus(self, smooth: Derivatives) -> Derivatives:
+        """Return the sum with a smooth function, before the first kink of this one."""
+
+        def at(step: float) -> tuple[float, float]:
+            slope, curvature = smooth(step)
+            return self.slope_at(step) + slope, self.curvature + curvature
+
+        return at
+
     def slope_at(self, step: float) -> float:
         """Return sup of the subdifferential at ``step`` (the right-hand slope)."""
         passed = self.kinks <= step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..kernels import box as kernels
@@ -175,7 +177,7 @@ class BoxQuadratic(PiecewiseBox):
         if self.analytic:
             slope, curvature = kernels.smooth_slope(*line, 0.0)
             return lambda step: (slope + step * curvature, curvature)
-        return lambda step: kernels.smooth_slope(*line, step)
+        return functools.partial(kernels.smooth_slope, *line)
 
     def curvature_radius(self, scores: Floats, targets: Floats) -> Floats:
         """Return how far the minimizer of a parabola above the loss is.

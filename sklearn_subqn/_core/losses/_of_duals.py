@@ -25,17 +25,37 @@ class OfDuals(ABC):
     ranks: bool
 
     @property
-    @abstractmethod
     def has_conjugate(self) -> bool:
         """Whether ``conjugate`` knows more duals than zero."""
+        return type(self).conjugate is not OfDuals.conjugate
 
     @abstractmethod
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         """Return R(scores)."""
 
-    @abstractmethod
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u) or more."""
+        """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual``.
+
+        Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u). By default
+        R*(0) <= -inf R only; other duals need the scores they belong to.
+
+        Parameters
+        ----------
+        dual : ndarray of the shape of scores
+            The dual u, in the units of subgradients, weights included.
+        targets : ndarray of shape (n,) or (n, k)
+            Targets, as ``fit`` hands them over.
+        weights : ndarray of shape (n,)
+            Weights of the rows, which are not negative and sum to one.
+
+        Returns
+        -------
+        conjugate : float
+            R*(u) or more, infinity outside of its domain.
+        """
+        if dual.any():
+            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
+        return -self.infimum
 
     def conjugate_at(
         self, dual: Floats, scores: Floats, targets: Any, weights: Floats

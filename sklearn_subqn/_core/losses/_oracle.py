@@ -103,11 +103,6 @@ class Oracle(OfDuals):
             return state
         return {k: None if k in self._memos else v for k, v in state.items()}
 
-    @property
-    def has_conjugate(self) -> bool:
-        """Whether ``conjugate`` knows more duals than zero."""
-        return offers(self, "conjugate")
-
     @abstractmethod
     def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
         """Return R(scores).
@@ -178,30 +173,6 @@ class Oracle(OfDuals):
         Of scores of shape (n,): what minimizing over an intercept asks for.
         """
         return lambda shift: self.evaluate(scores + shift, targets, weights)
-
-    def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u) = sup_z <u, z> - R(z) for u = ``dual``.
-
-        Any u for which R*(u) is finite gives the cut R(z) >= <u, z> - R*(u). By default
-        R*(0) <= -inf R only; other duals need the scores they belong to.
-
-        Parameters
-        ----------
-        dual : ndarray of the shape of scores
-            The dual u, in the units of subgradients, weights included.
-        targets : ndarray of shape (n,) or (n, k)
-            Targets, as ``fit`` hands them over.
-        weights : ndarray of shape (n,)
-            Weights of the rows, which are not negative and sum to one.
-
-        Returns
-        -------
-        conjugate : float
-            R*(u) or more, infinity outside of its domain.
-        """
-        if dual.any():
-            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
-        return -self.infimum
 
     def threshold(self, scores: Floats) -> float | None:
         """Return a number that scores of predicted rows exceed, if there is a rule."""
