@@ -1,6 +1,6 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
-from . import losses
+from . import linear_model, losses, metrics, progress, ranking
 from ._row_blocks import RowBlocks
 from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
@@ -46,6 +46,10 @@ __all__ = [
     "SubLBFGSLinearSVC",
     "SubLBFGSLinearSVCCV",
     "dual_gap",
+    "linear_model",
     "losses",
+    "metrics",
     "minimize",
+    "progress",
+    "ranking",
 ]

@@ -673,6 +673,15 @@ def test_import_of_the_package_does_not_import_matplotlib():
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
+def test_import_of_the_package_loads_all_but_what_needs_optional_packages():
+    code = "import sys, sklearn_subqn; print(*sys.modules)"
+    command = [sys.executable, "-P", "-c", code]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    loaded = set(result.stdout.split())
+    left = {name for name in FILES if f"sklearn_subqn.{name}".rstrip(".") not in loaded}
+    assert left == {"_dask", "_dask_blocks", "_dask_workers", "onnx"}
+
+
 def test_sources_without_compiled_files_say_what_to_do(tmp_path):
     ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "sklearn_subqn", ignore=ignored)
