@@ -48,10 +48,13 @@ numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
 
 # Pages
+smartquotes = False  # quotes are those of the code
+toc_object_entries_show_parents = "hide"
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn-subqn"
 html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_theme_options = {
     "github_url": SOURCE,
