@@ -12,13 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._callbacks import FitTask, with_callbacks
 from ._classifier import ProbabilityMixin, ScoringClassifier
-from ._core.losses import BINARY_LOSSES, regression_losses
-from ._core.names import MOST_NAMED
+from ._core.losses import regression_losses
 from ._core.online.losses_with_curvature import (
     LARGEST_COUNT,
-    DampedSoftmax,
     OfScores,
-    OneVsRest,
     OnlineLoss,
 )
 from ._epochs import OnlineEstimator
@@ -27,9 +24,14 @@ from ._problems import InputFeatures
 from ._regressor import ScoringRegressor
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
-from ._stream_weights import check_sizes, stream_weights, unit_of
+from ._stream_classes import (
+    BINARY,
+    class_weighted,
+    factors_of_classes,
+    targets_of_classes,
+)
+from ._stream_weights import stream_weights, unit_of
 from ._validation import (
-    check_class_weight,
     check_classes,
     check_number,
     check_option,
@@ -38,11 +40,6 @@ from ._validation import (
     check_weights,
     warn_of_unused,
 )
-
-_BINARY: dict[str, OnlineLoss] = {
-    name: OfScores(BINARY_LOSSES[name])
-    for name in ("log_loss", "hinge", "squared_hinge", "modified_huber")
-}
 
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 
@@ -368,12 +365,12 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         targets, loss, n_outputs = self._encoded(y)
         weights = stream_weights(sample_weight, X.shape[0])
         if self.class_weight is not None:
-            weights = self._class_weighted(y, weights)
+            weights = class_weighted(y, weights, self.class_weight, self.classes_)
         self._partial_fit(X, targets, weights, loss, n_outputs)
         return self
 
     def _check_parameters(self) -> None:
-        check_option("loss", self.loss, list(_BINARY))
+        check_option("loss", self.loss, list(BINARY))
         super()._check_parameters()
 
     def _previous_parameters(
@@ -391,28 +388,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         return np.asarray(w, dtype=np.float64)
 
     def _encoded(self, y: npt.NDArray[Any]) -> tuple[Floats, OnlineLoss, int | None]:
-        """Return targets, the loss for them, and the number of scores per row."""
-        classes = self.classes_
-        if len(classes) == 2:
-            positive = y == classes[1]
-            if np.all(positive | (y == classes[0])):
-                return np.where(positive, 1.0, -1.0), _BINARY[self.loss], None
-        codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
-        if np.any(classes[codes] != y):
-            check_classification_targets(y)
-            new = np.setdiff1d(y, classes).tolist()
-            some = ", ".join(map(repr, new[:MOST_NAMED]))
-            if len(new) > MOST_NAMED:
-                some += f" and {len(new) - MOST_NAMED} more"
-            raise ValueError(
-                f"y has classes {some} that are not among those of the first call, "
-                f"{classes.tolist()}."
-            )
-        if self.loss == "log_loss":
-            return codes.astype(np.float64), DampedSoftmax(), len(classes)
-        targets = np.full((len(codes), len(classes)), -1.0)
-        targets[np.arange(len(codes)), codes] = 1.0
-        return targets, OneVsRest(_BINARY[self.loss]), len(classes)
+        return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
         """Whether these are plainly the known classes, in their order."""
@@ -422,34 +398,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         """Return the mean of positive weights, as ``partial_fit`` would take them."""
         if not isinstance(self.class_weight, dict):
             return unit_of(sample_weight)
-        return unit_of(sample_weight, self._class_factors(y))
-
-    def _class_factors(self, y: npt.NDArray[Any]) -> Floats:
-        return np.array([self.class_weight.get(label, 1.0) for label in y.tolist()])
-
-    def _class_weighted(self, y: npt.NDArray[Any], weights: Floats | None) -> Floats:
-        if not isinstance(self.class_weight, dict):
-            raise ValueError(
-                f"class_weight {self.class_weight!r} is not supported for partial_fit, "
-                "which sees no more than a part of the rows. Compute the weights over "
-                "all classes, for example by "
-                "sklearn.utils.class_weight.compute_class_weight, and give them as a "
-                "dict from labels to weights."
-            )
-        check_class_weight(self.class_weight)
-        unknown = set(self.class_weight) - set(self.classes_.tolist())
-        if unknown:
-            raise ValueError(
-                f"class_weight has the labels {sorted(map(str, unknown))}, which are "
-                f"not among the classes {self.classes_.tolist()}."
-            )
-        factors = self._class_factors(y)
-        check_sizes("class_weight", factors)
-        if weights is None:
-            return factors
-        weights = factors * weights
-        check_sizes("sample_weight times class_weight", weights)
-        return weights
+        return unit_of(sample_weight, factors_of_classes(y, self.class_weight))
 
 
 class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):

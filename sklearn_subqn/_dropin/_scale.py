@@ -33,8 +33,8 @@ from .._core.rounding import ROUNDED_32
 from .._core.solvers import History
 from .._problems import LinearModel
 from .._solution import Floats, Solution, changed
+from ._problems import DropInProblems
 from ._scale_search import ScaleSearch
-from ._shared import DropInProblems
 
 # Each fit is that much more exact than all together.
 _MORE_EXACT = 1e-3

@@ -12,7 +12,8 @@ from .._problems import codes, signs
 from .._solution import Floats
 from .._validation import check_weights, row_weights
 from ..logistic import BaseL1Logistic
-from ._shared import DropIn, DropInProblems, warn
+from ._problems import DropInProblems
+from ._shared import DropIn, warn
 
 # Without a penalty: the second derivative of ln(1 + exp(-z)) at zero.
 _BEND = 0.25

@@ -11,7 +11,8 @@ from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
 from .._solution import Floats
 from .._strength import spread
-from ._shared import DropInProblems, DropInRegressor
+from ._problems import DropInProblems
+from ._shared import DropInRegressor
 
 
 class QuantileRegressor(DropInRegressor):

@@ -20,12 +20,8 @@ from .._validation import (
     class_factors,
     row_weights,
 )
-from ._shared import (
-    DropIn,
-    DropInProblems,
-    DropInRegressor,
-    warn,
-)
+from ._problems import DropInProblems
+from ._shared import DropIn, DropInRegressor, warn
 
 _WITHOUT_EFFECT = {
     "dual": "primal and dual have the same solution.",
