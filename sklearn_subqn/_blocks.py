@@ -29,7 +29,7 @@ from ._validation import AUTO, distinct_classes, non_negative_weights, plain_csr
 
 Floats = npt.NDArray[np.float64]
 
-# A fit goes on after so many losses of places.
+# A fit goes on after this many losses of places.
 _MOST_LOSSES = 3
 
 

@@ -35,7 +35,7 @@ def with_callbacks(method: _Method) -> _Method:
     return decorated
 
 
-# Relative gaps below this are rounding.
+# Relative gaps below this are rounding errors.
 _LEAST_GAP = 1e-15
 
 
@@ -111,7 +111,7 @@ class FitTask:
         return ProblemTask(context, self._arguments, last_stage=last)
 
     def fold(self, name: str, n_fits: int) -> FoldTask:
-        """Return the task of a fold with so many fits, which its thread begins."""
+        """Return the task of a fold with this many fits, which its thread begins."""
         if self._root is None:
             return FoldTask(None, {})
         context = self._root.subcontext(task_name=name, max_subtasks=n_fits)

@@ -82,7 +82,7 @@ class BundleEstimator(Exports, LinearEstimator):
         check_parameters(self, but=[*unused, *self._checks_itself])
 
     def _regularizer(self, n_coef: int) -> Regularizer:
-        """Return the penalty of so many coefficients."""
+        """Return the penalty of this many coefficients."""
         if self.penalty == "quadratic":
             axis = features_axis(self)
             if n_coef != self.n_features_in_:

@@ -23,7 +23,7 @@ from ._dask_workers import (
     loss_of,
 )
 
-# Blocks of lost workers are waited for so many seconds, and are looked for in such
+# Blocks of lost workers are waited for this many seconds, and are looked for in such
 # intervals.
 _REPLACEMENT, _INTERVAL = 30.0, 0.2
 

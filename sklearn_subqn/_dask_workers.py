@@ -17,11 +17,11 @@ CANCELLED = (
     distributed.scheduler.KilledWorker,
 )
 
-# Answers are waited for so many seconds at a time, in which the scheduler may go.
+# Answers are waited for this many seconds at a time, in which the scheduler may go.
 GLANCE = 0.5
 
-# Workers are asked whether they live where an answer takes so many seconds, and are
-# lost when their last sign of life is so many seconds old.
+# Workers are asked whether they live where an answer takes this many seconds, and are
+# lost when their last sign of life is this many seconds old.
 _PATIENCE, _SILENCE = 5.0, 20.0
 
 

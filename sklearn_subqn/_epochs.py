@@ -29,7 +29,7 @@ from ._validation import check_start
 # Few batches are not enough to distinguish convergence from chance.
 _MIN_PATIENCE = 30
 
-# Where only one column in so many has entries, the others take no part in a fit.
+# Where only one column in this many has entries, the others take no part in a fit.
 _MANY = 4
 
 

@@ -34,7 +34,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
     #: How to make more use of the features.
     _weaker: ClassVar[str] = "decrease alpha or tol"
 
-    #: What to say of parameters that there are not, where it is not the usual.
+    #: Messages for unknown parameters, where they are not the usual ones.
     _instead_of: ClassVar[Mapping[str, str]] = {}
 
     alpha: Any
@@ -88,7 +88,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         return float(self.alpha)
 
     def _instead(self) -> str | None:
-        """Return what to do where the optimum makes no use of the features, if that."""
+        """Return advice for an optimum that makes no use of the features, if any."""
         return None
 
     def _fit(

@@ -102,8 +102,8 @@ class Patience(NamedTuple):
     Attributes
     ----------
     n_iter : int or None
-        A fit ends where one of the measures has not risen for so many iterations; None
-        for no end.
+        A fit ends where one of the measures has not risen for this many iterations;
+        None for no end.
     least_rise : float
         Rises count where they are larger.
     first_only : bool

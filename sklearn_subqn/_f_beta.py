@@ -124,7 +124,7 @@ class FBetaProblems(LinearProblems):
         (self._cold, *_) = self.starts
 
     def objective(self, index: int, alpha: float) -> Objective:
-        """Return that by the weight that the class has at present."""
+        """Return the objective by the weight that the class has at present."""
         return self._weighted(index, alpha, self.weights)
 
     def _weighted(self, index: int, alpha: float, weights: Floats) -> Objective:

@@ -114,7 +114,7 @@ class LinearEstimator(Estimator):
         )
 
     def _regularizer(self, n_coef: int) -> Regularizer:
-        """Return the penalty of so many coefficients."""
+        """Return the penalty of this many coefficients."""
         return L2(n_coef)
 
     def _strength(

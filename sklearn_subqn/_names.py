@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Collection, Iterable
 from typing import Any
 
-# What to say of a parameter that there is not: the first entry counts whose parameter
-# the class has, or that needs none.
+# Messages for unknown parameters. The first entry whose parameter the class has, or
+# that needs none, is used.
 _PARAMETERS: dict[str, list[tuple[str | None, str]]] = {
     "C": [
         (
@@ -99,7 +99,7 @@ _PARAMETERS |= {
     "n_estimators": _PARAMETERS["max_iterations"],
 }
 
-# Names of losses elsewhere, with those here of which the first counts that there is.
+# Names of losses elsewhere. Of their names here the first that the class has is used.
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "mae": ("absolute_error", "quantile"),
     "l1": ("absolute_error",),
@@ -161,7 +161,7 @@ _LOSSES = {
 
 
 def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> str:
-    """Return a sentence on what to give in place of a parameter that there is not.
+    """Return a sentence on what to give in place of an unknown parameter.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def instead_of(name: str, known: Collection[str], of_fit: Collection[str]) -> st
     return did_you_mean(name, known)
 
 
-# The like of data that methods do not take.
+# Messages for data that methods do not take.
 _DATA: dict[str, list[tuple[str | None, str]]] = {
     "exposure": [
         (

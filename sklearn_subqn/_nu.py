@@ -182,7 +182,7 @@ class _Search:
         return 0.0 if over or self._stopped else found[0] - self._problem.nu
 
     def _dual_value(self) -> float:
-        """Return that of the mixture of the two dual points with a mean of nu."""
+        """Return the dual value of the mix of both dual points with a mean of nu."""
         (low, below), (high, above) = self._below, self._above
         share = (self._least_mean - low) / (high - low)
         shares = np.array([1.0 - share, share])

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from ._core.memory import BLOCK_SIZE
 from ._core.rounding import ROUNDED
 
-# Scores of sparse rows with so many times more columns than entries look at their own
+# Scores of sparse rows with this many times more columns than entries look at their own
 # columns alone: those of one row in 2^20 columns take a tenth of the time.
 _NARROW = 16
 

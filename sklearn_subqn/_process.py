@@ -135,7 +135,7 @@ if hasattr(os, "register_at_fork"):
 def isolated(function: _Function) -> _Function:
     """Make a function run with one thread of BLAS, and NumPy raise FloatingPointError.
 
-    Both are as before at its end, be that a KeyboardInterrupt at any place.
+    Both are restored at its end, even by a KeyboardInterrupt at any place.
     """
 
     @functools.wraps(function)
@@ -158,7 +158,7 @@ def isolated(function: _Function) -> _Function:
 def ignoring_errors(function: _Function) -> _Function:
     """Make a function run without warnings of NumPy about overflows and the like.
 
-    They are as before at its end, be that a KeyboardInterrupt at any place, where
+    They are restored at its end, even by a KeyboardInterrupt at any place, where
     ``numpy.errstate`` may leave its own.
     """
     return _with_errors(function, all="ignore")

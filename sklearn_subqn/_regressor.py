@@ -27,7 +27,7 @@ class ScoringRegressor(RegressorMixin):
     predict: Callable[[Any], Any]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of what there is to explain that predictions explain.
+        """Return the share of the variation of y that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of
         scikit-learn; for ``loss="poisson"``, "gamma" and "tweedie" its likeness D² for

@@ -11,7 +11,7 @@ from ._solution import Floats, Progress, Settings, Solution, Watch
 from ._tolerance import relative
 from ._warnings import warn_of_tolerance
 
-# With verbose=1, lines are printed at powers of two, and after so many seconds.
+# With verbose=1, lines are printed at powers of two, and after this many seconds.
 QUIET = 5.0
 
 

@@ -21,7 +21,7 @@ from ._core.solvers import Start
 from ._problems import LinearProblems
 from ._solution import Floats, Progress, Solution
 
-# Reports are waited for so many seconds at a time, and runs go on so many seconds
+# Reports are waited for this many seconds at a time, and runs go on this many seconds
 # without a question.
 _WAIT, _SILENCE = 1.0, 60.0
 

@@ -68,7 +68,7 @@ class SearchReport:
         self._start, self._printed = time.perf_counter(), 0.0
 
     def fold(self, fold: int, n_fits: int, note: str = "") -> FoldReport:
-        """Begin to report so many fits on a fold; ``note`` says what else it is of."""
+        """Begin to report on this many fits of a fold; ``note`` adds to its name."""
         return FoldReport(self, fold, self._task.fold(f"{note}fold {fold}", n_fits))
 
     def fitted(self, fold: int, alpha: float, score: float, gap: float) -> None:

@@ -18,11 +18,11 @@ from ._core.memory import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 
-# Columns are far from zero whose mean is so many times their standard deviation.
+# Columns are far from zero whose mean is this many times their standard deviation.
 _FAR = 100.0
 
-# Only columns are looked at whose mean is so many times their mean deviation on some of
-# the rows: about so many entries, of so many rows at least and at most.
+# Only columns are looked at whose mean is this many times their mean deviation on some
+# of the rows: about this many entries, of this many rows at least and at most.
 _SUSPECT = 30.0
 _ENTRIES, _FEW_ROWS, _MANY_ROWS = 2**15, 16, 256
 

@@ -16,7 +16,7 @@ from ._solution import Floats
 
 
 class Stream(NamedTuple):
-    """What a sequence of batches goes by.
+    """The settings that all batches of a stream share.
 
     Attributes
     ----------

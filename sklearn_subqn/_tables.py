@@ -69,7 +69,7 @@ def checked_names(names: Any, n_features: int) -> npt.NDArray[Any]:
     Raises
     ------
     ValueError
-        If there are more or less than features.
+        If there are more or fewer than features.
     """
     if names is None:
         return np.array([f"x{j}" for j in range(n_features)], dtype=object)
@@ -88,7 +88,7 @@ def checked_scale(scale: Any, n_features: int) -> npt.NDArray[np.float64] | None
     Raises
     ------
     ValueError
-        If there are more or less than features, or one is negative or not finite.
+        If there are more or fewer than features, or one is negative or not finite.
     """
     if scale is None:
         return None

@@ -19,9 +19,9 @@ Floats = npt.NDArray[np.float64]
 # whatever tol is, or nearly if that takes many times longer: they take milliseconds,
 # and the result does not depend on the order or repetition of rows. Losses that count
 # rows take longer, and know no weights: they are left out. With an L1 penalty,
-# coefficients are less certain than the objective: no gap will do, and the solver goes
-# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
-# where solvers of cuts know no such end.
+# coefficients are less certain than the objective: no gap is small enough, and the
+# solver goes on until nothing moves any more, or its gap falls slowly; unless the loss
+# has kinks, where solvers of cuts know no such end.
 _SMALL = 20_000
 _EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
 
@@ -83,13 +83,13 @@ class Scale:
         """Return the absolute value of J, less the infimum of the risk if known.
 
         That is zero but for Poisson losses: of these half the deviance is left. What
-        is nothing beside J is rounding.
+        is negligible beside J is a rounding error.
         """
         return float(size_of(value, self.infimum))
 
     @property
     def infimum(self) -> float:
-        """That of the risk if it is known, else zero."""
+        """The infimum of the risk if it is known, else zero."""
         infimum = self._objective.risk_infimum
         return float(infimum) if np.isfinite(infimum) else 0.0
 
@@ -131,7 +131,7 @@ class Scale:
         return constant - value <= least
 
     def shrinkage(self, end: Point) -> Shrinkage | None:
-        """Return how much better larger coefficients would do, if that is much.
+        """Return how much better larger coefficients would be, where that is much.
 
         Along t w the risk is convex, and for a penalty of squares falls at t = 1 by
         2 alpha Omega(w) a step still: by no more than it has on the way from t = 0. The

@@ -13,7 +13,7 @@ from ._core.names import MOST_NAMED
 from ._solution import Settings, Solution
 from .exceptions import ConstantModelWarning, UnderfittingWarning
 
-# Weights of so many rows that sum to no more than this were divided by their sum.
+# Weights of this many rows that sum to no more than this were divided by their sum.
 _MANY_ROWS, _ONE_ROW = 10, 1.01
 
 

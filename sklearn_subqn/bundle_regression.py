@@ -378,7 +378,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None
     ) -> float:
-        """Return the share of what there is to explain that predictions explain.
+        """Return the share of the variation of y that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of
         scikit-learn, also for one quantile; for ``loss="poisson"``, "gamma" and

@@ -87,7 +87,8 @@ def check_loss(
         An instance of a subclass of :class:`sklearn_subqn.losses.Loss`.
     targets : array-like of shape (n,) or (n, k)
         Such targets as the loss gets: numbers, -1 and 1 for two classes, numbers of
-        classes from zero, or as many columns as there are scores. A few rows will do.
+        classes from zero, or as many columns as there are scores. A few rows are
+        enough.
     n_scores : int, optional
         Number of scores of a row. By default one, and with ``joint = True`` the number
         of columns of ``targets``, or of classes.

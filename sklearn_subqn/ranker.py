@@ -113,7 +113,7 @@ class BMRMRanker(BaseRanker):
         limit. With penalty="l1" few cuts need not determine the optimum, and the
         method may end before it is proven, with a warning.
     n_iter_no_change : int or None, default=None
-        With an ``eval_set`` the fit ends where its NDCG has not risen for so many
+        With an ``eval_set`` the fit ends where its NDCG has not risen for this many
         iterations, with the coefficients of the best iteration; of several sets, where
         that of any has not. Where the optimum is proven before, it is kept. ``None``
         means to go on to the optimum in any case.

@@ -29,7 +29,7 @@ from .sweeps_base import ChainSweeps, soft_threshold
 _FIRST_ROUNDS = 3
 _ROUNDS = {True: 1, False: 5}
 
-# The root of the mean curvature along a sequence, in units of alpha, is so many times
+# The root of the mean curvature along a sequence, in units of alpha, is this many times
 # the strong convexity with the proximal term. With 3, 4, 6, 8 and 12 the log loss takes
 # 10, 9, 8, 8 and 8 rounds to 1e-3 on 2,000 sentences of chunking, 4, 3, 3, 4 and 5 on
 # 3,000 of base NP. The hinge on 500 sentences of chunking takes 225, 65, 55 and 79 to
@@ -97,7 +97,7 @@ def chain_ascent(
     if isinstance(o.regularizer, ElasticNet):
         l1, l2 = o.penalties
     wanted = float(np.sqrt(o.alpha * _curvature(o))) / _ROOT_SHARE
-    # Without features, and with L1 alone, any will do.
+    # Without features, and with L1 alone, any is right.
     strength = max(wanted, l2) or o.alpha
     proximity = strength - l2
     threshold = l1 / strength

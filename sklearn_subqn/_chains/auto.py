@@ -25,7 +25,7 @@ _CUTS = 10
 # Cuts of L-BFGS are combined every so many iterations.
 _BOUND_INTERVAL = 5
 
-# The ascent is left where so many iterations do not halve the gap.
+# The ascent is left where this many iterations do not halve the gap.
 _PATIENCE = 60
 
 

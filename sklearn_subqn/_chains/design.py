@@ -23,7 +23,7 @@ from .pairs import Pairs
 
 Result = TypeVar("Result")
 
-# Sums over tokens are made of so many parts, whatever threads there are: each takes
+# Sums over tokens are made of this many parts, whatever threads there are: each takes
 # room for all parameters, and time to be added. Two make an adjoint product 1 % (base
 # NP) to 22 % (6,000 sentences of JNLPBA) slower in one thread, four 18 % to 34 %.
 _PARTS = 2

@@ -18,7 +18,7 @@ def flat_labels(y: Any, lengths: Index) -> list[Any]:
     Raises
     ------
     TypeError, ValueError
-        If there are more or less labels than tokens; says for which sequence.
+        If there are more or fewer labels than tokens; names the sequence.
     """
     labels: list[Any] = []
     for i, (sequence, length) in enumerate(zip(y, lengths.tolist(), strict=True)):

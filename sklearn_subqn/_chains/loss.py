@@ -29,7 +29,7 @@ from .._core.rounding import rounding
 #: Labels of shape (T,), of any integer type.
 Targets = npt.NDArray[Any]
 
-# Threads share sequences by blocks of so many tokens. With 3 labels, which take the
+# Threads share sequences by blocks of this many tokens. With 3 labels, which take the
 # least time, a block is 300 microseconds of forward and backward sums, ten times what
 # handing it to a thread takes.
 _BLOCK = 4096
@@ -127,8 +127,8 @@ def chain_scores(
 ) -> tuple[Floats, Floats]:
     """Return emissions of shape (T, k) and transitions, (k, k), of scores of chains.
 
-    Minus infinity are those of transitions that are not allowed, and of first and last
-    tokens with labels that are not in ``ends``.
+    Scores of transitions that are not allowed, and of first and last tokens with labels
+    that are not in ``ends``, are minus infinity.
     """
     k = scores.shape[1]
     emissions, transitions = scores[:-k], scores[-k:]

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .._core.losses._base import Floats, Mask, Rows
 
-# Pairs are counted in a table where that has at most so many places a stored entry.
+# Pairs are counted in a table where that has at most this many places a stored entry.
 _TABLE_SHARE = 8
 
 

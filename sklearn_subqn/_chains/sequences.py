@@ -39,7 +39,7 @@ class Sequences(NamedTuple):
         return np.diff(self.starts)
 
     def split(self, tokens: Any) -> list[Any]:
-        """Return what there is for each token by sequences."""
+        """Return the numbers of all tokens, split by sequences."""
         return [tokens[first:end] for first, end in pairwise(self.starts.tolist())]
 
 

@@ -97,7 +97,7 @@ class Seen(NamedTuple):
     def strengths(
         self, alpha: float, l1_ratio: float, pairs: Pairs, n_params: int
     ) -> Strengths:
-        """Return those of an elastic net of strength ``alpha`` on so many parameters.
+        """Return those of an elastic net of strength ``alpha`` on this many parameters.
 
         They begin with those of pairs.
         """

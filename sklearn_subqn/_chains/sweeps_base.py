@@ -13,7 +13,7 @@ from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .loss import Chains, chain_scores
 
-# Dual variables take so many bytes at most; beyond that, other methods take over.
+# Dual variables take this many bytes at most; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
 
 # Epochs after the first of a round, or of those over labelings kept, go over the

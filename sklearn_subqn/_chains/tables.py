@@ -66,7 +66,7 @@ def is_matrix(X: Any) -> bool:
 
 
 def is_empty(sequence: Any) -> bool:
-    """Whether a sequence of any kind has no tokens, as far as it has a length."""
+    """Whether a sequence of any kind that has a length has no tokens."""
     if hasattr(sequence, "shape"):
         return len(sequence.shape) > 0 and sequence.shape[0] == 0
     return hasattr(sequence, "__len__") and len(sequence) == 0

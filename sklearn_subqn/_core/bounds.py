@@ -213,8 +213,8 @@ class Bounds:
     def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
         """Return sizes of columns, of which ``factor`` times |w| bounds the error.
 
-        The size of the rows will do, at less cost, where that is next to nothing
-        against a value.
+        The size of the rows is enough, at less cost, where it is negligible against a
+        value.
         """
         if factor * self.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
             return self.row_size

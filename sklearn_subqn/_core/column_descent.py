@@ -11,8 +11,8 @@ from .column_maps import ColumnMap
 from .losses._base import Floats, Mask, Rows
 from .rounding import ROUNDED
 
-# After so many sweeps over the nonzero coordinates their system is solved, in so many
-# times more steps than before if no sign changed.
+# After this many sweeps over the nonzero coordinates their system is solved, in this
+# many times more steps than before if no sign changed.
 _ROUND, _LONGER = 5, 3
 
 # Steps end where residuals are this share of those before, or where more than this
@@ -80,7 +80,7 @@ class ByColumns(ABC):
 
     @abstractmethod
     def change_of_dual(self) -> Floats:
-        """Return that of the last ``minimize``, of the shape of all scores."""
+        """Return the change by the last ``minimize``, of the shape of all scores."""
 
     @abstractmethod
     def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:

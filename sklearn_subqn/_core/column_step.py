@@ -137,7 +137,7 @@ class BlockStep(ByColumns):
         As of ``ByColumns``.
     """
 
-    # Sweeps do less here, where steps are short for the sake of all scores at once.
+    # Sweeps do less here, where steps are short because all scores move at once.
     _n_steps, _times = 60, 2
 
     def __init__(

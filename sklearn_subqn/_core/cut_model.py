@@ -21,13 +21,13 @@ from .simplex_qp import minimize_on_simplex
 _MAX_NEWTON = 20
 _NEWTON_TOLERANCE = 1e-14
 
-# A share of a step is found in so many trials at most, each shorter by the second
+# A share of a step is found in this many trials at most, each shorter by the second
 # number until one rises: where the conjugate is flat at first, as that of the elastic
 # net, and features are in large units, steps have to be very short. It will do within
 # the third number of the best one, or where the slope is this part of the first one.
 _MAX_SHARES, _SHORTER_SHARE, _CLOSE, _SMALL_SLOPE = 60, 0.1, 1.1, 0.1
 
-# The linear program gains so many columns at a time, at least.
+# The linear program gains this many columns at a time, at least.
 _NEW_COLUMNS = 50
 
 # The next program begins with the columns that come so near to their bound.

@@ -14,7 +14,7 @@ from .second_moments import SecondMoments
 
 
 class Shape(NamedTuple):
-    """What there is to know of a design without its data.
+    """Facts about a design that do not need its data.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Design(SecondMoments):
     """
 
     def as_shape(self) -> Shape:
-        """Return what there is to know of it without its data."""
+        """Return the facts about it that do not need its data."""
         return Shape(*(getattr(self, name) for name in Shape._fields))
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:

@@ -31,7 +31,8 @@ class Direction:
     aggregate : ndarray of shape (q,)
         The last convex combination of subgradients (A.13), itself a subgradient.
     n_iter : int
-        Number of runs through the loop, zero where the first direction will do.
+        Number of runs through the loop, zero where the first direction is one of
+        descent.
     gap : float
         The bound (3.15) on the gap of the direction-finding problem. It says nothing
         about the optimality of w.

@@ -17,7 +17,7 @@ from .rounding import EPS, ROUNDED, rounding
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
-# Gradients with so many rounding errors are not worth a product: it has some itself.
+# Gradients with this many rounding errors are not worth a product: it has some itself.
 # They have more where dual variables were much larger.
 _FEW_ROUNDINGS = 100.0
 
@@ -274,7 +274,7 @@ class Evaluation:
         """Sum of the sizes of all updates since the scores were a product with X.
 
         That of an update is the largest score before and that after it: the change is
-        no larger than both. Updates leave so many roundings of the number one, times
+        no larger than both. Updates leave this many roundings of the number one, times
         few, and with features that are summed as many as a product has.
         """
         return self._drift + self.largest_score if self._is_update else self._drift

@@ -20,7 +20,7 @@ from .rounding import CLOSE, ROUNDED, rounding
 _MOST_ENTRIES = 2**24
 
 # Dual variables come no nearer to the ends of their intervals by a step than this share
-# of the way; so many steps are made at most, and the last has to be next to nothing.
+# of the way; this many steps are made at most, and the last has to be next to nothing.
 _SHARE_OF_WAY, _MAX_STEPS, _NOTHING = 0.9, 30, 1e-7
 
 

@@ -13,9 +13,9 @@ from .losses._base import Floats, Mask
 from .objective import Point
 from .rounding import EPS, ROUNDED
 
-# After so many sweeps over a matrix, the system of the nonzero coordinates is solved,
+# After this many sweeps over a matrix, the system of the nonzero coordinates is solved,
 # and again while some of them vanish, which takes one after the other where columns are
-# nearly collinear: so many times over the number of all, since many take long.
+# nearly collinear: this many times over the number of all, since many take long.
 _SWEEPS, _FACES = 30, 10_000
 
 # For this share of all sweeps, systems of more coordinates than the rank are left to

@@ -12,14 +12,14 @@ from .regularizers import L2
 from .risk import Risk
 
 # Sums of dual variables this small, in units of their scale, need no further step of
-# the intercepts, of which there are at most so many; where a whole step does not halve
-# sums below the second number, they are rounding. Nor is there another one where so
-# many searches have not lowered sums below the third.
+# the intercepts, of which there are at most this many; where a whole step does not
+# halve sums below the second number, they are rounding errors. Nor is there another one
+# where so many searches have not lowered sums below the third.
 _SETTLED, _ROUGHLY_MINIMAL, _NEARLY_MINIMAL = 1e-13, 1e-10, 1e-5
 
 _MAX_SETTLE, _MAX_IDLE = 30, 3
 
-# Each step of an intercept is at most so many times the largest score, or one.
+# Each step of an intercept is at most this many times the largest score, or one.
 _LONGEST_SETTLE = 10.0
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .losses._base import Floats, PiecewiseQuadratic
 
-# All parts return so many pivots, and so many kinks, at most: 80 kB of them.
+# All parts return this many pivots, and this many kinks, at most: 80 kB of them.
 _PIVOTS, _FEW = 512, 3000
 
 

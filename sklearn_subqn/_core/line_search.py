@@ -17,11 +17,11 @@ from .one_dimension import (
 )
 from .rounding import EPS
 
-#: A step that lowers a function by this share of what its slope promises will do.
+#: A step that lowers a function by this share of what its slope promises is accepted.
 SUFFICIENT = 1e-4
 
-# A step that leaves this share of the decrease on its line will do where exact steps
-# take many trials.
+# A step that leaves this share of the decrease on its line is accepted where exact
+# steps take many trials.
 _NEARLY = 1e-2
 
 # After a step of Newton's method that lowers J by more than the first share of it, ones

@@ -21,7 +21,7 @@ from .memory import BLOCK_SIZE
 from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
 
 # Below this share of stored entries, changing one row's dual variable costs next to
-# nothing beside a product, and rows are nearly orthogonal.
+# negligible beside a product, and rows are nearly orthogonal.
 _TEXT_SHARE = 0.01
 
 # A product with a subset of the rows copies them; above this share of the rows the
@@ -32,11 +32,12 @@ _SUBSET_SHARE = 0.3
 # this share of the entries the product with all of them is cheaper.
 _COLUMNS_SHARE = 0.8
 
-# Products with columns are sums over so many roots of the number of rows at a time, and
-# over more where features are so many that adding the sums would take some share of it.
+# Products with columns are sums over this many roots of the number of rows at a time,
+# and over more where features are so many that adding the sums would take some share of
+# it.
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 
-# Products of sparse columns with so many scores per row take .7 to .85 of the time of
+# Products of sparse columns with this many scores per row take .7 to .85 of the time of
 # SciPy's (text, 20 to 105 classes), and less the more of the scores are zero; with only
 # three scores they take up to twice that.
 _MANY_SCORES = 8

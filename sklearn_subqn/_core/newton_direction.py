@@ -18,7 +18,8 @@ from .rounding import ROUNDED
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
-# Data with up to so many rows for each feature are wide: rows can be separated, nearly.
+# Data with up to this many rows for each feature are wide: rows can be separated,
+# nearly.
 _WIDE = 4
 
 # After a step shorter than this, on wide data, the intercept is left to directions:
@@ -30,17 +31,17 @@ _SHORT = 0.05
 # better, is no dearer than one of rows.
 _FEW_PARAMS = 200
 
-# Eigenvectors of so many features, at most, precondition problems of several scores,
+# Eigenvectors of this many features, at most, precondition problems of several scores,
 # but where so few entries are stored: rows with curvature are not like the others then.
 _MAX_SPECTRUM, _MIN_STORED = 1000, 0.1
 
 # Accuracy of directions by conjugate gradients, and limit on their iterations.
 CG_ACCURACY, _CG_LIMIT = 0.1, 100
 
-# Second derivatives are estimated by so many rows for each parameter, where the matrix
-# takes the time of more products with X than the second number; that of the sample
-# takes a quarter of such a time or more. Log loss and squared hinge, 600,000 x 100, to
-# 1e-3: 1.3 to 1.6 times faster at alpha 1e-3 and 1e-5.
+# Second derivatives are estimated by this many rows for each parameter, where the
+# matrix takes the time of more products with X than the second number; that of the
+# sample takes a quarter of such a time or more. Log loss and squared hinge, 600,000 x
+# 100, to 1e-3: 1.3 to 1.6 times faster at alpha 1e-3 and 1e-5.
 _ROWS_PER_PARAMETER, _DEAR, _FINEST = 500.0, 2.0, 4.0
 
 

@@ -21,11 +21,11 @@ from .risk import Risk
 
 __all__ = ["Cut", "Dual", "Hessian", "Line", "Objective", "Point"]
 
-# Scores whose rounding errors change the objective by so many of its own at most are
+# Scores whose rounding errors change the objective by this many of its own at most are
 # not worth a product: 2e-13 of itself.
 _FEW_OF_VALUE = 1e3
 
-# Directions whose scores have more rounding errors than that lead nowhere.
+# Directions whose scores have more rounding errors than that are of no use.
 _MANY_ROUNDINGS = 1e6
 
 # A minimizer over a free parameter leaves it this much of the slopes on either side.
@@ -126,8 +126,8 @@ class Point(Evaluation):
         """Return the same w with its scores computed anew, at the cost of a product.
 
         It returns itself where what updates have left in the scores changes the value
-        by so many of its rounding errors at most. Where rows may lie on kinks, or bend,
-        dual variables are as large as those of the loss, and else those here.
+        by this many of its rounding errors at most. Where rows may lie on kinks, or
+        bend, dual variables are as large as those of the loss, and else those here.
         """
         if not self.drift:
             return self

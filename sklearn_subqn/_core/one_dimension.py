@@ -18,7 +18,7 @@ EXACT, _NEARLY_ROUNDING = 1e-14, 1e-6
 # A step that the next Newton step would change by less than this share of it is near.
 NEAR = 0.1
 
-# After so many Newton steps in one dimension that are more than half as long as the
+# After this many Newton steps in one dimension that are more than half as long as the
 # ones before, the bracket is halved in place of further such steps: down the slope of
 # an exponential function all of them are equally long.
 _MAX_SLOW = 10
@@ -46,7 +46,7 @@ def bracket_by_cuts(
 
     The next trial is where the tangents at both ends meet. That is exact after a
     finite number of steps for piecewise linear functions; every third trial is the
-    middle, for the sake of curved ones. The search ends where at most the share
+    middle, which curved ones need. The search ends where at most the share
     ``accuracy`` of the decrease is left to gain.
     """
     low = trial(0.0)
@@ -89,7 +89,7 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
     derivatives : callable
         From a step size to slope and curvature.
     accuracy : float
-        A slope smaller than this share of that at 0 will do near the minimizer.
+        A slope smaller than this share of that at 0 is accepted near the minimizer.
 
     Returns
     -------

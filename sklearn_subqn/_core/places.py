@@ -18,7 +18,7 @@ from .foresight import Call, Foresight, Reference, Trace
 from .losses._base import Floats
 from .parts import OfParts, Parts
 
-# Results of calls that were only likely are kept for so many messages.
+# Results of calls that were only likely are kept for this many messages.
 _KEPT = 3
 
 

@@ -19,16 +19,17 @@ from .losses._base import Floats, Mask, Rows
 from .objective import Line, Objective, Point
 from .rounding import TINY
 
-# H is formed for so many features of sparse data at most.
+# H is formed for this many features of sparse data at most.
 _MAX_GRAM = 1000
 
 # Forming H takes the time of this many sweeps over the columns for each entry of a row:
 # of more, where features may be too many for H later, and columns are needed anyway.
 _SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
 
-# H of a multinomial model is formed for so many coordinates in any case, and in single
-# precision for more, of which memory holds so many, where it takes the time of so many
-# products with X at most: in double precision up to so many multiplications.
+# H of a multinomial model is formed for this many coordinates in any case, and in
+# single precision for more, of which memory holds so many, where it takes the time of
+# this many products with X at most: in double precision up to this many
+# multiplications.
 _MAX_JOINT, _MAX_SINGLE = 600, 5000
 _MAX_DOUBLE = 1e10
 _MAX_PRODUCTS = 400.0
@@ -230,7 +231,7 @@ class QuadraticModel:
         w, gradient : ndarray of shape (q,)
             The point of the model and the gradient of the risk there.
         tol : float
-            Largest violation of the conditions of optimality that will do.
+            Largest violation of the conditions of optimality that is accepted.
         max_sweeps : int
             Limit on the sweeps over the coordinates.
         """

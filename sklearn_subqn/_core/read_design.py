@@ -9,7 +9,8 @@ from .design import Design
 from .losses._base import Rows
 from .row_views import SomeRows
 
-# Subsets of rows with no more entries than so many vectors of the rows stay in memory.
+# Subsets of rows with no more entries than this many vectors of the rows stay in
+# memory.
 _KEPT_VECTORS = 2
 
 #: Returns rows of X.

@@ -2,8 +2,8 @@
 
 ``Risk`` is the one object that knows rows. Where they are in one place, numbers of each
 row, such as scores and dual variables, are arrays. Elsewhere these stay where the rows
-are: others hand them from one method to the next, and marks of the methods say how what
-the parts return makes a whole, for ``RiskOfParts``.
+are: others pass them from one method to the next, and decorators of the methods say how
+the results of the parts are combined, for ``RiskOfParts``.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .regularizers import Regularizer
 from .risk import Risk
 from .rounding import CLOSE, rounding
 
-# Candidates that were the best ones of their sample nowhere during so many rounds are
+# Candidates that were the best ones of their sample nowhere during this many rounds are
 # forgotten. 300 sentences of base NP (tests/test_structured.py) take 35 rounds with 4,
 # 51 with 2, and 32 with 8, which keeps more.
 _PATIENCE = 4
@@ -198,7 +198,7 @@ class CandidateHinge(LossOracle):
 
 
 class CandidateObjective(Objective):
-    """That of candidates, whose cuts are ones of the objective by the oracle.
+    """The objective of candidates, whose cuts are ones of the objective by the oracle.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ class DualsOfRisk(RowNumbers):
     @property
     def _inverse_weights(self) -> Floats:
         if "weights" not in self._sizes:
-            # Rows without weight have no dual, so that any divisor will do.
+            # Rows without weight have no dual, so that any divisor is right.
             weights = self.design.row_weights(self.weights)
             self._sizes["weights"] = 1.0 / np.maximum(weights, TINY)
         inverse: Floats = self._sizes["weights"]

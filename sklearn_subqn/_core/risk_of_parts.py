@@ -17,7 +17,7 @@ from .parts import DesignOfParts, OfParts, Parts, by_parts
 from .risk import Risk
 from .risk_hessian import RiskHessian
 
-# Scales of scores and duals are those of so many rows, about: they come to one place.
+# Scales of scores and duals are those of this many rows, about: they come to one place.
 _MOST_COLLECTED = 10_000
 
 

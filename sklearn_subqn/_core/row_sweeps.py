@@ -26,12 +26,12 @@ from .rounding import TINY
 # too near to where it was; dense rows have much in common anyway.
 _INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
 
-# Rounds of ascent on intervals are so many sweeps, the first one fewer: the gap shows
-# which rows rest.
+# Numbers of sweeps in the first round of ascent on intervals, and in later ones: the
+# gap shows which rows rest.
 _FIRST_SWEEPS, _MORE_SWEEPS = 2, 5
 
-# The first round of ascent on simplices ends after about so many visits a row, later
-# ones after so many a row that they begin with, or after so many sweeps.
+# The first round of ascent on simplices ends after about this many visits a row, later
+# ones after this many a row that they begin with, or after this many sweeps.
 _FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
 
 # A round begins with rows whose part of the gap is more than some share of the mean,

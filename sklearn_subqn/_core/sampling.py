@@ -23,7 +23,7 @@ def fractions(n: int) -> Floats:
 
 
 def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:
-    """Return the second derivatives of some of the rows, larger for the others' sake.
+    """Return the second derivatives of some of the rows, scaled up to stand for all.
 
     One in so many of those that do not vanish, of one score per row; one of few.
     """

@@ -23,7 +23,7 @@ from .row_views import (
     squared,
 )
 
-# About so many rows show enough of the spectrum of the features.
+# About this many rows show enough of the spectrum of the features.
 _SPECTRUM_ROWS = 2000
 
 # Products of columns are made by pairs of stored entries where rows have fewer than

@@ -100,7 +100,7 @@ def knowing(scorer: Any, classes: npt.NDArray[Any]) -> Any:
 
 
 def note(l1_ratio: float) -> str:
-    """Return what distinguishes a fold from that of another ``l1_ratio``."""
+    """Return the note that distinguishes a fold from one of another ``l1_ratio``."""
     return f"l1_ratio {l1_ratio:g}, "
 
 

@@ -39,8 +39,8 @@ from ._scale_search import ScaleSearch
 # Each fit is that much more exact than all together.
 _MORE_EXACT = 1e-3
 
-# Problems of at most so many entries are solved to this gap if they can be, as in other
-# estimators.
+# Problems of at most this many entries are solved to this gap if they can be, as in
+# other estimators.
 _SMALL, _EXACT = 20_000, 1e-12
 
 # Below this share of the first scale the limit of a scale of zero is tried.
@@ -49,7 +49,7 @@ _SMALL_SCALE = 1e-3
 # The scale does not fall below this share of the spread of y, or below this number.
 _LEAST, _TINY = 1e-13, 10.0 * float(np.finfo(np.float64).eps)
 
-# Gaps are rounding below so many times what the smallest scale costs or, where
+# Gaps are rounding errors below this many times what the smallest scale costs or, where
 # coefficients are rounded to float32, below this share of the spread of y.
 _FEW = 4.0
 

@@ -424,7 +424,7 @@ class CRF(Estimator):
         return getattr(self.model_, name)
 
     def _model(self, n: int) -> LinearChainCRF:
-        """Return the model of so many sequences that the parameters ask for."""
+        """Return the model of this many sequences that the parameters ask for."""
         algorithm = "lbfgs" if self.algorithm is None else self.algorithm
         check_option("algorithm", algorithm, [*_LOG_LOSS, *_PERCEPTRONS])
         for name, reason in self._without_effect.items():

@@ -77,8 +77,8 @@ class HuberRegressor(DropInRegressor):
     that of least absolute errors. ``scale_`` then is 1e-13 times the standard deviation
     of y, and a bound comes from that model's dual. As the scale goes to zero without
     being it, little may be proven: ``dual_gap_`` remains true, but may exceed ``tol``,
-    with a warning unless it is rounding: below 4e-13 times the sum of the weights and
-    the standard deviation of y, or 5e-7 times that where X is float32.
+    with a warning unless it is a rounding error: below 4e-13 times the sum of the
+    weights and the standard deviation of y, or 5e-7 times that where X is float32.
 
     References
     ----------

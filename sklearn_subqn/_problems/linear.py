@@ -21,7 +21,7 @@ from .coefficients import Coefficients
 from .features import Rows
 from .model_parameters import LinearModel
 
-# Features without a penalty are measured in units that make them so many times larger
+# Features without a penalty are measured in units that make them this many times larger
 # than others, of unit variance, with squares and with an L1 norm; where there is no
 # other, they have this penalty in units of the curvature of the loss. Proofs are
 # without it.

@@ -41,7 +41,7 @@ class RankedClasses(OpenIntercepts):
         return coef, np.array([self._intercept(signs, w) for signs, w in pairs])
 
     def _intercept(self, signs: Floats, w: Floats) -> float:
-        """Return that by the rule of the measure, or else the best one."""
+        """Return the intercept by the rule of the measure, or else the best one."""
         threshold = self._loss.oracle.threshold(self.design.forward(w))
         return self._hinge_intercept(signs, w) if threshold is None else -threshold
 

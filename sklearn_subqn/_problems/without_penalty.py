@@ -19,8 +19,8 @@ from .solving import Problems
 # factors; objectives below this share of that of zero need no proof.
 _ACCURACIES, _VANISHED = (1.0, 1e-2, 1e-4), 1e-6
 
-# How accurately these are fitted alone, with at most so many alphas, each ten times the
-# one before.
+# How accurately these are fitted alone, with at most this many alphas, each ten times
+# the one before.
 _NULL_TOLERANCE, _MOST_NULL_FITS = 1e-8, 4
 
 

@@ -14,7 +14,7 @@ from .._process import n_threads
 from .._solution import Floats
 from .._validation import check_no_file, check_sparse_structure, check_unmasked
 
-# Each thread gets so many parts of the samples, as some take longer than others.
+# Each thread gets this many parts of the samples, as some take longer than others.
 _PARTS = 4
 
 

@@ -16,7 +16,7 @@ from .._core.names import Axis, by_name
 # Squared sums over a row of this size still are finite.
 LARGEST_VALUE = 1e140
 
-# Of what is not acceptable, errors show so many characters.
+# Of what is not acceptable, errors show this many characters.
 _LONGEST_SHOWN = 100
 
 
@@ -243,7 +243,8 @@ def check_start(
 ) -> npt.NDArray[np.float64]:
     """Return coefficients or intercepts to start from, of the shape of the attribute.
 
-    Where that has one row, the row will do, and a number for an array of one.
+    Where that has one row, the row itself is accepted, and a number for an array of
+    one.
 
     Raises
     ------

@@ -111,7 +111,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
 
 
 def non_negative_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
-    """Return ``sample_weight`` as a new array of shape (n,); any sum will do.
+    """Return ``sample_weight`` as a new array of shape (n,), with any sum.
 
     Raises
     ------

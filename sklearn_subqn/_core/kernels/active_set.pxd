@@ -1,6 +1,6 @@
 """What active-set methods on the unit simplex share."""
 
-# Where so many indices in a row, and one for each of the support, have entered without
+# Where this many indices in a row, and one for each of the support, have entered without
 # a gain, these methods end.
 cdef enum:
     MAX_IDLE = 10

@@ -2,7 +2,7 @@
 
 from .rows cimport index, real
 
-# Rows are shuffled in runs of so many: what follows in memory is fetched sooner. An
+# Rows are shuffled in runs of this many: what follows in memory is fetched sooner. An
 # intercept, which moves with each row, suffers from long runs of one class.
 cdef enum:
     LONG_RUN = 32

@@ -252,7 +252,7 @@ cdef int _open(
     const int[::1] places,
     const double[:, ::1] ends,
 ) except -1:
-    """Make room for trials of sequences of so many tokens at most."""
+    """Make room for trials of sequences of this many tokens at most."""
     cdef Py_ssize_t k = pattern.shape[0], width = padded(k), m = places.shape[0]
     cdef Py_ssize_t square = width * width, i, j
     cdef bint other = False

@@ -33,7 +33,7 @@ from .lattice_sums cimport backward, forward
 from .padded_rows cimport shifted_product
 from .standard cimport INFINITY, exp, fabs, log, memcpy
 
-# After so many trials the last one that does not go down is taken.
+# After this many trials the last one that does not go down is taken.
 cdef enum:
     MAX_TRIALS = 10
 
@@ -115,7 +115,7 @@ cdef inline void infer(Visit* v) noexcept nogil:
 
 
 cdef inline void _evaluate(Visit* v, const Parameters* p) noexcept nogil:
-    """Do so, and find what going there does."""
+    """Find the marginals, and what a step to them does to the dual."""
     cdef Py_ssize_t width = v.width, j, b, c, at
     cdef double product, change
     cdef double along[4]

@@ -46,7 +46,7 @@ cdef struct Row:
 
 
 cdef inline double* room(const Set* rows, Py_ssize_t n_numbers, Row* row) except NULL:
-    """Return room for so many numbers for each piece, and as many for each score."""
+    """Return room for this many numbers for each piece, and as many for each score."""
     cdef Py_ssize_t size = n_numbers * (rows.most + rows.k + 2)
     cdef double* memory = <double*> allocate(
         size * sizeof(double) + (rows.most + 2 * rows.l + 8) * sizeof(Py_ssize_t)

@@ -46,7 +46,7 @@ cdef inline Py_ssize_t padded(Py_ssize_t k) noexcept nogil:
 cdef inline int open_lattice(
     Lattice* lattice, Py_ssize_t k, Py_ssize_t longest
 ) except -1:
-    """Make room for sequences of so many tokens at most."""
+    """Make room for sequences of this many tokens at most."""
     cdef Py_ssize_t width = padded(k), j
     cdef size_t size = (4 * width + 2) * width + longest * (4 * width + 1)
     cdef double* room = <double*> allocate(size * sizeof(double))
@@ -89,7 +89,7 @@ cdef inline void set_transitions(Lattice* lattice, const double* T) noexcept nog
 
 
 cdef inline void renew_transitions(Lattice* lattice) noexcept nogil:
-    """Do so with those that were written to ``lattice.transitions``."""
+    """Take over the transitions that were written to ``lattice.transitions``."""
     cdef Py_ssize_t k = lattice.k, width = lattice.width, i, j
     cdef double lowest = INFINITY, top = -INFINITY
     cdef const double* row
@@ -125,7 +125,7 @@ cdef inline void renew_some_transitions(
     const int* mirrored,
     const double* others,
 ) noexcept nogil:
-    """Do so where all but m transitions are zero or minus infinity.
+    """Take them over where all but m transitions are zero or minus infinity.
 
     Those m are at ``places`` of (k, width), and at ``mirrored`` of the transpose. Of
     shape (2, width, width) ``others`` has ones where they are zero, and the transpose,

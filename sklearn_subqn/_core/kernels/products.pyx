@@ -19,10 +19,10 @@ ctypedef fused out_real:
     float
     double
 
-# Where entries are written is prefetched for so many ahead.
+# Where entries are written is prefetched for this many ahead.
 cdef Py_ssize_t _AHEAD = 16
 
-# At least so many terms are summed at a time.
+# At least this many terms are summed at a time.
 cdef Py_ssize_t _SUMMED = 256
 
 

@@ -40,7 +40,7 @@ def checked_costs(
 
 
 def checked_rows(name: str, rows: Any, ndim: int) -> Rows:
-    """Return non-negative integers of so many dimensions."""
+    """Return non-negative integers of this many dimensions."""
     array = np.asarray(rows)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimensions, got {array.ndim}.")

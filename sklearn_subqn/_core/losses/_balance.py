@@ -12,8 +12,8 @@ from ._oracle import Oracle
 # The solution of the linear system is one if it leaves this share of the sums.
 _SOLVED = 1e-3
 
-# Tilting ends at this share of the sums, or after so many steps, none of which changes
-# a ratio of shares by more than the exponential of the last number.
+# Tilting ends at this share of the sums, or after this many steps, none of which
+# changes a ratio of shares by more than the exponential of the last number.
 _TILTED, _MAX_STEPS, _LONGEST_STEP = 1e-4, 25, 2.0
 
 # Labels that have nothing of a row get this share of the sums before, unless the row

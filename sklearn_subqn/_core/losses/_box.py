@@ -47,7 +47,7 @@ class Box(Interval, DualSet):
         return Quadratic(width, center)
 
     def largest_penalty(self, smoothing: Smoothing) -> float | None:
-        """Return that of residuals: the margin of labels is not far from any."""
+        """Return the penalty of residuals: the margin of labels is not far from any."""
         if not isinstance(smoothing, Quadratic) or self.map.labels:
             return None
         if smoothing.center is not None or self.largest == np.inf:

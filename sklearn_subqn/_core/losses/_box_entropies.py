@@ -52,7 +52,7 @@ class BoxEntropy(BoxOracle):
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return that of u, and of u = 0 towards which dual variables shrink."""
+        """Return the size for u, and for u = 0 towards which dual variables shrink."""
         size = abs(conjugate)
         # Of labels u = 0 has v = 0, the size of which is zero.
         for u in (dual,) if self.map.labels else (dual, np.zeros_like(dual)):

@@ -139,7 +139,7 @@ class BoxQuadratic(PiecewiseBox):
         return u
 
     def conjugate(self, dual: Floats, targets: Floats, weights: Floats) -> float:
-        """Return that without smoothing, and the quadratic."""
+        """Return the conjugate without smoothing, plus the quadratic."""
         v = self._variables(dual, targets, weights)
         shift = v if self._center is None else v - self._center
         square = float(weights @ (shift * shift))

@@ -22,7 +22,7 @@ class Smoothing:
     analytic: bool = False
 
     def of_rows(self, rows: Rows) -> Smoothing:
-        """Return that of some of the rows."""
+        """Return the smoothing of some of the rows."""
         return self
 
 

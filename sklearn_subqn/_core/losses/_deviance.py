@@ -113,7 +113,7 @@ class Deviance(Oracle):
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return that of u, and of u = 0 towards which dual variables shrink."""
+        """Return the size for u, and for u = 0 towards which dual variables shrink."""
         size, logarithms = abs(conjugate), np.abs(_finite_logarithms(targets))
         for u in (dual, np.zeros_like(dual)):
             v, w = self._split(u, targets, weights)

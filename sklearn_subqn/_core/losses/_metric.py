@@ -52,7 +52,7 @@ class MultivariateSquared(Oracle):
     def conjugate_size(
         self, dual: Floats, targets: Floats, weights: Floats, conjugate: float
     ) -> float:
-        """Return that of all terms; small eigenvalues are uncertain by large ones."""
+        """Return the size of all terms; large eigenvalues make small ones uncertain."""
         uncertain = self._values.max(initial=0.0) / np.square(self._values)
         size = float(np.vdot(np.abs(dual), np.abs(targets)))
         return size + float(self._squares(dual, weights) @ uncertain)

@@ -60,7 +60,7 @@ class OfRankings(Oracle):
 
     @abstractmethod
     def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
-        """Return what there is at some scores."""
+        """Return the values at some scores."""
 
     def _maximum(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
         """Return it at scores that are asked for several times."""

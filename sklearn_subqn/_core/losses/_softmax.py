@@ -31,7 +31,8 @@ class Softmax(FlowOracle):
     def subgradient(self, scores: Floats, targets: Floats, weights: Floats) -> Floats:
         """Return the gradient u = s (P - Y), with probabilities P and one-hot Y."""
         u = softmax(scores)
-        # Where the own class is all but certain, one less its probability is rounding.
+        # If the true class is nearly certain, rounding makes up one minus its
+        # probability.
         own = _own(targets)
         u[own] = 0.0
         u[own] = -u.sum(axis=1)

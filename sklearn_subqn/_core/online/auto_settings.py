@@ -19,10 +19,10 @@ class AutoSettings:
     block_batches, block_rows : int
         Batches of a block, and rows: noise has to average out of its pair.
     metric_growth : float
-        The metric is made anew for each block, and whenever it rests on so many times
+        The metric is made anew for each block, and whenever it rests on this many times
         more rows.
     measured_every : int
-        After the first block, curvature is measured on one batch of so many.
+        After the first block, curvature is measured on one batch of this many.
     work_per_entry, least_work : int
         Numbers in the pairs' vectors are at most this multiple of the entries of a
         batch, or this many: vector work stays in proportion to products with the batch.
@@ -33,15 +33,15 @@ class AutoSettings:
     noise, brake, fastest : float, float, int
         Where the average leads by more than this share of its objective, steps are too
         long for the noise of the batches: the clock runs faster by this factor, up to
-        so many times the batches.
+        this many times the batches.
     slack, most_errors, alarm : float
         The stream has changed where the sum of standardized losses of blocks of rows,
         each less this many standard errors and no more than so many, exceeds a limit:
         two blocks at least.
     level_blocks, least_blocks, least_error, usual_errors : int, int, float, float
-        Means and variances of these losses are over about so many blocks, no fewer than
-        the least; standard errors are no less than this share of the mean loss, and
-        losses beyond so many of them count as that many.
+        Means and variances of these losses are over about this many blocks, no fewer
+        than the least; standard errors are no less than this share of the mean loss,
+        and losses beyond this many of them count as that many.
     tiny : float
         Below it, curvature counts as this much.
     """

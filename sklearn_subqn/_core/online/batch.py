@@ -141,12 +141,12 @@ class LinearBatch:
         return v
 
     def squared_adjoint(self, h: Floats) -> Floats:
-        """Return that of the squared entries of X, of shape (c,), no intercepts."""
+        """Return the adjoint of squared entries of X, of shape (c,), no intercepts."""
         squares: Floats = self._squares @ h
         return squares.ravel()
 
     def present_adjoint(self, h: Floats) -> Floats:
-        """Return that of ones in the place of entries, of shape (c,), no intercepts."""
+        """Return the adjoint of ones for entries, of shape (c,), no intercepts."""
         squares = self._squares
         if self.is_sparse:
             ones = np.where(squares.data > 0.0, 1.0, 0.0)

@@ -86,7 +86,7 @@ class OfScores:
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DiagonalCurvature:
-        """Return that of parabolas above the loss with their minimizers at t = 0.
+        """Return the curvature of parabolas above the loss, which are least at t = 0.
 
         Their dual variables are v / t times t. Without a ridge it is half the height of
         the kink by |t|, with |t| no less than its mean.
@@ -148,7 +148,7 @@ class DampedSoftmax:
     def curvature(
         self, scores: Floats, targets: Floats, weights: Floats
     ) -> DampedCurvature:
-        """Return that of the loss, with diagonals of at least |u_i| / max(6, 2 m_i).
+        """Return the loss' own, with diagonals of at least |u_i| / max(6, 2 m_i).
 
         m_i is how far the score of the row's own class is below the largest. Rows with
         m_i <= ln 5 are as they are: each of many classes has a small share at first.

@@ -35,7 +35,7 @@ from .auto_metric import Moments, centers, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
-# More coefficients than this, and than so many times the entries, are very many.
+# More coefficients than this, and than this many times the entries, are very many.
 _WIDE = 30_000
 _WIDE_SHARE = 16
 

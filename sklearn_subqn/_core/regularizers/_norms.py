@@ -101,7 +101,7 @@ class QuadraticForm(Regularizer):
         return 0.5 * float(v @ self.conjugate_gradient(v))
 
     def conjugate_within(self, v: Floats, radius: Floats) -> float:
-        """Return that by the triangle inequality, and what solving leaves out."""
+        """Return a bound by the triangle inequality, with the error of solving."""
         root = np.sqrt(max(2.0 * self.conjugate(v), 0.0))
         root += float(np.linalg.norm(radius)) / np.sqrt(self._least)
         left_out = 8.0 * len(v) * EPS * self._condition

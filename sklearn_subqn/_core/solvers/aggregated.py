@@ -23,7 +23,7 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
     Returns
     -------
     status : str
-        "no_progress": the last cut is no other than the aggregate.
+        "no_progress": the last cut is the aggregate itself.
     """
     n = objective.regularizer.n_penalized
     alpha = objective.alpha

@@ -28,21 +28,21 @@ _FACTORS = 0.5, 0.7, 0.9
 # Inner problems are solved to this share of the outer gap where directions are rough.
 _INNER_SHARE_ROUGH = 0.2
 
-# It becomes so many times smaller with each center in a row that brought nothing.
+# It becomes this many times smaller with each center in a row that brought nothing.
 _STUCK_SHARE = 0.1
 
 # Accuracy of Newton directions by conjugate gradients, and limit on their iterations:
-# the second one after so many steps around a center, for which the first was too low.
+# the second one after this many steps around a center, for which the first was too low.
 _CG_ACCURACY, _CG_LIMIT, _CG_LIMIT_LATE, _LATE = 0.3, 30, 90, 5
 
-# Newton steps are nearly right by themselves: the slope need only fall to this share.
+# Newton steps are nearly right without a search: the slope must fall to this share.
 _STEP_ACCURACY = 0.1
 
 # Newton steps are right up to a factor; where a step so much longer seems better, slope
-# and curvature are rounding.
+# and curvature are rounding errors.
 _LONGEST_STEP = 1e8
 
-# Scores whose rounding errors change the objective by so many of its own are computed
+# Scores whose rounding errors change the objective by this many of its own are computed
 # anew at a change of center.
 _DRIFT = 1e4
 
@@ -71,7 +71,7 @@ def alm(
     Returns
     -------
     status : str
-        "no_progress": the gap no longer shrinks; it is rounding.
+        "no_progress": the gap no longer shrinks; it is a rounding error.
     """
     risk = objective.risk
     point = start.at(objective)

@@ -25,8 +25,8 @@ _BOTH_CUTS = 0.25
 # Exponentials of scores beyond this are zero or would overflow.
 _FARTHEST_SCORE = 1e3
 
-# A method ends where this share of the gap is left after so many iterations, and after
-# two for each parameter: models with fewer cuts may be unable to rise.
+# A method ends where this share of the gap is left after this many iterations, and
+# after two for each parameter: models with fewer cuts may be unable to rise.
 _STALLED, _STALL_WINDOW = 0.95, 100
 
 
@@ -70,7 +70,7 @@ def bmrm(
     size : int or None
         Number of cuts to keep, at least 2, the aggregate included (section 3.1).
     patience : int or None
-        Cuts inactive for so many iterations are removed (section 5.1.1).
+        Cuts inactive for this many iterations are removed (section 5.1.1).
 
     Returns
     -------

@@ -39,25 +39,25 @@ _LAST_ERROR, _LAST_MOVE = 0.3, 3.0
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# Scores move by about so many units of the loss at most on account of their own row, at
-# first, unless the loss says more; and by more each time that violations do not fall to
-# ``_SLOW`` of the least ones for the second time, nor J by ``_STEEP`` of itself.
+# Scores move by about this many units of the loss at most on account of their own row,
+# at first, unless the loss says more; and by more each time that violations do not fall
+# to ``_SLOW`` of the least ones for the second time, nor J by ``_STEEP`` of itself.
 _LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
 # with a tenth of it each time that a step is shortened, or J does not fall any more.
 _NEGLIGIBLE = 0.01
 
-# A working set holds at least so many coordinates, and grows from one iteration to the
-# next by at most this factor of those that are used: by less with several scores per
-# row, where matrices of them are dear.
+# A working set holds at least this many coordinates, and grows from one iteration to
+# the next by at most this factor of those that are used: by less with several scores
+# per row, where matrices of them are dear.
 _SMALL_SET = 200
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
-# Hessians that cost less than so many products with X are not estimated from a sample,
-# nor from less than so many rows for each parameter in use; and from twice as many once
-# violations fall to more than this share of those before. With several scores per row
-# and no matrix, minimizing a model takes about so many products.
+# Hessians that cost less than this many products with X are not estimated from a
+# sample, nor from less than this many rows for each parameter in use; and from twice as
+# many once violations fall to more than this share of those before. With several scores
+# per row and no matrix, minimizing a model takes about this many products.
 _CHEAP = 4.0
 _COST_OF_SWEEPS = 20.0
 _ROWS_PER_USED = 20
@@ -66,8 +66,8 @@ _SLOW, _STEEP = 0.5, 0.1
 # This share of such a sample is spread evenly.
 _LEAST_SHARE = 0.2
 
-# The method ends after so many iterations in which violations have not been halved, if
-# the objective does not fall any more either.
+# The method ends after this many iterations in which violations have not been halved,
+# if the objective does not fall any more either.
 _MAX_STUCK = 5
 
 
@@ -83,7 +83,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         Starting point.
     tol : float
         Relative gap at which the run is to end; dual points more accurate than that are
-        in vain.
+        of no use.
 
     Returns
     -------
@@ -300,7 +300,7 @@ class _Predictions:
         sampled: bool,
         model: QuadraticModel,
     ) -> float:
-        """Return the largest violation that will do as the model is minimized."""
+        """Return the largest violation that a minimizer of the model may leave."""
         cheap = sampled and not (self._several and model.by_columns)
         share = _FINE if self.good else _SAMPLED if cheap else _ROUGH
         accuracy = share * worst
@@ -308,8 +308,8 @@ class _Predictions:
             return accuracy
         # A dual point off the constraints by so much costs as much as the last
         # prediction was off, which is more than the next one will be. With several
-        # scores per row, where sweeps are dear, a share of the gap will do; and so will
-        # most of what the tolerance leaves.
+        # scores per row, where sweeps are expensive, a share of the gap is enough, and
+        # so is most of what the tolerance leaves.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
         left = _SHARE_OF_TOL * self._tol * point.value

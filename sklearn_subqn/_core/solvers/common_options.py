@@ -123,7 +123,7 @@ CUTS = {
         parameter="bundle_size",
     ),
     "patience": Option(
-        "cuts that are inactive so many times in a row are removed (Teo et al. 2010, "
+        "cuts that are inactive this many times in a row are removed (Teo et al. 2010, "
         "section 5.1.1); None keeps all",
         10,
         low=1,

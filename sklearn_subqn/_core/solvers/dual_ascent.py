@@ -32,7 +32,7 @@ _DRIFT = 1e-6
 SHRINKING = 0.7
 
 # The mean curvature of the dual along one variable, in units of the objective's strong
-# convexity, becomes so many times its root by the proximal term, so that rounds and
+# convexity, becomes this many times its root by the proximal term, so that rounds and
 # sweeps have their parts of the work; with several scores a row at most the limit,
 # without which 6000 rows of mnist with pixels up to 255, alpha 0.01, end at a gap of 1.
 _ROOT_CURVATURE, _MOST_CURVATURE_SEVERAL = 1.3, 10.0

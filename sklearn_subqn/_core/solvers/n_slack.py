@@ -15,14 +15,14 @@ from .bundle import ls_bmrm
 from .run import Iterate, Solver, Start
 
 # The gap of the candidates' problem is closed to this share of the whole one, or of the
-# one that is asked for, in so many iterations at most. With a share of 0.5 the examples
-# of segmentation and of base NP take twice the calls of the oracle, with 0.1 they take
-# as many or a fifth less, and more time between them.
+# one that is asked for, in this many iterations at most. With a share of 0.5 the
+# examples of segmentation and of base NP take twice the calls of the oracle, with 0.1
+# they take as many or a fifth less, and more time between them.
 _SHARE, _LEAST, _MAX_INNER = 0.2, 0.5, 300
 
-# Without progress for so many calls of the oracle the method ends, or where the gap of
-# the candidates' problem stalls and more than this share of the whole one is left: the
-# next run would start at the same point with the same cuts.
+# Without progress for this many calls of the oracle the method ends, or where the gap
+# of the candidates' problem stalls and more than this share of the whole one is left:
+# the next run would start at the same point with the same cuts.
 _MAX_STUCK, _STALLED = 50, 0.95
 
 
@@ -43,7 +43,7 @@ def n_slack(
     Returns
     -------
     status : str
-        "no_progress": what is left of the gap is rounding, or the bundle can find no
+        "no_progress": the rest of the gap is due to rounding, or the bundle can find no
         more of it.
     """
     model = cut_model(objective, size=size)

@@ -34,7 +34,7 @@ def narrowing(objective: Objective, start: Start) -> Solver:
     Returns
     -------
     status : str
-        "no_progress": the gap is rounding.
+        "no_progress": the gap is a rounding error.
     """
     loss, args = objective.loss, (objective.targets, objective.weights)
     point = start.at(objective)

@@ -23,7 +23,7 @@ from .related import solve, within
 from .related.few_rows import FewRows
 from .run import Iterate, Solver, Start
 
-# A score is taken to move by this share of the first Newton step and of so many units
+# A score is taken to move by this share of the first Newton step and of this many units
 # of the loss: with 0.1 units more rows cross, and hinges on covtype (alpha from 1e-4 to
 # 1e-8) take 1.1 times as long. They are not worth while where they are more than the
 # third number of all.

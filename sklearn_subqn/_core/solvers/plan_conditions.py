@@ -5,27 +5,29 @@ from __future__ import annotations
 from .facts import Facts
 
 # Bases of the span of rows take the time of about a sixth of the rows in products for
-# each score, and the room of X: so many rows at most, and so many features for each.
+# each score, and the room of X: this many rows at most, and this many features for
+# each.
 _MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
 
-# Samples hold such a share of the rows, and at least so many for each parameter of a
+# Samples hold such a share of the rows, and at least this many for each parameter of a
 # score: the second numbers are for several scores per row, which take many costly
 # steps, and the last is that unless dual ascent is another good start.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 
-# Rows in several places come to one in samples of so many entries, about 4 MB, at most.
+# Rows in several places come to one in samples of this many entries, about 4 MB, at
+# most.
 _MOST_MOVED = 350_000
 
 # With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
-# per row, and at least so many rows, altogether and for each feature.
+# per row, and at least this many rows, altogether and for each feature.
 _SHARE_L1, _SHARE_L1_SEVERAL = 1.0 / 8.0, 1.0 / 4.0
 _LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
 
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
 # about the second number on: in general, and on text, where it makes squared hinges of
 # 8000 x 12000 at alpha = 1e-7 some 100 times faster. With one score per row and at
-# least so many rows for each parameter, classes are hardly ever apart.
+# least this many rows for each parameter, classes are hardly ever apart.
 _TIGHTEST, _TIGHTEST_TEXT = (2e4, 1e4), (1e3, 1e2)
 _TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
 
@@ -35,14 +37,15 @@ _TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
 TIGHT, _LOOSE = 1e3, 1.0
 
 # With an L1 penalty larger alphas begin at about this share of the least one with
-# w = 0, and are so many: after them rows are apart, or the penalty is negligible.
+# w = 0, and there are this many: after them rows are apart, or the penalty is
+# negligible.
 OF_ALPHA_MAX, MOST_LARGER = 0.03, 6
 
 # Below this curvature hardly any dual variable of a loss with kinks leaves the end of
 # its interval at which it is with w = 0, which subLBFGS finds out in its first step.
 _LOOSEST = 1e-2
 
-# With less rows with curvature than so many for each parameter, losses are linear.
+# With fewer rows with curvature than this many for each parameter, losses are linear.
 _FEW_CURVED = 4.0
 
 

@@ -27,7 +27,7 @@ from .subbfgs import subbfgs
 # Scores of the solution of a sample are about so uncertain, in units of the loss.
 _SAMPLE_WIDTH = 0.3
 
-# Dual ascent may take so many rounds to shrink the gap, many on text-like data or for
+# Dual ascent may take this many rounds to shrink the gap, many on text-like data or for
 # sets of labels: there the systems of ``alm`` are large and badly conditioned. On text
 # its proximal term is divided by these numbers in turn before that: counts of words
 # (4000 rows of news20, alpha 3e-4) take 3 seconds in place of 172.

@@ -197,8 +197,8 @@ def _step_within(
 ) -> tuple[Floats, float]:
     """Return the step to the model's minimizer within a radius, and its multiplier.
 
-    A shorter step will do where the radius holds back little: none within it lowers the
-    model by more than zeta / 2 times its square beyond the step's own.
+    A shorter step is enough where the radius holds back little: none within it lowers
+    the model by more than zeta / 2 times its square beyond the step's own.
     """
     low, high = 0.0, np.inf
     for _ in range(60):

@@ -16,7 +16,7 @@ from ..objective import Objective
 from ..rounding import ROUNDED
 from .run import Iterate, Solver, Start
 
-# Models are minimized until violations are this share of those before, by so many
+# Models are minimized until violations are this share of those before, by this many
 # sweeps over the coordinates at most: on covtype and a9a a hundredth of it takes as
 # long.
 _ACCURACY, _MAX_SWEEPS = 0.1, 300

@@ -19,7 +19,7 @@ from ..losses._base import Floats
 from ..objective import Cut, Dual, Objective, Point
 
 # The quadratic program over the cuts is solved after 1, 2, 4, 8 and then at least every
-# so many cuts after the first, which keeps its share of the time small.
+# this many cuts after the first, which keeps its share of the time small.
 _BOUND_INTERVAL = 10
 
 # A run has stalled if over this many iterations neither the objective fell nor the
@@ -27,16 +27,16 @@ _BOUND_INTERVAL = 10
 # little may be missing where the tolerance is loose.
 _STALL_WINDOW, _STALLED = 100, 1e-3
 
-# Beyond what is enough a run goes on as long as so many iterations halve the gap.
+# Beyond what is enough a run goes on as long as this many iterations halve the gap.
 _HALVED_WITHIN = 5
 
-# Beyond the gap asked for, a run has so many times the iterations up to there, and at
+# Beyond the gap asked for, a run has this many times the iterations up to there, and at
 # least the second number of them. Small problems of all losses and penalties end with a
 # gap of rounding well before that, but for a few of squared Lp norms in large units.
 _TIMES, _LEAST = 5, 40
 
 
-# What is less than this share of an objective is nothing beside it.
+# What is less than this share of an objective is negligible.
 _NOTHING = 1e-6
 
 
@@ -447,7 +447,7 @@ def run(
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
-    """Whether it is, after the first cut and so many later ones."""
+    """Whether it is, after the first cut and this many later ones."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
     return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
 

@@ -27,7 +27,7 @@ _INNER_SHARE = 0.3
 _FACTORS = 0.2, 0.5, 0.7
 
 # Dual variables have rounding errors in proportion to the inverse of the width, which
-# becomes so many times larger where these are all that is left.
+# becomes this many times larger where these are all that is left.
 _ROUNDED = 10.0
 
 
@@ -45,7 +45,7 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     Returns
     -------
     status : str
-        "no_progress": the gap no longer shrinks; it is rounding.
+        "no_progress": the gap no longer shrinks; it is a rounding error.
     """
     risk = objective.risk
     point = minimize_intercept(start.at(objective))

@@ -32,7 +32,7 @@ class Gap:
 
 
 def change_of_width(n_inner: int, factors: tuple[float, float, float]) -> float:
-    """Return the factor for the width after so many steps around one center.
+    """Return the factor for the width after this many steps around one center.
 
     A narrower one brings the center forward faster but is harder to minimize: the
     factors are for at most one step, three and eight; after more it is twice as wide.

@@ -1,7 +1,7 @@
 """Rows near a kink, where the others are far from theirs.
 
 Rows that stay on one side of their kink are taken out: there the loss is linear. Those
-of one slope give way to a single row, their mean, of their total weight. By convexity
+of one slope are replaced by one row, their mean, with their total weight. By convexity
 its loss is never above theirs; its dual variable, shared out among them, makes up a
 dual point of all rows of the same value. So what is proven for the few rows left holds
 for all.

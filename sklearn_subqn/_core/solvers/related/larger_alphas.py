@@ -24,11 +24,11 @@ _PHASE = "larger alphas"
 # Alphas fall by this factor.
 _FACTOR = 10.0
 
-# Solutions that prove something are found to such a gap, in so many iterations at most.
-# Where the third number is left, it is better to begin at zero after all.
+# Solutions that prove something are found to such a gap, in this many iterations at
+# most. Where the third number is left, it is better to begin at zero after all.
 _TOL, _MAX_ITER, _FAILED = 1e-2, 300, 0.1
 
-# Those that are no more than a start are found to such a gap in so many iterations.
+# Those that are no more than a start are found to such a gap in this many iterations.
 _TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
 
 # They are found to this share of what is asked for where the loss is less than such a

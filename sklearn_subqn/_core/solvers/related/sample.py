@@ -67,7 +67,7 @@ def as_accurate_as_rows() -> Callable[[Iterate], bool]:
     """Return whether solutions of a sample, one after the other, are good enough.
 
     Their expected excess over the optimum on all rows is about half the number of
-    parameters in use over that of rows: iterations that gain less are in vain.
+    parameters in use over that of rows: iterations that gain less are useless.
     """
     before = np.inf
 
