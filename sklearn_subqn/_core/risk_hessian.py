@@ -106,8 +106,11 @@ class RiskHessian:
         """
         rows, roots = self._roots
         own, place = np.unique(rows, return_inverse=True)
-        products = self._whole.row_gram(own if self._rows is None else self._rows[own])
-        return roots, (roots @ roots.T) * products[np.ix_(place, place)]
+        system = self._whole.row_gram(own if self._rows is None else self._rows[own])
+        if not np.array_equal(own, rows):
+            system = system[np.ix_(place, place)]
+        system *= roots @ roots.T
+        return roots, system
 
     def forward(self, v: Floats) -> Floats:
         """Return U v for v of shape (q,), with V for the intercepts."""
