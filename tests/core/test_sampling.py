@@ -117,12 +117,12 @@ def test_all_rows_are_taken_where_a_sample_says_little():
 def test_few_rows_or_features_are_all_taken():
     assert hessian_stride(problem(n=5000, d=50).origin()) == 1
     assert hessian_stride(problem(d=5).origin()) == 1
-    assert hessian_stride(problem(n=120_000, d=100).origin()) > 1
+    assert hessian_stride(problem(n=150_000, d=100).origin()) > 1
 
 
 def test_rows_next_to_none_of_which_have_curvature_do_not_count():
-    objective = problem(n=120_000, d=100)
-    scores = np.full(120_000, 40.0)
+    objective = problem(n=150_000, d=100)
+    scores = np.full(150_000, 40.0)
     scores[:10] = 0.0
     assert hessian_stride(objective.at(np.zeros(101), scores)) == 1
 
