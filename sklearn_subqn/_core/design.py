@@ -19,7 +19,7 @@ class Shape(NamedTuple):
     Attributes
     ----------
     n_rows, n_features, n_entries, n_coef, n_params, n_outputs, nbytes : int
-    fit_intercept, shares_coef, is_sparse : bool
+    fit_intercept, shares_coef, is_sparse, holds_rows : bool
         As of ``Design``.
     """
 
@@ -33,6 +33,7 @@ class Shape(NamedTuple):
     fit_intercept: bool
     shares_coef: bool
     is_sparse: bool
+    holds_rows: bool
 
 
 class Design(SecondMoments):

@@ -86,9 +86,11 @@ class LinearMap:
         Whether all scores of a row have the same coefficients.
     in_one_place : bool
         Whether the rows are all in one array.
+    holds_rows : bool
+        Whether they are in memory.
     """
 
-    shares_coef, in_one_place = False, True
+    shares_coef, in_one_place, holds_rows = False, True, True
 
     def __init__(
         self,

@@ -79,6 +79,18 @@ class Parts:
 
         return total
 
+    @property
+    def n_places(self) -> int:
+        """Number of processes that hold parts."""
+        return 1
+
+    def passed_on(self, name: str, x: Floats) -> Floats:
+        """Return by how much a method of the parts changes x, one after the other.
+
+        That is in each place by itself, and the changes add up.
+        """
+        return passed_on(self.objects, name, x) - x
+
     def collect(self, name: str, *args: Any) -> Any:
         """Return numbers of all rows in one array."""
         return np.concatenate(self.results(name, *args))
@@ -90,6 +102,14 @@ class Parts:
     def _arguments(self, args: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         for i in range(len(self.objects)):
             yield tuple(arg[i] if isinstance(arg, OfParts) else arg for arg in args)
+
+
+def passed_on(objects: Iterable[Any], name: str, x: Floats) -> Floats:
+    """Return what becomes of x, as of ``Parts.passed_on``, in one place."""
+    x = x.copy()
+    for part in objects:
+        getattr(part, name)(x)
+    return x
 
 
 # How results of parts make that of all rows, by the name of a method of ``Parts``.
@@ -156,7 +176,7 @@ class DesignOfParts(Design):
         self._sizes = [shape.n_entries if shape.n_rows else 0 for shape in shapes]
         self._nbytes = sum(shape.nbytes for shape in shapes)
         self.n_rows, self.n_entries = sum(self._numbers), max(sum(self._sizes), 1)
-        self._is_sparse = first.is_sparse
+        self._is_sparse, self.holds_rows = first.is_sparse, first.holds_rows
         self._counted, self._parent = 0.0, None
 
     @property

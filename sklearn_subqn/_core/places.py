@@ -16,7 +16,7 @@ import numpy as np
 
 from .foresight import Call, Foresight, Reference, Trace
 from .losses._base import Floats
-from .parts import OfParts, Parts
+from .parts import OfParts, Parts, passed_on
 
 # Results of calls that were only likely are kept for this many messages.
 _KEPT = 3
@@ -91,8 +91,10 @@ class Place:
         for call, own in zip(calls, results, strict=True):
             if call.how == "each":
                 self._held[call.result] = own
+        # One part after the other changes what such a call is about.
+        goes_on = message.calls[-1].how == "passed_on"
         for i in range(self.n_parts()):
-            for number in range(n_made):
+            for number in range(n_made - goes_on):
                 try:
                     self._add(calls[number], i, results[number])
                 except Exception:
@@ -101,6 +103,8 @@ class Place:
                     # Errors of calls that may be wanted later count then.
                     n_made = number
                     break
+        if goes_on:
+            results[-1].append(self._passed_on(message.calls[-1]))
         whole = [_WHOLE[calls[i].how](results[i]) for i in range(n_made)]
         for call in calls[n_made:]:
             self._held.pop(call.result, None)
@@ -120,6 +124,10 @@ class Place:
         else:
             results.append(result)
 
+    def _passed_on(self, call: Call) -> Any:
+        with np.errstate(**call.errors):
+            return passed_on(self._held[call.objects], call.name, *call.args)
+
     def _own(self, arg: Any, i: int) -> Any:
         if isinstance(arg, Reference):
             return self._held[arg.number][i]
@@ -131,6 +139,7 @@ _WHOLE: dict[str, Callable[[list[Any]], Any]] = {
     "each": lambda results: None,
     "results": list,
     "total": lambda results: results[0],
+    "passed_on": lambda results: results[0],
     "norm": lambda results: float(np.linalg.norm(results)),
     "largest": lambda results: float(max(results)),
     "collect": np.concatenate,
@@ -191,6 +200,8 @@ class Session:
         Of the first objects of the places.
     n_parts : int
         Their number.
+    n_places : int
+        Number of places.
     n_messages : int
         How often the places have been asked so far.
     """
@@ -202,7 +213,7 @@ class Session:
         *,
         early: bool = True,
     ) -> None:
-        self._connections = connections
+        self._connections, self.n_places = connections, len(connections)
         self._ends = np.cumsum([0, *n_parts]).tolist()
         self.n_parts = self._ends[-1]
         self._noted: list[Call] = []
@@ -250,6 +261,7 @@ class Session:
                 self._dropped = dropped + self._dropped
                 return known
             self._forget()
+        if self._foresight is not None and how != "passed_on":
             likely = self._foresight.likely(call.errors, self._known, self._new_number)
         calls, self._noted = [*self._noted, call], []
         counted = -1 if self._counted is None else self._counted.number
@@ -345,6 +357,15 @@ class PartsElsewhere(Parts):
     def total(self, name: str, *args: Any) -> Any:
         totals = self._session.ask("total", self.objects, name, args)
         return sum(totals[1:], start=totals[0])
+
+    @property
+    def n_places(self) -> int:
+        return self._session.n_places
+
+    def passed_on(self, name: str, x: Floats) -> Floats:
+        results = self._session.ask("passed_on", self.objects, name, [x])
+        change: Floats = sum(result - x for result in results)
+        return change
 
     def norm(self, name: str, *args: Any) -> float:
         norms = self._session.ask("norm", self.objects, name, args)

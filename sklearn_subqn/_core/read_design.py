@@ -50,6 +50,8 @@ class ReadDesign(Design):
         Where they stay until others are read; with None they are made of such rows.
     """
 
+    holds_rows = False
+
     def __init__(
         self,
         like: Design,

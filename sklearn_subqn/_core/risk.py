@@ -15,12 +15,14 @@ import numpy as np
 from .design import Design
 from .kinks import Kinks
 from .lazy import cached_property
-from .losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
+from .losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows, RowwiseDual
 from .losses._curvature import Curvature, as_curvature
 from .losses._loss import AnyLoss, Loss
 from .parts import Parts, maximal, rowwise, summed, summed_function
 from .risk_duals import DualsOfRisk
 from .risk_hessian import RiskHessian
+from .row_sweeps import RowSweeps, row_sweeps
+from .sweeps_of_parts import SweepsOfPart
 
 
 class Risk(DualsOfRisk):
@@ -240,7 +242,24 @@ class Risk(DualsOfRisk):
         """Whether second derivatives are those of each row by itself."""
         return curvature.by_rows
 
+    def rowwise_dual(self) -> RowwiseDual | None:
+        """Return the form of the loss by dual variables of each row, if it has one."""
+        return self.loss.rowwise_dual(self.targets)
+
+    def sweeps(
+        self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
+    ) -> RowSweeps:
+        """Return dual coordinate ascent over the rows, as of ``row_sweeps``."""
+        loss = self.rowwise_dual()
+        assert loss is not None, "separable by rows"
+        args = self.design, loss, self.weights, alpha
+        return row_sweeps(*args, dual, proximity)
+
     # For the risk of all parts.
+
+    def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
+        """Return the like over these rows, as of ``SweepsOfPart``."""
+        return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
 
     def own_design(self) -> Design:
         """Return ``design``."""

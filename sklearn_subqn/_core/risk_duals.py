@@ -107,6 +107,10 @@ class DualsOfRisk(RowNumbers):
         """Return a dual near by, of the domain, whose columns sum to zero."""
         return self.oracle.balance(dual, self.targets, self.weights)
 
+    def balance_near_optimum(self, dual: Floats) -> Floats:
+        """Return the same at the least cost where u is nearly optimal."""
+        return self.oracle.balance_near_optimum(dual, self.targets, self.weights)
+
     def condensed(self, dual: Floats) -> OfRows:
         """Return a few rows that stand for these in ``imbalance``, ``balance``."""
         args = dual, self.targets, self.weights

@@ -10,12 +10,14 @@ import numpy as np
 from .condensed import joined
 from .kinks import SumOfParts
 from .lazy import cached_property
-from .losses._base import Floats, PiecewiseQuadratic, Rows
+from .losses._base import Floats, Intervals, PiecewiseQuadratic, Rows, RowwiseDual
 from .losses._curvature import Curvature
 from .losses._loss import Loss
 from .parts import DesignOfParts, OfParts, Parts, by_parts
 from .risk import Risk
 from .risk_hessian import RiskHessian
+from .row_sweeps import RowSweeps
+from .sweeps_of_parts import SweepsOfParts
 
 # Scales of scores and duals are those of this many rows, about: they come to one place.
 _MOST_COLLECTED = 10_000
@@ -84,6 +86,23 @@ class RiskOfParts(Risk):
         others = OfParts(joined(few[:i] + few[i + 1 :]) for i in range(len(few)))
         balanced = self.parts.each("balance_with", dual, others)
         return balanced
+
+    def balance_near_optimum(self, dual: Floats) -> Floats:
+        return self.balance(dual)
+
+    def rowwise_dual(self) -> RowwiseDual | None:
+        # Only rows that are nearly orthogonal may change without those elsewhere, and
+        # those that are read for each use would be read too often.
+        design = self.design
+        if not (design.is_text_like and design.holds_rows) or design.several_scores:
+            return None
+        form = self.loss.rowwise_dual(np.empty(0))
+        return form if isinstance(form, Intervals) else None
+
+    def sweeps(
+        self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
+    ) -> RowSweeps:
+        return SweepsOfParts(self.parts, self.design, alpha, dual, proximity)
 
     def score_scale(self, scores: Floats) -> float:
         scores, targets, weights = self._some(scores, self.targets, self.weights)

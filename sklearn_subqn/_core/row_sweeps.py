@@ -24,11 +24,11 @@ from .rounding import TINY
 # Share of a constant column in the squared norm of rows with one, for sparse and for
 # dense data. A larger one lets the intercept follow each row, a smaller one keeps it
 # too near to where it was; dense rows have much in common anyway.
-_INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
+INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
 
 # Numbers of sweeps in the first round of ascent on intervals, and in later ones: the
 # gap shows which rows rest.
-_FIRST_SWEEPS, _MORE_SWEEPS = 2, 5
+FIRST_SWEEPS, MORE_SWEEPS = 2, 5
 
 # The first round of ascent on simplices ends after about this many visits a row, later
 # ones after this many a row that they begin with, or after this many sweeps.
@@ -76,8 +76,11 @@ class RowSweeps(ABC):
         The subgradient u of the risk that they stand for.
     conjugate_point : ndarray of shape (d k,)
         -Xᵀu / alpha without intercepts, up to rounding errors that add up.
+    n_rounded : int
+        How often parameters have been rounded beside visits of rows.
     """
 
+    n_rounded = 0
     _coef: Floats
     _center: Floats
 
@@ -95,14 +98,16 @@ class RowSweeps(ABC):
         self._alpha, self._proximity = alpha, proximity
         self._curvature = alpha + proximity
         self._steps = weights / self._curvature
-        self._X = design.matrix
         self._squares = design.squares
         self._intercept_step = 0.0
         if design.fit_intercept:
-            is_sparse = sparse.issparse(self._X)
-            share = _INTERCEPT_SHARE if is_sparse else _INTERCEPT_SHARE_DENSE
+            share = INTERCEPT_SHARE if design.is_sparse else _INTERCEPT_SHARE_DENSE
             self._intercept_step = share * float(self._squares.mean())
         self._seed = 1
+
+    @property
+    def _X(self) -> Any:
+        return self._design.matrix
 
     @abstractmethod
     def run(self, scores: Floats | None = None) -> None:
@@ -156,7 +161,7 @@ class IntervalSweeps(RowSweeps):
     ) -> None:
         super().__init__(design, loss, weights, alpha, proximity)
         self._order = np.arange(len(weights), dtype=self._X.indptr.dtype)
-        self._n_sweeps = _FIRST_SWEEPS
+        self._n_sweeps = FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
         self._center = np.zeros(design.n_features)
@@ -173,33 +178,42 @@ class IntervalSweeps(RowSweeps):
         The first one visits all rows but those that ``scores`` show to rest at an end
         of their interval, the others those that did not in the sweep before.
         """
-        X = self._X
+        self._begin(scores)
+        n_sweeps = self._n_sweeps
+        self._n_sweeps = MORE_SWEEPS
+        for _ in range(n_sweeps):
+            self._intercept = self._sweep(self._coef, self._intercept)
+
+    def _begin(self, scores: Floats | None) -> None:
+        """Find the rows to visit."""
         n = len(self._order)
         resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
-        n_active = n - int(np.count_nonzero(resting))
+        self._n_active = n - int(np.count_nonzero(resting))
         # As in memory, where what follows is near.
-        self._order[:n_active] = np.flatnonzero(~resting)
-        self._order[n_active:] = np.flatnonzero(resting)
-        n_sweeps = self._n_sweeps
-        self._n_sweeps = _MORE_SWEEPS
-        for _ in range(n_sweeps):
-            self._design.passes += 2.0 * n_active / max(n, 1)
-            self._seed += 1
-            self._intercept, n_active = ascent.sweep(
-                X.data,
-                X.indices,
-                X.indptr,
-                *self._loss,
-                self._steps,
-                self._squares,
-                self._intercept,
-                self._intercept_step,
-                _hash(self._seed),
-                n_active,
-                self._order,
-                self._v,
-                self._coef,
-            )
+        self._order[: self._n_active] = np.flatnonzero(~resting)
+        self._order[self._n_active :] = np.flatnonzero(resting)
+
+    def _sweep(self, coef: Floats, intercept: float) -> float:
+        """Visit them; change coefficients in place, and return the intercept."""
+        X = self._X
+        self._design.passes += 2.0 * self._n_active / max(len(self._order), 1)
+        self._seed += 1
+        intercept, self._n_active = ascent.sweep(
+            X.data,
+            X.indices,
+            X.indptr,
+            *self._loss,
+            self._steps,
+            self._squares,
+            intercept,
+            self._intercept_step,
+            _hash(self._seed),
+            self._n_active,
+            self._order,
+            self._v,
+            coef,
+        )
+        return intercept
 
     def _resting(self, scores: Floats) -> npt.NDArray[np.bool_]:
         """Mark dual variables at an end of their interval that would go beyond it."""

@@ -21,7 +21,6 @@ from ..intercepts import minimize_intercept
 from ..line_search import minimizer, scaled
 from ..objective import Dual, Objective, Point
 from ..rounding import rounding
-from ..row_sweeps import row_sweeps
 from .run import Iterate, Solver, Start
 
 # Changes of single rows add up to parameters with rounding errors; where the relative
@@ -72,9 +71,7 @@ def dual_ascent(
         same norm: few long rows are no reason to hold all others. Infinite for no such
         term.
     """
-    weights = objective.weights
-    loss = objective.loss.rowwise_dual(objective.targets)
-    if loss is None:
+    if objective.risk.rowwise_dual() is None:
         name = type(objective.loss.set).__name__
         raise TypeError(f"The dual of {name} is not separable by rows.")
     design = objective.design
@@ -89,7 +86,7 @@ def dual_ascent(
     strength = curvature / wanted / weaker if wanted else 0.0
     proximity = max(strength - objective.alpha, 0.0)
     share = objective.alpha / (objective.alpha + proximity)
-    sweeps = row_sweeps(design, loss, weights, objective.alpha, start.dual, proximity)
+    sweeps = objective.risk.sweeps(objective.alpha, start.dual, proximity)
     sweeps.recenter(point.w)
     momentum = Momentum(share)
     best, last, bound = point, point.w, -np.inf
@@ -105,12 +102,11 @@ def dual_ascent(
             normal = -objective.alpha * sweeps.conjugate_point
             # Each visit of a row has rounded what its columns had.
             n_visits = objective.design.n_rows * (1.0 + objective.passes - passes)
-            error = rounding(16.0 * n_visits) / share * objective.risk.dual_norm(dual)
+            n_rounded = n_visits + sweeps.n_rounded
+            error = rounding(16.0 * n_rounded) / share * objective.risk.dual_norm(dual)
             lower = objective.dual_value(objective.cut(Dual(dual, normal, error=error)))
         else:
-            dual = objective.risk.oracle.balance_near_optimum(
-                dual, objective.targets, weights
-            )
+            dual = objective.risk.balance_near_optimum(dual)
             lower = objective.dual_value(objective.cut(Dual(dual)))
         drift = _DRIFT / share * abs(point.value)
         if not objective.n_free and point.value - lower < drift:

@@ -92,9 +92,7 @@ class Facts:
 
     @cached_property
     def _form(self) -> object:
-        if not self.in_one_place:
-            return None
-        return self.objective.loss.rowwise_dual(self.objective.targets)
+        return self.objective.risk.rowwise_dual()
 
     @cached_property
     def text(self) -> bool:
