@@ -51,7 +51,7 @@ class Labeled(NamedTuple):
     targets : ndarray of shape (T,)
         Codes of labels.
     weights, counts : ndarray of shape (n,)
-        With and without class weights.
+        Weights of the sequences, with and without those of classes.
     """
 
     data: Sequences
@@ -87,8 +87,8 @@ class ReadsSequences(LinearEstimator):
     ) -> Sequences:
         """Return checked sequences.
 
-        With ``learns`` unknown attributes become columns, with ``reset`` all are, and
-        no sequence may be empty.
+        With ``learns``, for training, no sequence may be empty, and attributes that are
+        new become columns; with ``reset`` those that were known are forgotten.
 
         Raises
         ------
@@ -119,7 +119,7 @@ class ReadsSequences(LinearEstimator):
         if isinstance(X, np.ndarray):
             check_unmasked("X", X)
         sequences = iter(X)
-        # What sequences are is seen by the first one that is not empty.
+        # The first sequence that is not empty shows what all of them consist of.
         first: list[Any] = []
         for sequence in sequences:
             first.append(sequence)

@@ -19,8 +19,8 @@ _FEW_ENTRIES = 0.25
 class ColumnStep(ByColumns):
     """Coordinate descent on columns, for one score per row.
 
-    With second derivatives h, H = AᵀA for the columns A of diag(√h) X. Rows with the
-    smallest ones, which hardly matter, take no part.
+    With second derivatives h of the loss by scores, H = AᵀA for the columns A of
+    diag(√h) X. Rows with the smallest h, which hardly matter, take no part.
 
     Parameters
     ----------

@@ -35,19 +35,20 @@ class Shelf:
 class ReadDesign(Design):
     """The linear map of rows that do not stay in memory.
 
-    Dense rows are changed by pieces that fit into the cache, and of some of them no
-    others are looked at. A few rows are kept.
+    Of dense rows ``change`` is applied to pieces that fit into the cache, and only to
+    those rows that are asked for. Small subsets of the rows stay in memory.
 
     Parameters
     ----------
     like : Design
-        Of these rows.
+        The map of the same rows in memory. All but the rows is taken from it.
     read : callable
-        Returns them, or SomeRows.
+        Returns the rows, or SomeRows.
     change : callable or None
-        Returns what this is a map of, from rows that have been read.
+        What is done to rows that have been read, such as scaling; default nothing.
     shelf : Shelf or None
-        Where they stay until others are read; with None they are made of such rows.
+        Holds the rows until those of another design are read. None for a subset, which
+        takes its rows from what another design holds.
     """
 
     holds_rows = False
@@ -65,7 +66,7 @@ class ReadDesign(Design):
             if name not in ("X", "matrix", "_parts", "_parent")
         }
         if shelf is not None:
-            # They will be asked for, and now the rows are at hand.
+            # The squares will be asked for, and now the rows are in memory.
             known["squares"] = like.squares
         vars(self).update(known, _parent=None)
         self._read, self._change, self._shelf = read, change, shelf
@@ -75,7 +76,7 @@ class ReadDesign(Design):
         self._in_blocks = self._in_blocks or changed
 
     def __getattr__(self, name: str) -> Any:
-        # Attributes of designs whose rows are at hand.
+        # Attributes of other designs, which here are made at each use.
         if name == "X":
             if self._shelf is None:
                 return self._read()
@@ -86,6 +87,7 @@ class ReadDesign(Design):
         raise AttributeError(name)
 
     def _as_needed(self) -> Any:
+        """Return what the shelf is to hold: sparse rows changed, dense ones to be."""
         X, change = self._read(), self._change
         if self._sparse:
             return self._like(X if change is None else change(X), None).X

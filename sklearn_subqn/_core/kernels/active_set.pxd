@@ -11,6 +11,18 @@ cdef inline double longest_step() noexcept nogil:
     return 1e30
 
 
+cdef inline double mean_by(
+    const double[::1] x, const double[::1] weights, Py_ssize_t n
+) noexcept nogil:
+    """Return sum(x) / sum(weights): the multiple of weights that x has to lose."""
+    cdef Py_ssize_t i
+    cdef double total = 0.0, of_weights = 0.0
+    for i in range(n):
+        total += x[i]
+        of_weights += weights[i]
+    return total / of_weights
+
+
 cdef inline Py_ssize_t first_to_leave(
     const double[::1] x,
     const Py_ssize_t[::1] support,

@@ -7,6 +7,11 @@ from .standard cimport INFINITY, exp, log, memset
 cdef inline double forward_in_logs(
     Lattice* lattice, const double* z, Py_ssize_t stride, Py_ssize_t length
 ) noexcept nogil:
+    """Return ln of the sum over labelings of exp(score), and keep the sums of prefixes.
+
+    Row t of ``prefix`` becomes ln of the share that labelings of the tokens up to t
+    which end with each label have of the sum over all of these.
+    """
     cdef Py_ssize_t k = lattice.k, width = lattice.width, t, i, j
     cdef double total = 0.0, high, scale, sum
     cdef double* prefix = lattice.prefix

@@ -7,6 +7,8 @@ Powers of violations m grow from row to row by m² + 2 t m + t². All of these t
 positive, so that the rounding error of a sum is a small share of itself.
 """
 
+from .groups cimport check_groups
+
 cdef struct Pairs:
     # What pairs cost, and room for sums over levels: k + 1 nodes of some width, of
     # which node k is in no sum that is asked for.
@@ -26,19 +28,13 @@ cdef inline int check(
     double[:, ::1] sums,
 ) except -1:
     """Raise ValueError unless rows, groups and levels are consistent."""
-    cdef Py_ssize_t i, n = scores.shape[0], g = starts.shape[0] - 1
+    cdef Py_ssize_t i, n = scores.shape[0]
     if order.shape[0] != n or levels.shape[0] != n:
         raise ValueError(
             f"{n} rows, but {order.shape[0]} places and {levels.shape[0]} levels."
         )
-    if g < 0 or starts[0] != 0 or starts[g] != n:
-        raise ValueError(f"Starts of groups must rise from 0 to {n}.")
-    for i in range(g):
-        if starts[i] > starts[i + 1]:
-            raise ValueError(f"Starts of groups must rise from 0 to {n}.")
+    check_groups(order, starts)
     for i in range(n):
-        if not 0 <= order[i] < n:
-            raise ValueError(f"Places must lie in [0, {n}), got {order[i]}.")
         if not 0 <= levels[i] < sums.shape[0] - 1:
             raise ValueError(
                 f"Levels must lie in [0, {sums.shape[0] - 1}), got {levels[i]}."

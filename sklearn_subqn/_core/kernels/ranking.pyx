@@ -3,6 +3,8 @@
 The rows of group g are ``order[starts[g]:starts[g + 1]]``, by ascending scores.
 """
 
+from .groups cimport check_groups
+
 
 def gather(
     const Py_ssize_t[::1] rows,
@@ -228,19 +230,12 @@ cdef check(
     double[::1] out,
 ):
     """Raise ValueError unless rows and groups are consistent."""
-    cdef Py_ssize_t i, n = scores.shape[0], g = starts.shape[0] - 1
+    cdef Py_ssize_t n = scores.shape[0]
     if order.shape[0] != n or out.shape[0] != n:
         raise ValueError(
             f"{n} scores, but {order.shape[0]} places and {out.shape[0]} results."
         )
-    if g < 0 or starts[0] != 0 or starts[g] != n:
-        raise ValueError(f"Starts of groups must rise from 0 to {n}.")
-    for i in range(g):
-        if starts[i] > starts[i + 1]:
-            raise ValueError(f"Starts of groups must rise from 0 to {n}.")
-    for i in range(n):
-        if not 0 <= order[i] < n:
-            raise ValueError(f"Places must lie in [0, {n}), got {order[i]}.")
+    check_groups(order, starts)
 
 
 cdef double arrange(

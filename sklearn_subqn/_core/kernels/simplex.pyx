@@ -4,7 +4,7 @@ The Cholesky factor of the matrix on the support is kept up to date as indices e
 leave, so that a step takes about as many operations as the support has pairs.
 """
 
-from .active_set cimport MAX_IDLE, first_to_leave, longest_step
+from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .standard cimport INFINITY, fabs, sqrt
 
 # Where indices that enter lower the value by no more than its rounding and this share of
@@ -35,7 +35,7 @@ def minimize(
     """
     cdef Py_ssize_t i, j, n, first, entering, it, m = c.shape[0], refined = 0
     cdef Py_ssize_t idle = 0
-    cdef double total, mean, limit, ratio, size, cost, best, price, nu, largest
+    cdef double mean, limit, ratio, size, cost, best, price, nu, largest
     cdef double value, terms, lowest = INFINITY
     cdef bint done
     if (
@@ -68,12 +68,7 @@ def minimize(
                 work[2, i] = work[0, i]
             solve(factor, work[0], n)
             solve(factor, work[1], n)
-            nu = 0.0
-            total = 0.0
-            for i in range(n):
-                nu += work[0, i]
-                total += work[1, i]
-            nu /= total
+            nu = mean_by(work[0], work[1], n)
             for i in range(n):
                 work[0, i] -= nu * work[1, i]
             limit = 1.0

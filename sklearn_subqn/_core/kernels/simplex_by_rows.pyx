@@ -3,7 +3,7 @@
 As in ``simplex.pyx``, by the QR factors of the rows of the support: nothing is squared.
 """
 
-from .active_set cimport MAX_IDLE, first_to_leave, longest_step
+from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .qr_factors cimport append_row, leave, lower, upper
 from .standard cimport fabs, sqrt
 
@@ -54,11 +54,8 @@ def minimize(
             it += 1
             # work[0] = E'x, and work[1] = Q'E'x.
             combine(E, x, support, n, work[0])
+            by_columns(Q, work[0], n, work[1])
             for i in range(n):
-                dot = 0.0
-                for k in range(r):
-                    dot += Q[k, i] * work[0, k]
-                work[1, i] = dot
                 work[2, i] = c[support[i]]
                 work[3, i] = 1.0
             lower(R, work[2], n)
@@ -69,11 +66,7 @@ def minimize(
                 work[5, i] = work[3, i]
             upper(R, work[4], n)
             upper(R, work[5], n)
-            nu = total = 0.0
-            for i in range(n):
-                nu += work[4, i]
-                total += work[5, i]
-            nu /= total
+            nu = mean_by(work[4], work[5], n)
             for i in range(n):
                 work[4, i] -= nu * work[5, i]
             limit = 1.0
@@ -89,22 +82,15 @@ def minimize(
                 continue
             # E'x as it would be without rounding of x.
             combine(E, x, support, n, work[0])
+            by_columns(Q, work[0], n, work[4])
             for i in range(n):
-                dot = 0.0
-                for k in range(r):
-                    dot += Q[k, i] * work[0, k]
                 work[1, i] = c[support[i]]
-                work[4, i] = dot
             lower(R, work[1], n)
             for i in range(n):
                 work[1, i] -= work[4, i]
                 work[4, i] = work[1, i]
             upper(R, work[4], n)
-            nu = total = 0.0
-            for i in range(n):
-                nu += work[4, i]
-                total += work[5, i]
-            nu /= total
+            nu = mean_by(work[4], work[5], n)
             for i in range(n):
                 work[1, i] -= nu * work[3, i]
             for k in range(r):
@@ -166,18 +152,15 @@ cdef Py_ssize_t enter(
     pays; a row whose multiplier vanishes there leaves.
     At the ``start`` it does so only if it depends on these rows, the way that pays.
     """
-    cdef Py_ssize_t i, k, first, r = E.shape[1]
-    cdef double dot, square = 0.0, size = 0.0, limit, ratio, sign = 1.0
+    cdef Py_ssize_t i, first, r = E.shape[1]
+    cdef double square = 0.0, size = 0.0, limit, ratio, sign = 1.0
+    by_columns(Q, E[new], r, work[6])
     for i in range(r):
-        dot = 0.0
-        for k in range(r):
-            dot += Q[k, i] * E[new, k]
-        work[6, i] = dot
-        size += dot * dot
+        size += work[6, i] * work[6, i]
         if i >= n:
-            square += dot * dot
+            square += work[6, i] * work[6, i]
         else:
-            work[7, i] = -dot
+            work[7, i] = -work[6, i]
     if start and n < r and square > DEPENDENT * DEPENDENT * size:
         return append_row(Q, R, work, support, n, new, DEPENDENT * sqrt(size))
     upper(R, work[7], n)
@@ -217,13 +200,10 @@ cdef Py_ssize_t enter(
     if first >= 0:
         x[support[first]] = 0.0
         n = leave(Q, R, support, n, first)
+        by_columns(Q, E[new], r, work[6])
         size = 0.0
         for i in range(r):
-            dot = 0.0
-            for k in range(r):
-                dot += Q[k, i] * E[new, k]
-            work[6, i] = dot
-            size += dot * dot
+            size += work[6, i] * work[6, i]
     elif sign < 0.0:
         x[new] = 0.0
         return n
@@ -231,6 +211,18 @@ cdef Py_ssize_t enter(
         x[new] = 0.0
         return n
     return append_row(Q, R, work, support, n, new, DEPENDENT * sqrt(size))
+
+
+cdef void by_columns(
+    const double[:, ::1] Q, const double[::1] x, Py_ssize_t n, double[::1] out
+) noexcept nogil:
+    """Write products of the first n columns of Q with x."""
+    cdef Py_ssize_t i, k
+    for i in range(n):
+        out[i] = 0.0
+    for k in range(Q.shape[0]):
+        for i in range(n):
+            out[i] += Q[k, i] * x[k]
 
 
 cdef void combine(

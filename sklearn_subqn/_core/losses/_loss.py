@@ -94,7 +94,8 @@ class Loss:
         self.has_lines = offers(oracle, "restrict") or offers(oracle, "derivatives")
         self.has_rounding = not known or offers(oracle, "rounding")
         has_variables = offers(oracle, "dual_variables", "neutral_variables")
-        self.has_envelope = known and has_variables and not self.smooth
+        enveloped = oracle is not dual_set or offers(oracle, "envelope")
+        self.has_envelope = known and has_variables and enveloped and not self.smooth
         self.narrows = not self.smooth and offers(oracle, "narrowed")
         if not score_map.is_identity:
             mapped = OffsetLoss if isinstance(score_map, Offsets) else Mapped

@@ -58,7 +58,13 @@ def row_space(objective: Objective, tol: float) -> Related:
     def lower(start: Start) -> Start:
         return start._replace(w=space.coordinates(start.w), scores=None)
 
-    return Related(reduced, lift, lambda best: False, np.inf, lower)
+    return Related(
+        reduced,
+        lift,
+        is_solved=lambda best: False,
+        max_iter=np.inf,
+        lower=lower,
+    )
 
 
 class _RowSpace:
