@@ -98,10 +98,6 @@ class ByColumns(ABC):
     def _take(self, which: Rows) -> Any:
         """Return some columns as a ``ColumnMap``."""
 
-    def _nonzero(self, columns: Any, inside: Mask) -> Any:
-        """Return the same map of coefficients that are zero outside of some entries."""
-        return columns
-
     def _product(self, columns: Any, x: Floats) -> Floats:
         """Return H times coefficients of columns and the free ones."""
         return self._adjoint(columns, self._image(self._scores(columns, x)))
@@ -179,10 +175,8 @@ class ByColumns(ABC):
         inside[len(face.used) :] = True
         most = _CROSSINGS * np.count_nonzero(signs)
 
-        columns = self._nonzero(face.columns, inside.copy())
-
         def times(x: Floats) -> Floats:
-            return self._product(columns, x) + l2 * x
+            return self._product(face.columns, x) + l2 * x
 
         slopes = gradient[face.places] + self._adjoint(face.columns, self.image)
         slopes += l2 * w + self._l1 * signs

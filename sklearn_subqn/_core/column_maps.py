@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .kernels import products
-from .losses._base import Floats, Mask, Rows
+from .losses._base import Floats, Rows
 
 
 class ColumnMap(Protocol):
@@ -41,47 +41,6 @@ class Copied:
 
     def adjoint(self, y: Floats) -> Floats:
         return np.asarray(self._T @ y)
-
-    def of_entries(self, inside: Mask) -> Entries:
-        """Return the same for coefficients that are zero outside of some entries."""
-        return Entries(self._A, inside)
-
-
-class Entries:
-    """Some columns as a map of a few entries of coefficients of several scores.
-
-    Parameters
-    ----------
-    A : sparse CSC array of shape (n, m)
-    inside : ndarray of bool of shape (m, k)
-        The entries; the others of coefficients are zero, those of adjoints are not
-        computed.
-    """
-
-    def __init__(self, A: Any, inside: Mask) -> None:
-        (n, _), k = A.shape, inside.shape[1]
-        self._inside = inside
-        features, outputs = np.nonzero(inside)
-        sizes = np.diff(A.indptr)[features]
-        ends = np.cumsum(sizes)
-        places = np.arange(ends[-1] if len(ends) else 0)
-        places += np.repeat(A.indptr[features] - (ends - sizes), sizes)
-        # The scores of a row are side by side.
-        rows = A.indices[places].astype(np.int64) * k + np.repeat(outputs, sizes)
-        indptr = np.concatenate([[0], ends])
-        shape = (n * k, len(features))
-        # Products by rows take half the time.
-        self._A = type(A)((A.data[places], rows, indptr), shape=shape).tocsr()
-        self._T = self._A.T
-
-    def forward(self, x: Floats) -> Floats:
-        z = self._A @ x[self._inside]
-        return np.asarray(z.reshape(-1, self._inside.shape[1]))
-
-    def adjoint(self, y: Floats) -> Floats:
-        out = np.zeros(self._inside.shape)
-        out[self._inside] = self._T @ y.ravel()
-        return out
 
 
 class InPlace:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .column_descent import ByColumns, Face
-from .column_maps import ColumnMap, Copied, Entries
+from .column_maps import ColumnMap, Copied
 from .columns import Columns
 from .kernels import coordinate_descent, products
 from .losses._base import Floats, Mask, Rows
 from .losses._curvature import Curvature
-
-# Products with less than this share of the coefficients of several scores per row are
-# made entry by entry, not for all scores of a row side by side.
-_FEW_ENTRIES = 0.25
 
 
 class ColumnStep(ByColumns):
@@ -191,11 +187,6 @@ class BlockStep(ByColumns):
 
     def _take(self, which: Rows) -> Copied:
         return Copied(self._columns.take(which))
-
-    def _nonzero(self, columns: Copied, inside: Mask) -> Copied | Entries:
-        inside = inside[: len(inside) - self._n_free]
-        few = np.count_nonzero(inside) < _FEW_ENTRIES * inside.size
-        return columns.of_entries(inside) if few else columns
 
     def _scores(self, columns: ColumnMap, x: Floats) -> Floats:
         m = len(x) - self._n_free

@@ -28,19 +28,9 @@ _TEXT_SHARE = 0.01
 # product with all of them is cheaper.
 _SUBSET_SHARE = 0.3
 
-# A product with a subset of the columns writes to the scores again and again; above
-# this share of the entries the product with all of them is cheaper.
-_COLUMNS_SHARE = 0.8
-
-# Products with columns are sums over this many roots of the number of rows at a time,
-# and over more where features are so many that adding the sums would take some share of
-# it.
+# Products with columns are sums over so many roots of the number of rows at a time, and
+# over more where features are so many that adding the sums would take some share of it.
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
-
-# Products of sparse columns with this many scores per row take .7 to .85 of the time of
-# SciPy's (text, 20 to 105 classes), and less the more of the scores are zero; with only
-# three scores they take up to twice that.
-_MANY_SCORES = 8
 
 #: A product with fewer entries than this takes a thread about as long as starting it.
 PART_SIZE = 100_000
@@ -166,20 +156,8 @@ class LinearMap:
         return np.zeros((self.n_rows, *outputs))
 
     def forward(self, w: Floats) -> Floats:
-        """Return the scores z of shape (n,) or (n, k) for w of shape (q,).
-
-        Once X is known by columns, those in which w vanishes take no part.
-        """
+        """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
         coef, intercept = self.split(w)
-        if "by_columns" in vars(self) and coef.ndim == 1:
-            columns = np.flatnonzero(coef)
-            share = self._share_of(columns)
-            if share <= _COLUMNS_SHARE:
-                self.passes += share
-                X = self.by_columns
-                arrays = X.indptr, X.indices, X.data
-                used = InPlace(self, arrays, columns, self.n_rows)
-                return used.forward(coef[columns]) + intercept
         self.passes += 1.0
         scores = np.empty((self.n_rows, *coef.shape[1:]))
 
@@ -277,11 +255,6 @@ class LinearMap:
         columns.sum_duplicates()
         return columns
 
-    def _share_of(self, columns: Rows) -> float:
-        """Return the share of the stored entries in some columns of a sparse X."""
-        ends = self.by_columns.indptr
-        return int((ends[columns + 1] - ends[columns]).sum()) / max(int(ends[-1]), 1)
-
     @cached_property
     def _column_shares(self) -> Floats:
         """Shares of the stored entries in the columns, of a sparse X about those."""
@@ -320,11 +293,6 @@ class LinearMap:
         def multiply(part: list[tuple[int, int, Any]]) -> Floats:
             product = np.zeros((self.n_features, *dual.shape[1:]))
             for start, stop, block in part:
-                if sparse.issparse(block) and dual[:1].size >= _MANY_SCORES:
-                    u = np.ascontiguousarray(dual[start:stop])
-                    arrays = block.indptr, block.indices, block.data
-                    products.add_rows_several(*arrays, u, product)
-                    continue
                 size = max(stop - start, 1)
                 if dual.ndim == 1 or not sparse.issparse(block):
                     size = min(self._summed_rows, size)

@@ -31,9 +31,10 @@ _SHORT = 0.05
 # better, is no dearer than one of rows.
 _FEW_PARAMS = 200
 
-# Eigenvectors of this many features, at most, precondition problems of several scores,
-# but where so few entries are stored: rows with curvature are not like the others then.
-_MAX_SPECTRUM, _MIN_STORED = 1000, 0.1
+# Eigenvectors of so many features, at most, precondition problems of several scores:
+# log loss on usps (256 features, 10 classes) takes 2.8 times as long without, on mnist,
+# letter and covtype 1.5 to 1.7 times.
+_MAX_SPECTRUM = 1000
 
 # Accuracy of directions by conjugate gradients, and limit on their iterations.
 CG_ACCURACY, _CG_LIMIT = 0.1, 100
@@ -168,9 +169,8 @@ class NewtonDirections:
         if matrix and is_factorized(objective, rtol):
             return _cholesky(hessian.matrix(), rhs)
         solve = None
-        dense = design.row_size >= _MIN_STORED * design.n_features
         several = design.several_scores and not design.shares_coef
-        if several and dense and design.n_features <= _MAX_SPECTRUM:
+        if several and design.n_features <= _MAX_SPECTRUM:
             solve = hessian.spectral_solve()
         p, enough = conjugate_gradients(
             hessian, rhs, rtol=rtol, max_iter=max_iter, solve=solve

@@ -11,9 +11,8 @@ from .kernels import piecewise
 from .losses._base import Derivatives, Floats, PiecewiseQuadratic
 from .rounding import ROUNDED
 
-# A slope this small against that at the start is zero; below the second share it is
-# rounding of larger slopes once it is not halved any more.
-EXACT, _NEARLY_ROUNDING = 1e-14, 1e-6
+# A slope this small against that at the start is zero.
+EXACT = 1e-14
 
 # A step that the next Newton step would change by less than this share of it is near.
 NEAR = 0.1
@@ -101,7 +100,6 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
     if slope >= 0.0:
         return 0.0
     rounding, flat = EXACT * -slope, accuracy * -slope
-    nearly_rounding, last = _NEARLY_ROUNDING * -slope, -slope
     low, high = 0.0, np.inf
     # Longer steps than that of 1 only after trials: the curvature at 0 may be nearly 0.
     step = min(-slope / curvature, 1.0) if curvature > 0.0 else 1.0
@@ -115,11 +113,9 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
         else:
             high = step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
-        small = abs(slope) <= flat or 0.5 * last < abs(slope) <= nearly_rounding
         # Where the slope is small but the minimizer far, a step too long may climb.
-        if small and abs(newton - step) <= NEAR * step:
+        if abs(slope) <= flat and abs(newton - step) <= NEAR * step:
             return step
-        last = abs(slope)
         slow = high < np.inf and abs(newton - step) > 0.5 * move
         n_slow += slow
         if low < newton < high and not (slow and n_slow > _MAX_SLOW):

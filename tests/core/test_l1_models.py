@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import L1LogisticOWLQN
-from sklearn_subqn._core import column_descent, column_maps, gram_step, quadratic
+from sklearn_subqn._core import column_descent, gram_step, quadratic
 from sklearn_subqn._core.columns import Columns
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.line_search import lengthen
@@ -452,20 +452,6 @@ def test_kernels_refuse_arrays_of_different_lengths():
             coordinate_descent.sweep_blocks(*arrays, *wrong, 0.1, 0.0, none, none, none)
     with pytest.raises(ValueError, match="intercepts differ in length"):
         coordinate_descent.sweep_blocks(*arrays, *good, 0.1, 0.0, none, none, short)
-
-
-@pytest.mark.parametrize("share", [0.02, 0.9])
-def test_maps_of_some_coefficients(share):
-    rng = np.random.default_rng(0)
-    A = sparse.random(30, 12, 0.3, format="csc", random_state=0)
-    A = sparse.csc_array(A)
-    inside = rng.random((12, 4)) < share
-    x = np.where(inside, rng.normal(size=(12, 4)), 0.0)
-    y = rng.normal(size=(30, 4))
-    whole = column_maps.Copied(A)
-    some = whole.of_entries(inside)
-    assert_allclose(some.forward(x), whole.forward(x))
-    assert_allclose(some.adjoint(y), np.where(inside, whole.adjoint(y), 0.0))
 
 
 def test_text_is_not_sampled():

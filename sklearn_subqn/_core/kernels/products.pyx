@@ -76,55 +76,6 @@ def multiply_several(
             )
 
 
-def add_rows_several(
-    const index[::1] indptr,
-    const index[::1] indices,
-    const real[::1] values,
-    const double[:, ::1] dual,
-    double[:, ::1] out,
-):
-    """Add the product of the transpose of a matrix (CSR) with ``dual`` to ``out``.
-
-    Zeros of ``dual`` take no part: of joint losses that is most of it.
-    """
-    cdef Py_ssize_t n = dual.shape[0], k = dual.shape[1], i, j, c, end, size
-    cdef double x
-    cdef double* row
-    cdef const double* ahead
-    cdef const double* u
-    if indptr.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError("arrays of a matrix and the dual differ in length.")
-    if out.shape[1] != k:
-        raise ValueError("the dual and the product differ in columns.")
-    if values.shape[0] == 0 or k == 0:
-        return
-    cdef Py_ssize_t* labels = <Py_ssize_t*> allocate(k * sizeof(Py_ssize_t))
-    with nogil:
-        for i in range(n):
-            u = &dual[i, 0]
-            size = 0
-            for c in range(k):
-                labels[size] = c
-                size += u[c] != 0.0
-            if size == 0:
-                continue
-            end = indptr[i + 1]
-            for j in range(indptr[i], end):
-                x = values[j]
-                row = &out[0, 0] + k * indices[j]
-                ahead = &out[0, 0] + k * indices[min(j + 8, end - 1)]
-                if 2 * size > k:
-                    for c in range(0, k, 8):
-                        prefetch(ahead + c)
-                    for c in range(k):
-                        row[c] += x * u[c]
-                else:
-                    for c in range(size):
-                        prefetch(ahead + labels[c])
-                        row[labels[c]] += x * u[labels[c]]
-        free(labels)
-
-
 def multiply_rows(
     const Py_ssize_t[::1] indptr,
     const Py_ssize_t[::1] indices,
