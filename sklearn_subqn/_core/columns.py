@@ -75,7 +75,8 @@ class Columns:
         small; and the squared norms of its columns and of what they are without.
         """
         indptr, indices, data = self.arrays
-        size = int(np.diff(indptr)[self.positions].sum())
+        sizes = np.diff(indptr)[self.positions]
+        size = int(sizes.sum())
         n_rows = int(np.count_nonzero(kept))
         dtype = np.uint16 if n_rows <= np.iinfo(np.uint16).max else indices.dtype
         rows = np.where(kept, np.cumsum(kept) - 1, n_rows).astype(dtype)
@@ -83,12 +84,14 @@ class Columns:
         of_rows: Any = np.empty(size, dtype)
         values: Any = np.empty(size, np.float32)
         squares = np.empty((2, len(self.positions)))
-        source = indptr, indices, data, self.positions, scales, rows, n_rows, own
-        products.scale_columns(*source, of_rows, values, squares)
+        source = indptr, indices, data, self.positions, scales, rows, n_rows
+        products.scale_columns(*source, own, of_rows, values, squares)
         least, most = np.finfo(np.float32).tiny, np.finfo(np.float32).max
         if not np.all((squares <= most) & ((squares >= least) | (squares == 0.0))):
-            values = np.empty(size)
-            products.scale_columns(*source, of_rows, values, squares)
+            befores = indptr[self.positions] - (np.cumsum(sizes) - sizes)
+            entries = np.arange(size) + np.repeat(befores, sizes)
+            entries = entries[kept[indices[entries]]]
+            values = scales[indices[entries]] * data[entries]
         end = own[-1]
         return (own, of_rows[:end], values[:end]), (squares[0], squares[1])
 

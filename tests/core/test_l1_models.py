@@ -41,12 +41,13 @@ def sweeps_over_columns(X, index, row_index, scaled_dtype, h, g, w, n_sweeps):
     n_kept = np.count_nonzero(kept)
     positions = np.where(kept, np.cumsum(kept) - 1, n_kept).astype(row_index)
     scaled = np.empty(m + 1, index), np.empty(len(arrays[1]), row_index)
-    scaled += (np.empty(len(arrays[1]), scaled_dtype),)
+    scaled += (np.empty(len(arrays[1]), np.float32),)
     squares = np.empty((2, m))
     products.scale_columns(
         *arrays, np.arange(m), np.sqrt(h), positions, n_kept, *scaled, squares
     )
     A = np.sqrt(h[kept])[:, None] * X[kept]
+    scaled = *scaled[:2], scaled[2].astype(scaled_dtype)
     size = scaled[0][-1]
     made = sparse.csc_array((scaled[2][:size], scaled[1][:size], scaled[0]), A.shape)
     assert_allclose(made.toarray(), A, rtol=1e-6)
@@ -422,6 +423,23 @@ def test_coefficients_of_columns_of_zeros_vanish(make, n_classes):
     model.fit(make(X), y)
     assert not model.coef_[:, used].any()
     assert model.dual_gap_ <= 1e-9 * model.objective_
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-25, 1e25])
+def test_columns_are_scaled_in_any_range(size):
+    X, y = data(n_classes=2)
+    objective = problem(sparse.csr_array(X), y, alpha=0.1, fit_intercept=False)
+    scales, kept = np.linspace(0.5, 1.5, len(X)) * size, np.arange(len(X)) % 3 > 0
+    which = np.array([5, 0, 7])
+    columns = Columns(objective.design, which)
+    (indptr, indices, values), squares = columns.scaled(scales, kept)
+    # Beyond the range of squares in single precision values are in double.
+    assert values.dtype == (np.float32 if size == 1.0 else np.float64)
+    A = (scales[:, None] * X)[:, which]
+    made = sparse.csc_array((values, indices, indptr), (np.count_nonzero(kept), 3))
+    assert_allclose(made.toarray(), A[kept], rtol=1e-6 if size == 1.0 else 1e-15)
+    assert_allclose(squares[0], (A[kept] ** 2).sum(axis=0), rtol=1e-12)
+    assert_allclose(squares[1], (A[~kept] ** 2).sum(axis=0), rtol=1e-12)
 
 
 def test_kernels_refuse_arrays_of_different_lengths():

@@ -14,11 +14,6 @@ from .rows cimport (
 )
 from .standard cimport free, memset, sqrt
 
-# Of what is written, whatever is read.
-ctypedef fused out_real:
-    float
-    double
-
 # Where entries are written is prefetched for this many ahead.
 cdef Py_ssize_t _AHEAD = 16
 
@@ -246,7 +241,7 @@ def scale_columns(
     Py_ssize_t n_rows,
     index[::1] out_indptr,
     row_index[::1] out_indices,
-    out_real[::1] out_values,
+    float[::1] out_values,
     double[:, ::1] squares,
 ):
     """Write some columns of X (CSC) with their rows times ``scales``.
@@ -277,7 +272,7 @@ def scale_columns(
                 # Written in any case, since branches would take longer.
                 scaled = scales[indices[i]] * values[i]
                 out_indices[end] = positions[indices[i]]
-                out_values[end] = <out_real> scaled
+                out_values[end] = <float> scaled
                 kept = <Py_ssize_t> positions[indices[i]] < n_rows
                 end += kept
                 total += scaled * scaled
