@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ._core.rounding import EPS
+
 __all__ = [
     "CallbackSupportMixin",
     "FitTask",
@@ -33,10 +35,6 @@ def with_callbacks(method: _Method) -> _Method:
     """Return the method with scikit-learn's decorator, and with its type."""
     decorated: _Method = _with_callbacks(method)
     return decorated
-
-
-# Relative gaps below this are rounding errors.
-_LEAST_GAP = 1e-15
 
 
 class FitTask:
@@ -105,7 +103,7 @@ class FitTask:
         # One iterate more than iterations: the starting point.
         n_tasks = self._max_iter + 1
         if tol is not None:
-            n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, _LEAST_GAP))))
+            n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, EPS))))
         context = self._root.subcontext(task_name=name, max_subtasks=n_tasks)
         last = None if tol is None else n_tasks - 1
         return ProblemTask(context, self._arguments, last_stage=last)
@@ -227,7 +225,7 @@ class ProblemTask:
         """Begin the task of the iterations of such a gap, unless it has begun."""
         stage = 0
         if relative_gap <= 1.0:
-            stage = 1 + int(-math.log10(max(relative_gap, _LEAST_GAP)))
+            stage = 1 + int(-math.log10(max(relative_gap, EPS)))
         stage = min(stage, last)
         if stage <= self._stage_number:
             return

@@ -23,17 +23,11 @@ from ._callbacks import FitTask, ProblemTask
 from ._callers import user_level
 from ._core.losses import NOVELTY_LOSS
 from ._core.objective import Cut, Dual
-from ._core.rounding import CLOSE, ROUNDED, rounding, running_rounding
+from ._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_rounding
 from ._core.solvers import History, Start
 from ._problems import LinearModel, LinearProblems
 from ._solution import Floats, Progress, Solution, changed
-
-# Fits for one strength after another, at most. They go on to the last digits of that
-# where they are themselves solved to the second number, as small problems are.
-_FITS, _NEARLY_EXACT = 60, 1e-10
-
-# Each is solved to this share of the tolerance.
-_SHARE = 0.1
+from ._tolerance import NEARLY_EXACT
 
 
 def quantile(scores: Floats, weights: Floats, share: float) -> float:
@@ -77,7 +71,7 @@ class NuProblem(LinearProblems):
     def fit_margin_of_one(self, strength: float) -> Solution:
         """Return the solution for rho = 1, from where the problem stands."""
         quiet = changed(
-            self.settings, tol=_SHARE * self.settings.tol, callback=None, verbose=0
+            self.settings, tol=0.1 * self.settings.tol, callback=None, verbose=0
         )
         objective = self.objective(0, strength)
         return self._solve(0, objective, quiet, FitTask.silent())
@@ -136,7 +130,7 @@ class _Search:
             strength = self._problem.nu / float(start.w @ start.w)
         x, step = float(np.log(strength)), float(np.log(2.0))
         ends: dict[bool, float] = {}
-        while len(ends) < 2 and len(self._known) < _FITS:
+        while len(ends) < 2 and len(self._known) < MOST_STEPS:
             excess = self._excess(x)
             if excess == 0.0:
                 return
@@ -144,7 +138,7 @@ class _Search:
             x += -step if excess > 0.0 else step
             step *= 2.0
         if len(ends) == 2:
-            options = {"xtol": ROUNDED, "maxiter": _FITS, "disp": False}
+            options = {"xtol": ROUNDED, "maxiter": MOST_STEPS, "disp": False}
             optimize.brentq(self._excess, *ends.values(), **options)
 
     def _excess(self, x: float) -> float:
@@ -174,7 +168,8 @@ class _Search:
             self._below = found
         self._bound = max(self._bound, self._dual_value())
         gap = self._value - self._bound
-        exact = fit.relative_gap <= _NEARLY_EXACT
+        # Small problems go on to the last digits of the strength.
+        exact = fit.relative_gap <= NEARLY_EXACT
         nothing = gap <= CLOSE * self._largest
         self._proven = gap <= self._problem.settings.tol * abs(self._value) or nothing
         self._report(fit, gap)

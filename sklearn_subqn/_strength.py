@@ -25,11 +25,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ._core.memory import BLOCK_SIZE
+from ._core.rounding import ROUNDED
 
 Floats = npt.NDArray[np.float64]
-
-# Variances below this share of the mean square are rounding errors of a constant.
-_CONSTANT = 1e-13
 
 
 # k of squares and of the L1 norm, by loss, of the grid .01, .02, .05, ..., 5 that with
@@ -105,7 +103,8 @@ class Scales(NamedTuple):
     ) -> Scales:
         """Return the scales of features from ``column_sums`` of all rows."""
         variance = square - mean**2 if centered else square
-        varies = variance > _CONSTANT * square
+        # Less is what rounding leaves of a constant.
+        varies = variance > ROUNDED * square
         variance = np.where(varies, variance, square)
         sizes = np.ones(len(square))
         used = square > 0.0

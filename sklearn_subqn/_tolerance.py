@@ -19,11 +19,11 @@ Floats = npt.NDArray[np.float64]
 # whatever tol is, or nearly if that takes many times longer: they take milliseconds,
 # and the result does not depend on the order or repetition of rows. Losses that count
 # rows take longer, and know no weights: they are left out. With an L1 penalty,
-# coefficients are less certain than the objective: no gap is small enough, and the
-# solver goes on until nothing moves any more, or its gap falls slowly; unless the loss
-# has kinks, where solvers of cuts know no such end.
-_SMALL = 20_000
-_EXACT, _NEARLY_EXACT, _NEVER = 1e-13, 1e-10, -1.0
+# coefficients are less certain than the objective: no gap will do, and the solver goes
+# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
+# where solvers of cuts know no such end.
+SMALL = 20_000
+_EXACT, NEARLY_EXACT = 1e-13, 1e-10
 
 # A model does not use its features if they lower the objective by no more than is
 # proven of it, and by less than this share of it; or, whatever is proven, by rounding
@@ -56,15 +56,15 @@ class Accuracy(NamedTuple):
 
 def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
     """Return what ``tol`` means: small problems are solved as exactly as can be."""
-    small = objective.design.n_rows * objective.n_params <= _SMALL
+    small = objective.design.n_rows * objective.n_params <= SMALL
     if not (automatic and small) or objective.loss.counts_rows:
         return Accuracy(tol, 0.0, 0.0)
     by_cuts = objective.loss.joint or not objective.loss.analytic
-    exact = _EXACT if by_cuts or objective.regularizer.smooth else _NEVER
+    exact = _EXACT if by_cuts or objective.regularizer.smooth else -np.inf
     if tol <= exact:
         return Accuracy(tol, 0.0, 0.0)
     # Rounding, which bounds account for, may keep them from more than that.
-    enough = tol if exact == _NEVER else min(tol, _NEARLY_EXACT)
+    enough = min(tol, NEARLY_EXACT) if exact > 0.0 else tol
     return Accuracy(exact, enough, tol)
 
 

@@ -11,15 +11,20 @@ from .column_maps import ColumnMap
 from .losses._base import Floats, Mask, Rows
 from .rounding import ROUNDED
 
-# After this many sweeps over the nonzero coordinates their system is solved, in this
-# many times more steps than before if no sign changed.
+# Benchmarks: L1 with log loss, alpha 1e-5, on news20 (two classes) and rcv1.
+
+# After this many sweeps over the nonzero coordinates their system is solved (never: 2.9
+# and 2.0 times as long; after each: 1.9 on news20), in this many times more steps than
+# before if no sign changed (as many: 2.7 times as long on news20).
 _ROUND, _LONGER = 5, 3
 
 # Steps end where residuals are this share of those before, or where more than this
-# share of the coordinates would change signs: then the zeros are not yet found.
+# share of the coordinates would change signs (without: 1.3 times as long on news20):
+# then the zeros are not yet found.
 _ACCURACY, _CROSSINGS = 0.02, 0.05
 
-# Shares of the solution that are tried, before the one that changes no sign.
+# Shares of the solution that are tried, before the one that changes no sign. Without
+# the second, news20 takes 1.4 times as long.
 SHARES = (1.0, 0.3)
 
 

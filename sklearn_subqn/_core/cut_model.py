@@ -12,23 +12,8 @@ from .line_search import SUFFICIENT
 from .losses._base import Floats
 from .objective import Cut, Objective
 from .regularizers import L2, ElasticNet, QuadraticForm
-from .rounding import CLOSE
+from .rounding import CLOSE, MOST_STEPS, ROUNDED
 from .simplex_qp import minimize_on_simplex
-
-# Newton steps on the dual of the model, at most, and the relative gain of a step below
-# which it is solved. Where the conjugate is flat, of squared Lp norms in large units,
-# gains hardly shrink: there the next model goes on from where this one was left.
-_MAX_NEWTON = 20
-_NEWTON_TOLERANCE = 1e-14
-
-# A share of a step is found in this many trials at most, each shorter by the second
-# number until one rises: where the conjugate is flat at first, as that of the elastic
-# net, and features are in large units, steps have to be very short. It will do within
-# the third number of the best one, or where the slope is this part of the first one.
-_MAX_SHARES, _SHORTER_SHARE, _CLOSE, _SMALL_SLOPE = 60, 0.1, 1.1, 0.1
-
-# The linear program gains this many columns at a time, at least.
-_NEW_COLUMNS = 50
 
 # The next program begins with the columns that come so near to their bound.
 _NEAR = 0.95
@@ -114,14 +99,16 @@ class SmoothModel(CutModel):
         x = x + self._share(x, last - x) * (last - x)
         v = x @ A / -o.alpha
         value = self._dual(v, x)
-        for _ in range(_MAX_NEWTON):
+        # Where the conjugate is flat, of squared Lp norms in large units, gains hardly
+        # shrink: there the next model goes on from where this one was left.
+        for _ in range(MOST_STEPS):
             gradient = A @ o.regularizer.conjugate_gradient(v) + b
             hessian = o.regularizer.conjugate_gram(v, A) / o.alpha
             target = minimize_on_simplex(hessian, gradient + hessian @ x, x)
             rise = float(gradient @ (target - x))
             v = target @ A / -o.alpha
             risen = self._dual(v, target) - value
-            if not rise > _NEWTON_TOLERANCE * abs(value):
+            if not rise > ROUNDED * abs(value):
                 # The last step doubles the digits of w.
                 if risen >= 0.0:
                     x = target
@@ -154,9 +141,10 @@ class SmoothModel(CutModel):
                 slope = rate - o.alpha * float(change @ w)
             return slope if np.isfinite(slope) else -np.inf
 
+        # Within a tenth of the best share, or where the slope is a tenth of the first.
         low, high = 0.0, 1.0
-        trial, small = 1.0, _SMALL_SLOPE * slope(0.0)
-        for _ in range(_MAX_SHARES):
+        trial, small = 1.0, 0.1 * slope(0.0)
+        for _ in range(MOST_STEPS):
             at_trial = slope(trial)
             if at_trial > 0.0:
                 low = trial
@@ -164,9 +152,11 @@ class SmoothModel(CutModel):
                     break
             else:
                 high = trial
-            if high <= _CLOSE * low:
+            if high <= 1.1 * low:
                 break
-            trial = np.sqrt(low * high) if low else high * _SHORTER_SHARE
+            # Where the conjugate is flat at first, as that of the elastic net, and
+            # features are in large units, steps have to be very short.
+            trial = np.sqrt(low * high) if low else 0.1 * high
         return low
 
     def _dual(self, v: Floats, x: Floats) -> float:
@@ -201,7 +191,7 @@ class LinearModel(CutModel):
             violated = np.flatnonzero(~active & (prices > 1.0 + CLOSE))
             if not violated.size:
                 break
-            n_new = min(violated.size, max(_NEW_COLUMNS, columns.size))
+            n_new = min(violated.size, max(1, columns.size))
             worst = np.argpartition(prices[violated], -n_new)[-n_new:]
             active[violated[worst]] = True
         self.w[:] = 0.0

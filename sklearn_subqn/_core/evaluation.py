@@ -14,7 +14,7 @@ from .risk import Risk
 from .rounding import EPS, ROUNDED, rounding
 
 # Gradients of the risk are updated by the rows whose dual variable changed until they
-# have so many times the rounding errors of a product: each update adds about three,
+# have this many times the rounding errors of a product: each update adds about three,
 # and more where dual variables were much larger.
 _FEW_ROUNDINGS = 100.0
 

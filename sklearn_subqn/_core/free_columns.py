@@ -12,16 +12,10 @@ import numpy as np
 
 from .bounds import MOST_IMBALANCED
 from .losses._base import Floats
+from .memory import COPY_SIZE
 from .objective import Dual, Objective
 from .regularizers import PartlyFree
-from .rounding import CLOSE, ROUNDED, rounding
-
-# Free columns are copied; more entries than that are not worth a bound.
-_MOST_ENTRIES = 2**24
-
-# Dual variables come no nearer to the ends of their intervals by a step than this share
-# of the way; this many steps are made at most, and the last has to be next to nothing.
-_SHARE_OF_WAY, _MAX_STEPS, _NOTHING = 0.9, 30, 1e-7
+from .rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, rounding
 
 
 def lower_bound(objective: Objective, duals: list[Floats]) -> float:
@@ -45,24 +39,26 @@ def _bound(objective: Objective, u: Floats) -> float:
     n_columns = len(free) + objective.n_free
     if u.ndim > 1 or not risk.in_one_place or not risk.loss.has_leeway:
         return -np.inf
-    if n_columns * len(u) > _MOST_ENTRIES:
+    # Free columns are copied; larger copies are not worth a bound.
+    if n_columns * len(u) > 8 * COPY_SIZE:
         return -np.inf
     F = np.ones((len(u), n_columns))
     F[:, : len(free)] = objective.design.dense_columns(free)
     sizes = np.sqrt(risk.weights @ np.square(F))
     F /= np.where(sizes > 0.0, sizes, 1.0)
     size = np.abs(u)
-    for _ in range(_MAX_STEPS):
+    for _ in range(MOST_STEPS):
         leeway = risk.leeway(u)
         root = _inverse_root(np.sqrt(leeway)[:, np.newaxis] * F)
         G = F @ root
         change = G @ (G.T @ u)
         way = float(np.abs(change[leeway > 0.0]).max(initial=0.0))
         # Whole steps may end at the ends: where a level of a category has one class,
-        # its dual variables have to be zero.
-        u = u - (1.0 if way <= 1.0 + CLOSE else _SHARE_OF_WAY / way) * leeway * change
+        # its dual variables have to be zero. Others go nine tenths of the way there.
+        u = u - (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * leeway * change
         u[np.abs(u) <= CLOSE * size] = 0.0
-        if way <= _NOTHING:
+        # The next step would be of the size of this one's square.
+        if way * way <= EPS:
             break
     # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
     # leeway, the rounding of these sums included.

@@ -28,8 +28,9 @@ _TEXT_SHARE = 0.01
 # product with all of them is cheaper.
 _SUBSET_SHARE = 0.3
 
-# Products with columns are sums over so many roots of the number of rows at a time, and
-# over more where features are so many that adding the sums would take some share of it.
+# Products with columns are sums over this many roots of the number of rows at a time,
+# and over more where features are so many that adding the sums would take some share of
+# it.
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 
 #: A product with fewer entries than this takes a thread about as long as starting it.

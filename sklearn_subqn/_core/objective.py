@@ -18,6 +18,7 @@ from .losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
 from .losses._loss import Loss
 from .regularizers import L2, ElasticNet, Regularizer
 from .risk import Risk
+from .rounding import rounding
 
 __all__ = ["Cut", "Dual", "Hessian", "Line", "Objective", "Point"]
 
@@ -27,9 +28,6 @@ _FEW_OF_VALUE = 1e3
 
 # Directions whose scores have more rounding errors than that are of no use.
 _MANY_ROUNDINGS = 1e6
-
-# A minimizer over a free parameter leaves it this much of the slopes on either side.
-_BALANCE_TOLERANCE = 1e-15
 
 
 class Objective(Bounds):
@@ -314,15 +312,15 @@ class Line:
         penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
         total, size = risk.total_and_size(products)
         excess = penalty + float(total)
-        if abs(excess) <= _BALANCE_TOLERANCE * size:
+        if abs(excess) <= rounding(1.0) * size:
             return
         for curvature in (point.curvature, None):
             side = risk.side(products, excess, curvature)
             total = risk.total(products, side)
-            if abs(total) >= abs(excess) * (1.0 - _BALANCE_TOLERANCE):
+            if abs(total) >= abs(excess) * (1.0 - rounding(1.0)):
                 left = 1.0 - excess / total
                 # Of all there is on one side, nothing is left, not even its rounding.
-                left = left if left > _BALANCE_TOLERANCE else 0.0
+                left = left if left > rounding(1.0) else 0.0
                 point.dual = risk.shrunk(point.dual, side, left)
                 return
 

@@ -9,18 +9,13 @@ import numpy as np
 
 from .kernels import piecewise
 from .losses._base import Derivatives, Floats, PiecewiseQuadratic
-from .rounding import ROUNDED
+from .rounding import EPS, MOST_STEPS, ROUNDED
 
 # A slope this small against that at the start is zero.
 EXACT = 1e-14
 
 # A step that the next Newton step would change by less than this share of it is near.
 NEAR = 0.1
-
-# After this many Newton steps in one dimension that are more than half as long as the
-# ones before, the bracket is halved in place of further such steps: down the slope of
-# an exponential function all of them are equally long.
-_MAX_SLOW = 10
 
 # A function that still falls at this step falls for ever.
 _FARTHEST = 1e30
@@ -39,7 +34,7 @@ def bracket_by_cuts(
     trial: Callable[[float], Trial],
     longest: float = np.inf,
     accuracy: float = 0.0,
-    max_iter: int = 60,
+    max_iter: int = MOST_STEPS,
 ) -> tuple[Trial, Trial]:
     """Return the same for a function that returns value and slope at a step.
 
@@ -100,11 +95,12 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
     if slope >= 0.0:
         return 0.0
     rounding, flat = EXACT * -slope, accuracy * -slope
+    nearly_rounding, last = EPS**0.5 * -slope, -slope
     low, high = 0.0, np.inf
     # Longer steps than that of 1 only after trials: the curvature at 0 may be nearly 0.
     step = min(-slope / curvature, 1.0) if curvature > 0.0 else 1.0
     move, n_slow = step, 0
-    for _ in range(120):
+    for _ in range(2 * MOST_STEPS):
         slope, curvature = derivatives(step)
         if abs(slope) <= rounding:
             return step
@@ -113,12 +109,19 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
         else:
             high = step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
+        # Below the root of the rounding unit slopes are rounding of larger ones, once
+        # they are not halved any more.
+        small = abs(slope) <= flat or 0.5 * last < abs(slope) <= nearly_rounding
         # Where the slope is small but the minimizer far, a step too long may climb.
-        if abs(slope) <= flat and abs(newton - step) <= NEAR * step:
+        if small and abs(newton - step) <= NEAR * step:
             return step
+        last = abs(slope)
+        # Down the slope of an exponential function all Newton steps are equally long:
+        # after ten that are more than half as long as the last the bracket is halved
+        # instead. At once, Poisson's deviance on 200,000 x 60 takes 1.3 times as long.
         slow = high < np.inf and abs(newton - step) > 0.5 * move
         n_slow += slow
-        if low < newton < high and not (slow and n_slow > _MAX_SLOW):
+        if low < newton < high and not (slow and n_slow > 10):
             trial = newton
         else:
             trial = 0.5 * (low + high) if high < np.inf else 4.0 * step
@@ -176,13 +179,13 @@ def middle_of_flat(derivatives: Derivatives, step: float) -> float:
     ends = []
     for sign in (1.0, -1.0):
         inside, outside = 0.0, sign
-        for _ in range(60):
+        for _ in range(MOST_STEPS):
             if derivatives(step + outside)[0] != 0.0:
                 break
             inside, outside = outside, 2.0 * outside
         else:
             return step
-        for _ in range(30):
+        for _ in range(MOST_STEPS):
             middle = 0.5 * (inside + outside)
             if derivatives(step + middle)[0] == 0.0:
                 inside = middle

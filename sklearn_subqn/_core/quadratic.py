@@ -19,7 +19,8 @@ from .losses._base import Floats, Mask, Rows
 from .objective import Line, Objective, Point
 from .rounding import TINY
 
-# H is formed for this many features of sparse data at most.
+# H is formed for this many features of sparse data at most; a9a takes 4.8 times as long
+# without it.
 _MAX_GRAM = 1000
 
 # Forming H takes the time of this many sweeps over the columns for each entry of a row:

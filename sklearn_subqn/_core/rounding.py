@@ -23,6 +23,10 @@ ROUNDED_32 = 2.0**-21
 #: Differences below these shares of what they are computed from are none.
 ROUNDED, CLOSE = 1e-12, 1e-9
 
+#: A loop that halves an interval, or converges faster, is done after at most this many
+#: steps: an interval between numbers of one size has 2**52 of them.
+MOST_STEPS = 60
+
 
 def rounding(n_terms: float) -> float:
     """Return by what share of its terms' absolute sum a computed sum is off.

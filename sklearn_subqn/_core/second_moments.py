@@ -24,7 +24,8 @@ from .row_views import (
 )
 
 # Products of columns are made by pairs of stored entries where rows have fewer than
-# this share of the features, elsewhere by BLAS.
+# this share of the features, elsewhere by BLAS: squared hinge on a9a takes 2.4 times as
+# long by BLAS, log loss on 60,000 x 60 without zeros, stored as CSR, twice by pairs.
 _PAIRS_SHARE = 0.3
 
 

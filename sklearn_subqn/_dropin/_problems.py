@@ -11,12 +11,10 @@ from scipy import sparse
 from .._callbacks import FitTask
 from .._core.losses import Loss
 from .._core.objective import Objective
+from .._core.rounding import running_rounding
 from .._problems import LinearModel, LinearProblems
 from .._problems.linear import NO_PENALTY
 from .._solution import Floats, Solution
-
-# Columns whose variance is below this share of their mean square are constant.
-_ONE_NUMBER = 1e-20
 
 
 class DropInProblems(LinearProblems):
@@ -143,8 +141,9 @@ def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floa
         squares = np.einsum("i,ij,ij->j", weights, X, X)
         deviations = X - weights @ X
         spread = np.einsum("i,ij,ij->j", weights, deviations, deviations)
-    # Columns of one number are left to the intercept.
-    spread = np.where(spread > _ONE_NUMBER * squares, spread, squares)
+    # Columns of one number, but for rounding of their mean, are left to the intercept.
+    share = running_rounding(X.shape[0]) ** 2
+    spread = np.where(spread > share * squares, spread, squares)
     moments = spread if centered else squares
     moments = np.where(moments > 0.0, moments, 1.0)
     sizes = np.exp2(np.rint(0.5 * np.log2(moments)))

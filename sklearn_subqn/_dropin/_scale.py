@@ -29,29 +29,13 @@ from .._callbacks import FitTask
 from .._callers import user_level
 from .._core.losses import regression_losses
 from .._core.objective import Objective
-from .._core.rounding import ROUNDED_32
+from .._core.rounding import EPS, ROUNDED, ROUNDED_32
 from .._core.solvers import History
 from .._problems import LinearModel
 from .._solution import Floats, Solution, changed
+from .._tolerance import SMALL
 from ._problems import DropInProblems
 from ._scale_search import ScaleSearch
-
-# Each fit is that much more exact than all together.
-_MORE_EXACT = 1e-3
-
-# Problems of at most this many entries are solved to this gap if they can be, as in
-# other estimators.
-_SMALL, _EXACT = 20_000, 1e-12
-
-# Below this share of the first scale the limit of a scale of zero is tried.
-_SMALL_SCALE = 1e-3
-
-# The scale does not fall below this share of the spread of y, or below this number.
-_LEAST, _TINY = 1e-13, 10.0 * float(np.finfo(np.float64).eps)
-
-# Gaps are rounding errors below this many times what the smallest scale costs or, where
-# coefficients are rounded to float32, below this share of the spread of y.
-_FEW = 4.0
 
 
 class ScaleProblem(DropInProblems):
@@ -87,8 +71,11 @@ class ScaleProblem(DropInProblems):
         super().__init__(model, X, [y], loss, weights, free=free, single=True)
         deviation = y - weights @ y
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
-        self._least = max(_LEAST * self._spread, _TINY)
-        rounding = _FEW * self._least
+        # The scale is no smaller, nor than scikit-learn's.
+        self._least = max(ROUNDED * self._spread, 10.0 * EPS)
+        # Gaps are rounding below so many times what the smallest scale costs or, where
+        # coefficients are rounded to float32, below this share of the spread of y.
+        rounding = 4.0 * self._least
         if self._dtype == np.float32:
             rounding = max(rounding, ROUNDED_32 * self._spread)
         self._rounding = total * rounding
@@ -124,11 +111,13 @@ class ScaleProblem(DropInProblems):
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:
         """Fit at one scale after another."""
         tolerance = self._settings.tol
-        settings = changed(self._settings, tol=_MORE_EXACT * tolerance)
-        small = self.design.n_rows * self.design.n_params <= _SMALL
-        tol = min(tolerance, _EXACT) if small else tolerance
+        # Each fit is more exact than all together.
+        settings = changed(self._settings, tol=1e-3 * tolerance)
+        small = self.design.n_rows * self.design.n_params <= SMALL
+        tol = min(tolerance, ROUNDED) if small else tolerance
         search = ScaleSearch(self._least)
-        small_scale = _SMALL_SCALE * self._scale
+        # Below it the limit of a scale of zero is tried.
+        small_scale = 1e-3 * self._scale
         history = History()
         best: Any = None
         bound = 0.0

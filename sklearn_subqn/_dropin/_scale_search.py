@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# Fits at one scale after another, at most; few are needed where the scale is not zero.
-_MOST_FITS = 60
+from .._core.rounding import MOST_STEPS
 
 
 class ScaleSearch:
@@ -51,6 +50,6 @@ class ScaleSearch:
             if self._high == np.inf or scale <= self._least:
                 return None
             new = float(np.sqrt(self._low * self._high))
-        if self._n_fits >= _MOST_FITS or abs(new / scale - 1.0) <= 1e-14:
+        if self._n_fits >= MOST_STEPS or abs(new / scale - 1.0) <= 1e-14:
             return None
         return max(new, self._least)

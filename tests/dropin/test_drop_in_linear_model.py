@@ -277,7 +277,7 @@ def test_huber_regression_is_that_of_scikit_learn(params, weighted):
 def test_bounds_of_huber_regression_hold_before_the_end(n_fits, monkeypatch):
     X, y, weights = numbers()
     best = linear_model.HuberRegressor(epsilon=2.0).fit(X, y, weights)
-    monkeypatch.setattr(_scale_search, "_MOST_FITS", n_fits)
+    monkeypatch.setattr(_scale_search, "MOST_STEPS", n_fits)
     model = linear_model.HuberRegressor(epsilon=2.0)
     with pytest.warns(ConvergenceWarning, match="a relative gap of"):
         model.fit(X, y, weights)

@@ -182,7 +182,6 @@ def test_minimum_of_the_model(name, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_linear_program_with_columns_generated(seed, monkeypatch):
-    monkeypatch.setattr(cut_models, "_NEW_COLUMNS", 1)
     rng = np.random.default_rng(seed)
     d, alpha = 30, 0.2
     X, y = gaussian_data(rng, 20, d)

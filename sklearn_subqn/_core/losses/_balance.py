@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import flows
-from ..rounding import ROUNDED, TINY, rounding
+from ..rounding import MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._oracle import Oracle
 
 # The solution of the linear system is one if it leaves this share of the sums.
 _SOLVED = 1e-3
 
-# Tilting ends at this share of the sums, or after this many steps, none of which
-# changes a ratio of shares by more than the exponential of the last number.
-_TILTED, _MAX_STEPS, _LONGEST_STEP = 1e-4, 25, 2.0
+# Tilting ends at this share of the sums; no step changes a ratio of shares by more than
+# the exponential of the second number.
+_TILTED, _LONGEST_STEP = 1e-4, 2.0
 
 # Labels that have nothing of a row get this share of the sums before, unless the row
 # has flows of less than the second share of its weight: those are dropped.
@@ -132,7 +132,7 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
     p, q, u, none = *(np.empty(dual.shape) for _ in range(3)), np.empty(len(dual))
     flows.sides(dual, weights, neutral, seed, _TRICKLE, p, q, none)
     x = np.zeros(k)
-    for _ in range(_MAX_STEPS):
+    for _ in range(MOST_STEPS):
         sums, upper = np.zeros(k), np.zeros((k, k))
         flows.tilt(p, q, none, weights, np.exp(x), np.exp(-x), u, sums, upper)
         if np.abs(sums).max() <= _TILTED * before.max():

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import bin_sums as kernel
+from ..rounding import ROUNDED
 from ._base import Floats, Rows
 from ._curvature import Curvature
 from ._pairs import Pairs
@@ -28,9 +29,6 @@ _WIDTH, _ORDERS, _FAR = 0.25, 16, 40.0
 
 # Where there are more possible bins for each row, the used ones are found by sorting.
 _SPARSE = 4
-
-# Scores that differ by more have no digits left within their bins.
-_FARTHEST = 1e12
 
 
 def _table() -> Floats:
@@ -83,7 +81,8 @@ class BinSums:
         else:
             np.minimum.at(lowest, codes, scores)
         self._centered = scores - lowest[codes]
-        if not self._centered.max(initial=0.0) <= _FARTHEST:
+        # Scores that differ by more have no digits left within their bins.
+        if not self._centered.max(initial=0.0) <= 1.0 / ROUNDED:
             raise FloatingPointError("scores became too large")
         # Offsets from multiples of the width are exact: scores near zero keep their
         # digits where another one is far away.

@@ -14,15 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rounding import TINY, rounding
+from ..rounding import MOST_STEPS, TINY, rounding
 from ._base import Derivatives, Floats, Mask
 from ._curvature import DiagonalCurvature
 from ._oracle import Oracle
 from ._smoothings import Entropy, entropy
-
-# Steps of Newton's method for the split of u, at most. Powers next to 1 or 2 take up to
-# ten, others four to six.
-_MOST_STEPS = 30
 
 _EXPONENTIAL = Entropy()
 
@@ -166,9 +162,10 @@ def _less(difference: Floats, power: Floats) -> Floats:
     """Return x^-power for the x >= 1 with x - x^-power = difference >= 0.
 
     The function is concave and increasing: Newton's method goes up to the solution.
+    Powers next to 1 or 2 take up to ten steps, others four to six.
     """
     x = np.maximum(difference, 1.0)
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         less = x**-power
         step = (difference + less - x) / (1.0 + power * less / x)
         x += step

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rounding import TINY, rounding
+from ..rounding import ROUNDED, TINY, rounding
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature
 from ._oracle import Oracle
-
-# Eigenvalues below this share of the largest are zero.
-_NO_EIGENVALUE = 1e-14
 
 
 class MultivariateSquared(Oracle):
@@ -28,7 +25,7 @@ class MultivariateSquared(Oracle):
     def __init__(self, metric: Floats) -> None:
         self._M = metric
         values, vectors = np.linalg.eigh(metric)
-        used = values > _NO_EIGENVALUE * values.max(initial=0.0)
+        used = values > ROUNDED * values.max(initial=0.0)
         # M⁺ is the sum of v vᵀ / lambda over these.
         self._values, self._vectors = values[used], vectors[:, used]
 

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import box
-from ..rounding import CLOSE, EPS, rounding
+from ..rounding import CLOSE, rounding, running_rounding
 from ._base import Floats, Mask
-
-# Sums that are zero but for this share of their terms are zero, of subgradients that
-# are known by computing them only.
-_ROUNDING_OF_SUMS = 16.0 * EPS
 
 
 class OfDuals(ABC):
@@ -130,7 +126,7 @@ class OfDuals(ABC):
             return 0.0
         if not self.has_conjugate:
             share = float(np.abs(sums).sum()) / (total or 1.0)
-            return share if share <= _ROUNDING_OF_SUMS else np.inf
+            return share if share <= running_rounding(len(dual)) else np.inf
         if dual.ndim > 1:
             return np.inf
         lighter = 0.5 * (total - abs(float(dual.sum())))

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..rounding import CLOSE
 from ._base import Floats
 from ._loss import Loss
 from ._oracle import Oracle, offers
 
-# So many earlier values and subgradients are compared with each new one, which may
-# contradict them by this share of what their difference is a sum of, for rounding.
-_REMEMBERED, _TOLERANCE = 4, 1e-8
+# This many earlier values and subgradients are compared with each new one.
+_REMEMBERED = 4
 
 
 class OwnLoss(Oracle):
@@ -116,7 +116,7 @@ class OwnLoss(Oracle):
             )
         if self.invariant and u.ndim > 1:
             sums = np.abs(u.sum(axis=1))
-            if np.any(sums > _TOLERANCE * np.abs(u).sum(axis=1)):
+            if np.any(sums > CLOSE * np.abs(u).sum(axis=1)):
                 raise ValueError(
                     f"{self._name} has invariant = True, which says that adding a "
                     "constant to all scores of a row changes nothing; but entries of "
@@ -132,7 +132,7 @@ class OwnLoss(Oracle):
         bound = value + float(np.vdot(u, others - scores))
         size = np.abs(u)
         terms = float(np.vdot(size, np.abs(scores) + np.abs(others)))
-        if other < bound - _TOLERANCE * (terms + abs(value) + abs(other)):
+        if other < bound - CLOSE * (terms + abs(value) + abs(other)):
             raise ValueError(
                 f"{self._name} contradicts itself: at some scores its value is "
                 f"{other:.6g}, but an earlier value and subgradient say that it is "

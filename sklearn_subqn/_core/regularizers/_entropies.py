@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..losses._base import Floats
-from ..rounding import TINY
+from ..rounding import ROUNDED_32, TINY, rounding
 from ._regularizer import Regularizer
-
-# Points of the unit simplex sum to one up to this, in float32, too; and a step changes
-# the sum by no more than this.
-_ROUNDING_OF_SUM, _DRIFT_OF_SUM = 1e-5, 1e-14
 
 
 class Entropy(Regularizer):
@@ -66,7 +62,7 @@ class NormalizedEntropy(Entropy):
 
     def contains(self, w: Floats) -> bool:
         off = abs(float(w[: self.n_penalized].sum()) - 1.0)
-        return super().contains(w) and off <= _ROUNDING_OF_SUM
+        return super().contains(w) and off <= ROUNDED_32
 
     def nearest(self, w: Floats) -> Floats:
         """Return w with shares that sum to one."""
@@ -78,7 +74,11 @@ class NormalizedEntropy(Entropy):
         # Steps along a direction that is mere rounding can be of any length.
         drift = abs(float(p[: self.n_penalized].sum()))
         longest = super().longest_step(w, p)
-        return min(longest, max(_DRIFT_OF_SUM / drift, 1.0)) if drift else longest
+        return (
+            min(longest, max(rounding(self.n_penalized) / drift, 1.0))
+            if drift
+            else longest
+        )
 
     def conjugate(self, v: Floats) -> float:
         """Return ln sum_i exp(v_i)."""
