@@ -72,7 +72,7 @@ class ScaleProblem(DropInProblems):
         deviation = y - weights @ y
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         # The scale is no smaller, nor than scikit-learn's.
-        self._least = max(ROUNDED * self._spread, 10.0 * EPS)
+        self._least = max(1e-13 * self._spread, 10.0 * EPS)
         # Gaps are rounding below so many times what the smallest scale costs or, where
         # coefficients are rounded to float32, below this share of the spread of y.
         rounding = 4.0 * self._least
