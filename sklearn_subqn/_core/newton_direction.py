@@ -37,7 +37,6 @@ _MAX_SPECTRUM = 1000
 CG_ACCURACY, _CG_LIMIT = 0.1, 100
 
 # Second derivatives are estimated by this many rows for each parameter, where the
-# Second derivatives are estimated by this many rows for each parameter, where the
 # matrix takes the time of more products with X than the second number. To 1e-3 at alpha
 # 1e-4, log loss and squared hinge take 1.3 and 1.5 times as long without on 800,000 x
 # 160, 1.2 times on 600,000 x 100. At 60 features it takes the same time, at 54 very
