@@ -137,6 +137,14 @@ LEVELS = [
 
 KERNELS = ["_core.kernels", "_core.kernels.*"]
 
+# Types and numbers that most files of the core use.
+PLAIN = [
+    "_core.losses._base",
+    "_core.losses._curvature",
+    "_core.memory",
+    "_core.rounding",
+]
+
 # What files may import of the package beyond the order of levels; the first pattern
 # that matches decides.
 ALLOWED = [
@@ -157,14 +165,7 @@ ALLOWED = [
     ("_core.losses", ["_core.losses._*"]),
     (
         "_core.regularizers._*",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.regularizers._*",
-            *KERNELS,
-        ],
+        [*PLAIN, "_core.regularizers._*", *KERNELS],
     ),
     ("_core.regularizers", ["_core.regularizers._*"]),
     (
@@ -173,101 +174,43 @@ ALLOWED = [
     ),
     (
         "_core.row_views",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            *KERNELS,
-        ],
+        [*PLAIN, *KERNELS],
     ),
     (
         "_core.linear_map",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.column_maps",
-            "_core.lazy",
-            "_core.row_views",
-            *KERNELS,
-        ],
+        [*PLAIN, "_core.column_maps", "_core.lazy", "_core.row_views", *KERNELS],
     ),
     (
         "_core.second_moments",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.lazy",
-            "_core.linear_map",
-            "_core.row_views",
-            *KERNELS,
-        ],
+        [*PLAIN, "_core.lazy", "_core.linear_map", "_core.row_views", *KERNELS],
     ),
     (
         "_core.design",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.row_views",
-            "_core.second_moments",
-        ],
+        [*PLAIN, "_core.row_views", "_core.second_moments"],
     ),
     (
         "_core.kinks",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-        ],
+        [*PLAIN],
     ),
     (
         "_core.parts",
-        [
-            "_core.design",
-            "_core.linear_map",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-        ],
+        [*PLAIN, "_core.design", "_core.linear_map"],
     ),
     (
         "_core.condensed",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-        ],
+        [*PLAIN],
     ),
     (
         "_core.row_numbers",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.parts",
-            "_core.sampling",
-        ],
+        [*PLAIN, "_core.parts", "_core.sampling"],
     ),
     (
         "_core.risk_duals",
         [
+            *PLAIN,
             "_core.condensed",
             "_core.design",
             "_core.lazy",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.losses._oracle",
             "_core.parts",
@@ -276,26 +219,15 @@ ALLOWED = [
     ),
     (
         "_core.risk_hessian",
-        [
-            "_core.design",
-            "_core.lazy",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.parts",
-        ],
+        [*PLAIN, "_core.design", "_core.lazy", "_core.parts"],
     ),
     (
         "_core.risk",
         [
+            *PLAIN,
             "_core.design",
             "_core.kinks",
             "_core.lazy",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.parts",
             "_core.risk_duals",
@@ -307,13 +239,10 @@ ALLOWED = [
     (
         "_core.risk_of_parts",
         [
+            *PLAIN,
             "_core.condensed",
             "_core.kinks",
             "_core.lazy",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.parts",
             "_core.risk",
@@ -324,23 +253,14 @@ ALLOWED = [
     ),
     (
         "_core.cuts",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-            "_core.risk",
-        ],
+        [*PLAIN, "_core.risk"],
     ),
     (
         "_core.bounds",
         [
+            *PLAIN,
             "_core.cuts",
             "_core.design",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
@@ -348,25 +268,16 @@ ALLOWED = [
     ),
     (
         "_core.hessian",
-        [
-            "_core.bounds",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-        ],
+        [*PLAIN, "_core.bounds"],
     ),
     (
         "_core.evaluation",
         [
+            *PLAIN,
             "_core.bounds",
             "_core.cuts",
             "_core.hessian",
             "_core.lazy",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
             "_core.risk",
             "_core.sampling",
         ],
@@ -374,15 +285,12 @@ ALLOWED = [
     (
         "_core.objective",
         [
+            *PLAIN,
             "_core.bounds",
             "_core.cuts",
             "_core.evaluation",
             "_core.hessian",
             "_core.lazy",
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
             "_core.losses._loss",
             "_core.regularizers",
             "_core.risk",
@@ -390,12 +298,7 @@ ALLOWED = [
     ),
     (
         "_core.sampling",
-        [
-            "_core.losses._base",
-            "_core.memory",
-            "_core.rounding",
-            "_core.losses._curvature",
-        ],
+        [*PLAIN],
     ),
 ]
 

@@ -47,10 +47,8 @@ def problem(form, fit_intercept, alpha=1e-2, k=4):
     return Objective(Risk(design, loss, y, weights), L2(design.n_coef), alpha)
 
 
-@each_format
-@each_intercept
-def test_bounds_enclose_the_optimum_and_close_in(form, fit_intercept):
-    objective = problem(form, fit_intercept)
+def assert_bounds_close_in(objective):
+    """Bounds enclose the optimum, rise, and come close."""
     best, bound = optimum(objective)
     iterates = list(dual_ascent(objective, origin(objective), patience=5))
     assert len(iterates) > 2
@@ -64,6 +62,12 @@ def test_bounds_enclose_the_optimum_and_close_in(form, fit_intercept):
     assert np.all(np.diff(bounds) >= 0.0)
     value = min(iterate.point.value for iterate in iterates)
     assert value - bounds[-1] < 0.02 * best
+
+
+@each_format
+@each_intercept
+def test_bounds_enclose_the_optimum_and_close_in(form, fit_intercept):
+    assert_bounds_close_in(problem(form, fit_intercept))
 
 
 @each_format
@@ -107,10 +111,7 @@ def test_duals_near_the_optimum_lose_little_by_balance(form):
     assert_balancing_loses_little(problem(form, True, alpha=0.1))
 
 
-@each_format
-@pytest.mark.parametrize("proximity", [0.0, 0.3])
-def test_parameters_belong_to_the_dual(form, proximity):
-    objective = problem(form, False)
+def assert_parameters_belong_to_the_dual(objective, proximity):
     design, alpha = objective.design, objective.alpha
     loss = objective.loss.rowwise_dual(objective.targets)
     args = loss, objective.weights, alpha
@@ -127,6 +128,12 @@ def test_parameters_belong_to_the_dual(form, proximity):
     again = row_sweeps(design, *args, sweeps.dual, proximity)
     again.recenter(center)
     assert_allclose(again.w, sweeps.w, rtol=1e-9, atol=1e-11)
+
+
+@each_format
+@pytest.mark.parametrize("proximity", [0.0, 0.3])
+def test_parameters_belong_to_the_dual(form, proximity):
+    assert_parameters_belong_to_the_dual(problem(form, False), proximity)
 
 
 @each_format

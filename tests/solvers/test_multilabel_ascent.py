@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import optimize, sparse
-from test_dual_ascent import optimum, origin
+from test_dual_ascent import origin
 from test_multiclass_ascent import (
     assert_balancing_loses_little,
+    assert_bounds_close_in,
+    assert_parameters_belong_to_the_dual,
     each_format,
     each_intercept,
     rows,
@@ -19,7 +21,6 @@ from sklearn_subqn._core.losses import KindsOfLabels, Loss
 from sklearn_subqn._core.objective import Objective
 from sklearn_subqn._core.regularizers import L2
 from sklearn_subqn._core.risk import Risk
-from sklearn_subqn._core.row_sweeps import row_sweeps
 from sklearn_subqn._core.solvers import Start
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 
@@ -52,20 +53,7 @@ def problem(form, threshold, fit_intercept, alpha=1e-2):
 @each_intercept
 @each_threshold
 def test_bounds_enclose_the_optimum_and_close_in(form, threshold, fit_intercept):
-    objective = problem(form, threshold, fit_intercept)
-    best, bound = optimum(objective)
-    iterates = list(dual_ascent(objective, origin(objective), patience=5))
-    assert len(iterates) > 2
-    for iterate in iterates:
-        assert iterate.lower_bound <= best
-        assert iterate.point.value >= bound
-        assert iterate.point.value == pytest.approx(
-            objective.at(iterate.point.w).value, rel=1e-12
-        )
-    bounds = np.array([iterate.lower_bound for iterate in iterates[1:]])
-    assert np.all(np.diff(bounds) >= 0.0)
-    value = min(iterate.point.value for iterate in iterates)
-    assert value - bounds[-1] < 0.02 * best
+    assert_bounds_close_in(problem(form, threshold, fit_intercept))
 
 
 @each_format
@@ -95,23 +83,7 @@ def test_duals_near_the_optimum_lose_little_by_balance(form, threshold):
 @each_threshold
 @pytest.mark.parametrize("proximity", [0.0, 0.3])
 def test_parameters_belong_to_the_dual(form, threshold, proximity):
-    objective = problem(form, threshold, False)
-    design, alpha = objective.design, objective.alpha
-    loss = objective.loss.rowwise_dual(objective.targets)
-    args = loss, objective.weights, alpha
-    sweeps = row_sweeps(design, *args, None, proximity)
-    center = np.zeros(design.n_params)
-    for seed in range(3):
-        sweeps.run()
-        normal = design.adjoint(sweeps.dual)
-        assert_allclose(sweeps.conjugate_point, normal / -alpha, rtol=1e-9, atol=1e-11)
-        w = (proximity * center - normal) / (alpha + proximity)
-        assert_allclose(sweeps.w, w, rtol=1e-9, atol=1e-11)
-        center = np.random.default_rng(seed).normal(size=design.n_params)
-        sweeps.recenter(center)
-    again = row_sweeps(design, *args, sweeps.dual, proximity)
-    again.recenter(center)
-    assert_allclose(again.w, sweeps.w, rtol=1e-9, atol=1e-11)
+    assert_parameters_belong_to_the_dual(problem(form, threshold, False), proximity)
 
 
 @each_format

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -24,6 +25,23 @@ from .method import (
     step_size,
     steps_fall_after,
 )
+
+
+def least_eigenvalue() -> Any:
+    """Return the field of ``delta``."""
+    return option(
+        "least eigenvalue δ of the estimate (Mokhtari and Ribeiro 2014, eq. 7)",
+        1e-3,
+        low=0.0,
+        below="b0",
+    )
+
+
+def least_progress() -> Any:
+    """Return the field of ``gamma``."""
+    return option(
+        "progress Γ at least (Mokhtari and Ribeiro 2014, eq. 4)", 1e-4, low=0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -68,15 +86,8 @@ class RES:
 
     eta0: float = first_step(0.3)
     tau: float = steps_fall_after(np.inf)
-    delta: float = option(
-        "least eigenvalue δ of the estimate (Mokhtari and Ribeiro 2014, eq. 7)",
-        1e-3,
-        low=0.0,
-        below="b0",
-    )
-    gamma: float = option(
-        "progress Γ at least (Mokhtari and Ribeiro 2014, eq. 4)", 1e-4, low=0.0
-    )
+    delta: float = least_eigenvalue()
+    gamma: float = least_progress()
     b0: float = option(
         "first estimate B₀ = b0 I (Mokhtari and Ribeiro 2014, Alg. 1)",
         1.0,
@@ -149,15 +160,8 @@ class LimitedRES:
 
     eta0: float = first_step(0.3)
     tau: float = steps_fall_after(np.inf)
-    delta: float = option(
-        "least eigenvalue δ of the estimate (Mokhtari and Ribeiro 2014, eq. 7)",
-        1e-3,
-        low=0.0,
-        below="b0",
-    )
-    gamma: float = option(
-        "progress Γ at least (Mokhtari and Ribeiro 2014, eq. 4)", 1e-4, low=0.0
-    )
+    delta: float = least_eigenvalue()
+    gamma: float = least_progress()
     memory: int = number_of_pairs(10)
     b0: float | None = option(
         "estimate before the oldest pair, b0 I; None: the mean of its scales",
