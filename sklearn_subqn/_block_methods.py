@@ -41,7 +41,7 @@ def blockwise(method: _Method) -> _Method:
             raise ValueError("offset is not supported for data in blocks.")
         check_is_fitted(self)
         if isinstance(X, RowBlocks):
-            return X._mapped(functools.partial(method, self))
+            return X._mapped(method, self)
         # Needs Dask.
         from ._dask import mapped
 

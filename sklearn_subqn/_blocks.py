@@ -355,6 +355,14 @@ def copy_for_blocks(estimator: Any) -> Any:
     return copied
 
 
+def without_callbacks(estimator: Any) -> Any:
+    """Return a fitted estimator for other processes; callbacks are of this one."""
+    copied = copy_for_blocks(estimator)
+    fitted = {k: v for k, v in vars(estimator).items() if k.endswith("_")}
+    vars(copied).update(fitted)
+    return copied
+
+
 def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
     """Return all labels, and their weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]

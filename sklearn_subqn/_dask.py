@@ -23,7 +23,7 @@ except ImportError as error:
         "pip install 'sklearn-subqn[dask]'."
     ) from error
 
-from ._blocks import Collection, copy_for_blocks
+from ._blocks import Collection, without_callbacks
 from ._dask_blocks import BlocksOnWorkers
 
 
@@ -165,7 +165,7 @@ def mapped(estimator: Any, method: str, X: Any) -> Any:
     X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
     """
     X = _joined("X", X)
-    copied = _without_callbacks(estimator)
+    copied = without_callbacks(estimator)
     like = getattr(copied, method)(_row_like(X))
 
     def block(rows: Any) -> Any:
@@ -182,14 +182,6 @@ def mapped(estimator: Any, method: str, X: Any) -> Any:
         return X.map_blocks(block, dtype=like.dtype, drop_axis=1, meta=meta)
     chunks = X.chunks[0], (like.shape[1],)
     return X.map_blocks(block, dtype=like.dtype, chunks=chunks, meta=meta)
-
-
-def _without_callbacks(estimator: Any) -> Any:
-    """Return a copy for other processes; callbacks are of this one."""
-    copied = copy_for_blocks(estimator)
-    fitted = {k: v for k, v in vars(estimator).items() if k.endswith("_")}
-    vars(copied).update(fitted)
-    return copied
 
 
 def score(
@@ -210,7 +202,7 @@ def score(
     given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
     blocks = list(zip(*map(_delayed, given), strict=True))
     # One message holds the estimator for all blocks.
-    model = dask.delayed(_without_callbacks(estimator), pure=False, traverse=False)
+    model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
 
     def total(function: Any, *args: Any) -> Any:
         parts = [dask.delayed(function)(model, *args, *block) for block in blocks]

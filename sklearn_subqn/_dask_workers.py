@@ -45,7 +45,9 @@ class Worker:
 
     def open(self) -> int:
         """Wait for the place; return how many blocks it holds."""
-        self._place = self._awaited(self._future.result)
+        # Handles of actors look for their client, which need not be the current one.
+        with self._client.as_current():
+            self._place = self._awaited(self._future.result)
         return int(self._awaited(self._call("n_parts")))
 
     def close(self) -> None:

@@ -60,12 +60,17 @@ class LinearEstimator(Estimator):
         for name, value in others.items():
             if value is not None:
                 raise ValueError(f"{name} is not supported for data in blocks.")
-        if isinstance(X, RowBlocks):
+        if not isinstance(X, RowBlocks):
+            # Needs Dask.
+            from ._dask import opened
+
+            return opened(self, X, y, sample_weight)
+        if X._client is None:
             return X._opened(self, y, sample_weight)
         # Needs Dask.
-        from ._dask import opened
+        from ._dask_readers import opened_by_workers
 
-        return opened(self, X, y, sample_weight)
+        return opened_by_workers(self, X, y, sample_weight)
 
     def _check_collection(self) -> None:
         """Raise where the parameters need all samples in one place."""

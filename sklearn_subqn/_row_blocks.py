@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._blocks import Collection, ReadBlock
+from ._blocks import Collection, ReadBlock, without_callbacks
 from ._core.places import Here, Place, Session
 from ._core.read_design import Shelf
 from ._validation import check_number
+
+WITHOUT_TARGETS = (
+    "The blocks have no y: give y to RowBlocks, or to fit after it, or let functions "
+    "return (X, y)."
+)
+_WITHOUT_ROWS = "X has no rows: all of its blocks are empty."
 
 
 class RowBlocks:
@@ -47,6 +53,11 @@ class RowBlocks:
     block_size : int, default=20000
         Number of rows that are read from arrays and files at a time. Functions choose
         that themselves.
+    client : distributed.Client, default=None
+        Workers of Dask that read the blocks, each of them its share, for data that are
+        larger than the memory of all workers. Paths and functions are sent to them, so
+        that files must be where they find them. By default the process that calls
+        ``fit`` reads.
 
     Raises
     ------
@@ -65,7 +76,8 @@ class RowBlocks:
     memory maps and files, and read whole blocks of other sources. In memory are,
     besides the targets, about 25 vectors of n_samples numbers, times the number of
     scores of a sample for joint losses, three blocks, and what the solver needs for its
-    coefficients.
+    coefficients. With ``client`` that is so on each worker for its share of the rows,
+    and functions are called once more, for the targets.
 
     Examples
     --------
@@ -88,10 +100,24 @@ class RowBlocks:
         sample_weight: Any = None,
         *,
         block_size: int = 20_000,
+        client: Any = None,
     ) -> None:
         check_number("block_size", block_size, low=1, integer=True)
+        if not (client is None or hasattr(client, "submit")):
+            raise TypeError(
+                "client must be a client of Dask, distributed.Client, or None; got an "
+                f"object of type {type(client).__name__}."
+            )
         several = isinstance(X, (list, tuple))
         sources = [_source(each) for each in (X if several else [X])]
+        for source in sources:
+            if client is not None and isinstance(source, np.ndarray | sparse.spmatrix):
+                raise TypeError(
+                    "Workers of a client read paths of .npy files and what functions "
+                    "return; got an array in memory, or a memory map, for which give "
+                    "its path."
+                )
+        self._client = client
         self._names: list[Any] | None = None
         self._readers = [_readers(source, block_size) for source in sources]
         self._y = _numbers(y, len(sources) if several else 0)
@@ -105,6 +131,7 @@ class RowBlocks:
         sample_weight: str | None = None,
         *,
         columns: Sequence[str] | None = None,
+        client: Any = None,
     ) -> RowBlocks:
         """Return the rows of Parquet files, whose row groups are the blocks.
 
@@ -119,6 +146,8 @@ class RowBlocks:
             Names of the columns with the targets, and weights.
         columns : list of str, default=None
             The features; by default all other columns.
+        client : distributed.Client, default=None
+            Workers that read the row groups.
 
         Returns
         -------
@@ -139,42 +168,53 @@ class RowBlocks:
                 for i in range(file.num_row_groups)
             ]
             file.close()
-        return cls(functions)
+        return cls(functions, client=client)
 
     def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
         """Return the rows for a fit, with targets and weights where they lack them."""
-        one = sample_weight is not None and np.ndim(sample_weight) == 0
-        number = float(sample_weight) if one else 1.0
-        targets = self._own("y", y)
-        if any(each is None for each in targets):
-            raise ValueError(
-                "The blocks have no y: give y to RowBlocks, or to fit after it, or let "
-                "functions return (X, y)."
-            )
-        weights = self._own("sample_weight", None if one else sample_weight)
-        readers = [each for each in self._each() if each.n_rows]
-        if not readers:
-            raise ValueError("X has no rows: all of its blocks are empty.")
-        first = self._read(readers[0])
-        head = first.iloc if hasattr(first, "iloc") else first
-        estimator._check_X(head[:1], reset=True)
-        del first, head
+        readers, targets, weights, number = self._checked(estimator, y, sample_weight)
         shelf = Shelf()
         blocks = [
             ReadBlock(partial(self._read, reader), of_y, of_weights, shelf)
-            for reader, of_y, of_weights in zip(
-                self._each(), targets, weights, strict=True
-            )
+            for reader, of_y, of_weights in zip(readers, targets, weights, strict=True)
             if reader.n_rows
         ]
         return Collection(estimator, _InThisProcess(blocks), None, number)
 
-    def _mapped(self, function: Callable[[Any], Any]) -> Any:
-        """Return what a function returns for the rows of all blocks."""
-        blocks = (self._read(reader) for reader in self._each())
-        results = [function(X) for X in blocks if X.shape[0]]
+    def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
+        """Return readers, targets, weights and the weight of all for a fit.
+
+        Targets and weights that functions return beside X are not there if these are
+        called by workers.
+        """
+        one = sample_weight is not None and np.ndim(sample_weight) == 0
+        number = float(sample_weight) if one else 1.0
+        given = None if one else sample_weight
+        own = [self._own("y", y, "fit"), self._own("sample_weight", given, "fit")]
+        if self._client is None and any(each is None for each in own[0]):
+            raise ValueError(WITHOUT_TARGETS)
+        readers = list(self._each())
+        if self._client is None:
+            first = _first_row(reader for reader in readers if reader.n_rows != 0)
+        else:
+            first = self._called(_first_row, [readers])[0]
+        if first is None:
+            raise ValueError(_WITHOUT_ROWS)
+        self._names = list(first.columns) if hasattr(first, "columns") else None
+        estimator._check_X(first, reset=True)
+        return readers, *own, number
+
+    def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
+        """Return the results of a method of an estimator for the rows of all blocks."""
+        if self._client is None:
+            blocks = (self._read(reader) for reader in self._each())
+            results = [method(estimator, X) for X in blocks if X.shape[0]]
+        else:
+            call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
+            results = self._called(_applied, list(self._each()), **call)
+            results = [each for each in results if each is not None]
         if not results:
-            raise ValueError("X has no rows: all of its blocks are empty.")
+            raise ValueError(_WITHOUT_ROWS)
         return np.concatenate(results)
 
     def _all(self, name: str, given: Any) -> Any:
@@ -184,28 +224,43 @@ class RowBlocks:
             return None
         return np.concatenate(own)
 
-    def _each(self) -> Iterator[_Reader]:
+    def _each(self) -> Iterator[Reader]:
         return (reader for readers in self._readers for reader in readers)
 
-    def _read(self, reader: _Reader) -> Any:
+    def _read(self, reader: Reader) -> Any:
         """Return the rows of a block."""
-        X = reader.read()
-        if hasattr(X, "columns"):
-            names = list(X.columns)
-            self._names = self._names or names
-            if names != self._names:
-                raise ValueError(
-                    "Blocks must have the same columns in the same order; there are "
-                    f"blocks with {self._names} and {names}."
-                )
+        X = reader.read(self._names)
+        if self._names is None and hasattr(X, "columns"):
+            self._names = list(X.columns)
         return X
 
-    def _own(self, name: str, given: Any) -> list[Any]:
-        """Return targets or weights of each block, None where there are none."""
-        for reader in self._each():
-            if reader.n_rows is None:
+    def _look(self) -> None:
+        """Call functions for the numbers of rows, targets and weights."""
+        unknown = [reader for reader in self._each() if reader.n_rows is None]
+        if self._client is None:
+            for reader in unknown:
                 self._read(reader)
+            return
+        looked = self._called(_looked, unknown)
+        for reader, known in zip(unknown, looked, strict=True):
+            reader.n_rows, reader.y, reader.sample_weight = known
+
+    def _called(self, function: Callable[..., Any], each: Any, **others: Any) -> Any:
+        """Return what workers return for each of some arguments."""
+        calls = self._client.map(function, each, pure=False, **others)
+        try:
+            return self._client.gather(calls)
+        finally:
+            # Tracebacks of errors may refer to these for long.
+            for call in calls:
+                call.release()
+
+    def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
+        """Return targets or weights of each block, None where there are none."""
         own = self._y if name == "y" else self._weights
+        if use == "fit" and self._client is not None and own is None and given is None:
+            return [None] * len(list(self._each()))
+        self._look()
         returned = [getattr(reader, name) for reader in self._each()]
         has_own = own is not None or any(each is not None for each in returned)
         if has_own and given is not None:
@@ -221,7 +276,7 @@ class RowBlocks:
         return _split(name, own, list(self._each()))
 
 
-class _Reader:
+class Reader:
     """Reads a block.
 
     Parameters
@@ -244,8 +299,25 @@ class _Reader:
         self.n_rows = None if rows is None else rows.stop - rows.start
         self.y = self.sample_weight = None
 
-    def read(self) -> Any:
-        """Return the rows of X."""
+    def first_row(self) -> Any:
+        """Return a row of X, None if there is none."""
+        if self._rows is not None:
+            return self._source[self._rows.start : self._rows.start + 1]
+        X = self.read()
+        head = X.iloc if hasattr(X, "iloc") else X
+        return head[:1] if X.shape[0] else None
+
+    def read(self, names: list[Any] | None = None) -> Any:
+        """Return the rows of X; raise where its columns have other names."""
+        X = self._any()
+        if hasattr(X, "columns") and names not in (None, list(X.columns)):
+            raise ValueError(
+                "Blocks must have the same columns in the same order; there are "
+                f"blocks with {names} and {list(X.columns)}."
+            )
+        return X
+
+    def _any(self) -> Any:
         if self._rows is not None:
             return self._source[self._rows]
         X = self._source()
@@ -272,6 +344,26 @@ class _Reader:
                 f"{self.n_rows} rows, and then {X.shape[0]}."
             )
         return X
+
+
+def _first_row(readers: Iterable[Reader]) -> Any:
+    """Return a row of the first block that has rows, None if there is none."""
+    rows = (reader.first_row() for reader in readers)
+    row = next((row for row in rows if row is not None), None)
+    # Not a view of a file.
+    return np.array(row) if isinstance(row, np.ndarray) else row
+
+
+def _looked(reader: Reader) -> tuple[int | None, Any, Any]:
+    """Return the number of rows that a function returns, targets and weights."""
+    reader.read()
+    return reader.n_rows, reader.y, reader.sample_weight
+
+
+def _applied(reader: Reader, name: str, estimator: Any) -> Any:
+    """Return what a method returns for a block, None for none without rows."""
+    X = reader.read()
+    return getattr(estimator, name)(X) if X.shape[0] else None
 
 
 class _File:
@@ -348,12 +440,12 @@ def _source(source: Any) -> Any:
     return source.tocsr() if sparse.issparse(source) else source
 
 
-def _readers(source: Any, size: int) -> list[_Reader]:
+def _readers(source: Any, size: int) -> list[Reader]:
     """Return readers of the blocks of a source."""
     if callable(source):
-        return [_Reader(source, None)]
+        return [Reader(source, None)]
     n = source.shape[0]
-    return [_Reader(source, slice(a, min(a + size, n))) for a in range(0, n, size)]
+    return [Reader(source, slice(a, min(a + size, n))) for a in range(0, n, size)]
 
 
 def _numbers(given: Any, n_sources: int) -> Any:
@@ -366,7 +458,7 @@ def _numbers(given: Any, n_sources: int) -> Any:
     return np.load(given) if _is_path(given) else np.asarray(given)
 
 
-def _split(name: str, numbers: Any, readers: list[_Reader]) -> list[Any]:
+def _split(name: str, numbers: Any, readers: list[Reader]) -> list[Any]:
     """Return the numbers of each of some blocks, which are those of all their rows."""
     sizes = [reader.n_rows or 0 for reader in readers]
     if len(numbers) != sum(sizes):

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
+    RowBlocks,
     SubLBFGSLinearSVC,
     dual_gap,
 )
@@ -699,7 +701,7 @@ def wait_for_two_workers(client):
 def pid_of_a_place(client):
     """Return the address of a worker that holds blocks of a fit, and its process."""
     for address, keys in client.has_what().items():
-        if any("PlaceOfBlocks" in str(key) for key in keys):
+        if any("PlaceOf" in str(key) for key in keys):
             return address, client.run(os.getpid, workers=[address])[address]
     raise AssertionError("no worker holds blocks")
 
@@ -727,6 +729,74 @@ def test_a_killed_worker_is_replaced(client, monkeypatch, share, is_spread):
     assert killed
     assert abs(model.objective_ - expected) <= 1e-6 * expected
     assert model.dual_gap_ <= 1e-6 * model.objective_
+    assert_nothing_is_left(client)
+
+
+def functions(*arrays):
+    """Return functions that return blocks of arrays, but not in this process."""
+    pid = os.getpid()
+
+    def read(*block):
+        assert os.getpid() != pid
+        return block
+
+    ends = np.cumsum([0, *cuts(7)]).tolist()
+    return [partial(read, *(x[a:b] for x in arrays)) for a, b in pairwise(ends)]
+
+
+@pytest.mark.parametrize("name", ["log loss", "squares"])
+def test_workers_read_blocks_for_each_use(client, tmp_path, name):
+    X, y, weights = numbers(name) if name in REGRESSORS else data()
+    wait_for_two_workers(client)
+    rows = RowBlocks(functions(X, y, weights), client=client)
+    model = clone({**CLASSIFIERS, **REGRESSORS}[name])
+    assert_same_optimum(model, X, y, weights, [rows])
+    assert_array_equal(model.predict(rows), model.predict(X))
+    assert model.score(rows) == pytest.approx(model.score(X, y, weights))
+    gap = dual_gap(model, X, y, weights, tol=None)
+    assert dual_gap(model, rows, tol=None) == pytest.approx(gap, abs=1e-12)
+    # Targets may be here.
+    np.save(tmp_path / "X.npy", X)
+    rows = RowBlocks(tmp_path / "X.npy", y, block_size=70, client=client)
+    assert_same_optimum(model, X, y, weights, [rows, None, weights])
+    assert_nothing_is_left(client)
+    (tmp_path / "X.npy").unlink()
+    with pytest.raises((RuntimeError, OSError), match=r"X\.npy"):
+        model.fit(rows)
+    assert_nothing_is_left(client)
+
+
+def test_blocks_that_a_worker_has_read_are_read_by_others(client):
+    X, y, _ = data()
+    killed = []
+
+    def kill(progress):
+        if progress.n_iter == 2 and not killed:
+            killed.append(pid_of_a_place(client)[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    model = SubLBFGSLinearSVC(0.01, solver="alm", tol=1e-6).fit(X, y)
+    expected = model.objective_
+    model.callback = kill
+    wait_for_two_workers(client)
+    model.fit(RowBlocks(functions(X, y), client=client))
+    assert killed
+    assert abs(model.objective_ - expected) <= 1e-6 * expected
+    assert_nothing_is_left(client)
+
+
+def test_what_workers_cannot_read_is_refused(client):
+    X, y, _ = data()
+    with pytest.raises(TypeError, match="array in memory, or a memory map"):
+        RowBlocks(X, y, client=client)
+    with pytest.raises(TypeError, match="client of Dask"):
+        RowBlocks("X.npy", client="tcp://scheduler")
+    with pytest.raises(ValueError, match="blocks have no y"):
+        SubLBFGSLinearSVC().fit(RowBlocks(functions(X), client=client))
+    frames = [pd.DataFrame(X), pd.DataFrame(X[:, ::-1], columns=list("edcba"))]
+    rows = RowBlocks([partial(tuple, (X, y)) for X in frames], client=client)
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        SubLBFGSLinearSVC().fit(rows)
     assert_nothing_is_left(client)
 
 
