@@ -510,6 +510,14 @@ def test_what_kernels_share_is_left_out_of_wheels():
     assert set(re.findall(r"'(\w+\.px[di])'", listed)) == files
 
 
+def test_bytecode_is_left_out_of_wheels():
+    build = (PACKAGE.parent / "meson.build").read_text(encoding="utf-8")
+    folders = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")}
+    made = {(folder / "__pycache__").as_posix() for folder in folders}
+    listed = build.partition("exclude_directories: [")[2].partition("]")[0]
+    assert set(re.findall(r"'([\w/]+)'", listed)) == made
+
+
 def test_the_package_has_files():
     assert len(FILES) > 20
 
