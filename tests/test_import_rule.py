@@ -566,6 +566,15 @@ def test_every_file_has_one_line_in_the_architecture():
     assert sorted(listed) == sorted(files)
 
 
+def test_the_rule_in_the_architecture_names_all_files_of_the_core_and_beside_it():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rule = text.partition("## Import rule")[2].partition("\nSolvers import")[0]
+    named = set(re.findall(r"\w+", rule))
+    names = {name for level in LEVELS for name in level if "*" not in name}
+    single = {name.removeprefix("_core.") for name in names if name} - {"_core"}
+    assert {name for name in single if "." not in name} - named == set()
+
+
 def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     walk = text.partition("## A fit, from X to coef_")[2].partition("\n## ")[0]
