@@ -77,8 +77,8 @@ def log_of_differences(above: npt.NDArray[np.float64]) -> npt.NDArray[np.float64
     Parameters
     ----------
     above : ndarray of shape (n, K - 1)
-        Log odds that the class is above each threshold. They descend but for rounding,
-        and in fits that have been cut short, where lower ones count.
+        Log odds that the class is above each threshold. They descend except for
+        rounding, and in fits that have been cut short, where lower ones count.
     """
     above = np.minimum.accumulate(above, axis=1)
     ends = np.full((len(above), 1), np.inf, above.dtype)

@@ -30,7 +30,7 @@ class ScoringRegressor(RegressorMixin):
         """Return the share of the variation of y that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of
-        scikit-learn; for ``loss="poisson"``, "gamma" and "tweedie" its likeness D² for
+        scikit-learn; for ``loss="poisson"``, "gamma" and "tweedie" its analogue D² for
         the deviances of these distributions, as of
         :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
         of y it is the mean.

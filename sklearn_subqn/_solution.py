@@ -120,7 +120,7 @@ class Solution:
     ``size`` is what ``relative_gap`` is relative to.
     ``proven`` says whether the tolerance was reached, or a callback ended the run,
     ``constant`` whether the coefficients are of no use: zero would do as well,
-    ``shrinkage`` whether much larger ones would do much better but for the penalty,
+    ``shrinkage`` whether much larger ones would do much better without the penalty,
     ``plan`` what solver="auto" chose, or the solver, and ``status`` how the run ended,
     for which the parameter ``asked`` was given.
     """

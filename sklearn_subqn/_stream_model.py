@@ -126,7 +126,7 @@ class StreamModel(LinearEstimator):
         return self._coefficients(state.coefficients(rows))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: all, but for what the rest can make anew."""
+        """Return what is pickled: all, except for what the rest can make anew."""
         state = super().__getstate__()
         state.pop("_accepted", None)
         if isinstance(getattr(self, "_state", None), ColumnState):

@@ -19,9 +19,9 @@ Floats = npt.NDArray[np.float64]
 # whatever tol is, or nearly if that takes many times longer: they take milliseconds,
 # and the result does not depend on the order or repetition of rows. Losses that count
 # rows take longer, and know no weights: they are left out. With an L1 penalty,
-# coefficients are less certain than the objective: no gap will do, and the solver goes
-# on until nothing moves any more, or its gap falls slowly; unless the loss has kinks,
-# where solvers of cuts know no such end.
+# coefficients are less certain than the objective: no gap is small enough, and the
+# solver goes on until nothing moves any more, or its gap falls slowly; unless the loss
+# has kinks, where solvers of cuts know no such end.
 SMALL = 20_000
 _EXACT, NEARLY_EXACT = 1e-13, 1e-10
 
@@ -82,7 +82,7 @@ class Scale:
     def size(self, value: float) -> float:
         """Return the absolute value of J, less the infimum of the risk if known.
 
-        That is zero but for Poisson losses: of these half the deviance is left. What
+        That is zero except for Poisson losses: of these half the deviance is left. What
         is negligible beside J is a rounding error.
         """
         return float(size_of(value, self.infimum))

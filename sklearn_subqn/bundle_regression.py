@@ -382,7 +382,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
 
         That is the coefficient of determination R², as of all regressors of
         scikit-learn, also for one quantile; for ``loss="poisson"``, "gamma" and
-        "tweedie" its likeness D² for the deviances of these distributions, as of
+        "tweedie" its analogue D² for the deviances of these distributions, as of
         :class:`~sklearn.linear_model.PoissonRegressor` and the like. Of several columns
         of y it is the mean. With a list of quantiles it is the mean of their D² for
         pinball losses (:func:`~sklearn.metrics.d2_pinball_score`).

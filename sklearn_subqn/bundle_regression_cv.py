@@ -309,8 +309,8 @@ def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> flo
 def _scale(problems: LinearProblems, index: int, l1_share: float) -> float:
     """Return the scale of ``alpha`` of a problem, which follows all units.
 
-    With an L1 norm that is the largest slope where all coefficients are zero, but for
-    those of features without a penalty, which have no part in either scale. Else it
+    With an L1 norm that is the largest slope where all coefficients are zero, except
+    for those of features without a penalty, which have no part in either scale. Else it
     is the inverse of the best step along the steepest slope from there, which is the
     curvature of a quadratic loss: half the way is left with a penalty as curved.
     """

@@ -76,7 +76,7 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         gradient = np.abs(origin.risk_gradient[: design.n_coef])
         if problems.free is not None:
             gradient[np.repeat(problems.free, design.n_outputs or 1)] = 0.0
-        # Sums that cancel but for rounding are zero.
+        # Sums that cancel except for rounding are zero.
         dual = np.abs(origin.dual)
         squares = design.squared_adjoint(dual)[: design.n_coef]
         sizes = np.sqrt(dual.sum() * squares)

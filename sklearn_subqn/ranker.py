@@ -304,7 +304,7 @@ class BMRMRanker(BaseRanker):
         sample_weight : float or array-like of shape (n_samples,), default=None
             Non-negative weights of the rows: one of weight 2 counts as two such rows,
             one of weight 0 is left out. Queries count as much as before. Losses of
-            measures need equal weights, but for zeros, since rows have ranks there:
+            measures need equal weights, except for zeros, since rows have ranks there:
             weigh queries for them.
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order.

@@ -151,7 +151,7 @@ STRANGE = re.compile(
     r"|(is|are) charged|that there (is|are) not|will do(?! \w)|in vain"
     r"|(is|are|at (most|least)|about|after) so many(?! that)|nothing beside|be that an?"
     r"|(is|are) rounding(?! errors)|what there is|for the .*sake"
-    r"|less (labels|rows|columns))\b"
+    r"|less (labels|rows|columns)|but for|dearer|likeness)\b"
     r"|\"\"\"(Return that (of|by|with)|That of|Do so)\b",
     flags=re.IGNORECASE,
 )

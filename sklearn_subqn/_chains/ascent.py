@@ -24,8 +24,9 @@ from .sweeps import chain_sweeps, marginals_fit
 from .sweeps_base import ChainSweeps, soft_threshold
 
 # Rounds before the first bound, which proves little so early, and before each further
-# one: of smooth losses and of others, whose rounds are shorter and bounds dearer. The
-# hinge on 500 sentences of chunking, alpha 1e-4, takes 31 s to 1e-3 with one, 6 with 5.
+# one: of smooth losses and of others, whose rounds are shorter and bounds more
+# expensive. The hinge on 500 sentences of chunking, alpha 1e-4, takes 31 s to 1e-3 with
+# one, 6 with 5.
 _FIRST_ROUNDS = 3
 _ROUNDS = {True: 1, False: 5}
 

@@ -134,7 +134,7 @@ class ChainModel(ReadsSequences):
             )
 
     def _model(self) -> dict[str, Any]:
-        """Return the attributes that prediction needs, but for the weights."""
+        """Return the attributes that prediction needs, except for the weights."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
         private = ("_columns", "_pairs", "_transitions", "_rules")
         known = vars(self)

@@ -114,7 +114,8 @@ class Bounds:
         All bounds are made of such cuts. What rounding has done to u, to its product
         with X and to its conjugate is accounted for by the size of what was summed. And
         so is how far u is from being balanced in free parameters: a balanced point of
-        the domain lies within a share of it, of no larger conjugate but for that share.
+        the domain lies within a share of it, of no larger conjugate except for that
+        share.
         """
         risk, (u, normal, offset, error, norm, share) = self.risk, dual
         share = self.imbalance(u) if share is None else share

@@ -262,7 +262,7 @@ class _Literal(NamedTuple):
             return cls(type(arg).__name__, arg)
         if isinstance(arg, np.ndarray) and arg.size <= _FEW_ENTRIES:
             return cls(arg.dtype.str, arg.tobytes(), arg.shape)
-        # Steps of a line search hardly come again, but for its ends.
+        # Steps of a line search hardly come again, except for its ends.
         if isinstance(arg, float) and arg in (0.0, 1.0):
             return cls("float", float(arg))
         return None

@@ -144,7 +144,7 @@ def _settle_by_newton(point: Point) -> Point:
         new = line.point(1.0)
         if not np.abs(risk.column_sums(new.dual)).max() <= 0.5 * size:
             if size <= CLOSE * risk.dual_scale:
-                # These sums are rounding.
+                # These sums are rounding errors.
                 break
             step = minimize_smooth(line.derivatives, accuracy=NEAR)
             if not 0.0 < step < np.inf:

@@ -56,8 +56,8 @@ def newton_step(line: Line, *, rows_apart: bool = False) -> float:
 
     With ``rows_apart`` each row has second derivatives of its own, which the line knows
     at little cost: of losses with kinks in their slopes, of which the last step is to
-    end at the minimizer, the step is exact. Elsewhere slopes are dear, such as those
-    that need a sort, and the step is 1 if the slope falls to a small share there.
+    end at the minimizer, the step is exact. Elsewhere slopes are expensive, such as
+    those that need a sort, and the step is 1 if the slope falls to a small share there.
     """
     if rows_apart:
         accuracy = NEAR if line.start.objective.loss.analytic else EXACT

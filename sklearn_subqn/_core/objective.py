@@ -2,7 +2,7 @@
 
 ``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound),
 ``Point.along(p)`` a ``Line`` through it: one product with X, after which slopes, kinks
-and further points at any step size touch X no more, but for the subgradient there.
+and further points at any step size touch X no more, except for the subgradient there.
 """
 
 from __future__ import annotations

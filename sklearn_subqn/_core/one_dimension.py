@@ -109,8 +109,8 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
         else:
             high = step
         newton = step - slope / curvature if curvature > 0.0 else np.inf
-        # Below the root of the rounding unit slopes are rounding of larger ones, once
-        # they are not halved any more.
+        # Below the root of the rounding unit slopes are rounding errors of larger ones,
+        # once they are not halved any more.
         small = abs(slope) <= flat or 0.5 * last < abs(slope) <= nearly_rounding
         # Where the slope is small but the minimizer far, a step too long may climb.
         if small and abs(newton - step) <= NEAR * step:

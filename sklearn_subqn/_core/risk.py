@@ -176,7 +176,7 @@ class Risk(DualsOfRisk):
 
     @summed
     def squared_size(self) -> float:
-        """Return the sum of these, but for intercepts, at less cost."""
+        """Return the sum of these, except for intercepts, at less cost."""
         return self.design.squared_size(self.weights)
 
     # Norms and largest numbers.
@@ -285,7 +285,7 @@ class Risk(DualsOfRisk):
 
     @property
     def row_size(self) -> float:
-        """Root of the sum of the squares of these, but for intercepts."""
+        """Root of the sum of the squares of these, except for intercepts."""
         if "rows" not in self._sizes:
             self._sizes["rows"] = np.sqrt(self.squared_size())
         return float(self._sizes["rows"])

@@ -195,7 +195,7 @@ class SecondMoments(LinearMap):
         return squares
 
     def squared_size(self, weights: Floats) -> float:
-        """Return the sum of ``mean_squares`` but for intercepts, at less cost."""
+        """Return the sum of ``mean_squares`` except for intercepts, at less cost."""
         return float(weights @ self.squares) * (self.n_outputs or 1)
 
     @cached_property

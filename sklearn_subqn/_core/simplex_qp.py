@@ -81,11 +81,11 @@ def minimize_by_rows(
 
     Notes
     -----
-    As ``minimize_on_simplex``, but for the systems: these are solved by QR factors of
-    the rows of the support, and not of their products, in which small columns are lost
-    beside large ones, and small c beside both. The support then grows by what is no
-    news but for rounding: with 10 rows of MRR and 382 cuts of 4 parameters to all cuts,
-    in 25 times the processor time of the run.
+    As ``minimize_on_simplex``, except for the systems: these are solved by QR factors
+    of the rows of the support, and not of their products, in which small columns are
+    lost beside large ones, and small c beside both. The support then grows by what is
+    no news except for rounding: with 10 rows of MRR and 382 cuts of 4 parameters to all
+    cuts, in 25 times the processor time of the run.
     """
     m, d = A.shape
     x = with_few_vertices(A, c, np.maximum(start, 0.0) / np.maximum(start, 0.0).sum())

@@ -141,7 +141,8 @@ def _unit_columns(X: Any, weights: Floats, *, centered: bool) -> tuple[Any, Floa
         squares = np.einsum("i,ij,ij->j", weights, X, X)
         deviations = X - weights @ X
         spread = np.einsum("i,ij,ij->j", weights, deviations, deviations)
-    # Columns of one number, but for rounding of their mean, are left to the intercept.
+    # Columns of one number, except for rounding of their mean, are left to the
+    # intercept.
     share = running_rounding(X.shape[0]) ** 2
     spread = np.where(spread > share * squares, spread, squares)
     moments = spread if centered else squares

@@ -152,8 +152,8 @@ class PoissonRegressor(DropInRegressor):
         Limit on the number of iterations.
     tol : float, default=1e-4
         Stop when the mean of ``exp(f(x)) - y f(x)`` with the penalty, which is the
-        objective but for a constant, is proven to be within ``tol`` times its absolute
-        value of its optimum.
+        objective except for a constant, is proven to be within ``tol`` times its
+        absolute value of its optimum.
     warm_start : bool, default=False
         Whether to start from the previous solution, if there is one for as many
         features.

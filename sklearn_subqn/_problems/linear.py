@@ -264,7 +264,7 @@ class LinearProblems(Coefficients):
             if not self._regularizer.contains(w):
                 allowed = False
                 continue
-            # Of a model in single precision shares sum to one but for its rounding.
+            # Of a model in single precision shares sum to one except for its rounding.
             self.starts[index] = Start(self._regularizer.nearest(w), dual)
         return allowed
 

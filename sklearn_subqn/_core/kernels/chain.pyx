@@ -153,7 +153,7 @@ def log_loss(
             if log_z == -INFINITY or own == -INFINITY:
                 failed = i
                 break
-            # The right labeling is one of them, but for rounding; not a number stays.
+            # The right labeling is one of them, except for rounding; not a number stays.
             if not log_z <= own:
                 total += weight * (log_z - own)
             if nodes is None:

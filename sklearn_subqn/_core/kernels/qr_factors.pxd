@@ -14,7 +14,7 @@ cdef inline Py_ssize_t append_row(
 ) noexcept nogil:
     """Add a column to R by a reflection of Q, where work[6] is Q'E of the row.
 
-    What depends on the others but for rounding stays regular: no entry of the diagonal
+    What depends on the others except for rounding stays regular: no entry of the diagonal
     is smaller than ``least``.
     """
     cdef Py_ssize_t i, k, r = Q.shape[0]

@@ -7,7 +7,7 @@ from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .qr_factors cimport append_row, leave, lower, upper
 from .standard cimport fabs, sqrt
 
-# Rows that are combinations of others but for this share of their length are taken as
+# Rows that are combinations of others except for this share of their length are taken as
 # such.
 cdef double DEPENDENT = 1e-15
 

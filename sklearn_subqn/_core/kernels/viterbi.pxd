@@ -164,7 +164,7 @@ cdef inline double most_violated(
     """
     cdef double score = labels_score(T, k, z, length, own)
     cdef double most = best_labels(T, k, z, length, own, room.best, labels)
-    # The own labeling is one of them, but for rounding.
+    # The own labeling is one of them, except for rounding.
     most = max(most - score, 0.0)
     if room.slack:
         return _most_slack(room, T, k, z, length, own, score, most, labels)

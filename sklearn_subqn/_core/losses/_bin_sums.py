@@ -7,7 +7,7 @@ radius 3, within the singularities at +-i pi, its r-th Taylor coefficient is bel
 6 / 3^r, in units of the function where that falls like an exponential, so that the
 terms from order 16 on sum to less than 7 * 12^-16 < 4e-17: rounding. Between bins that
 are farther apart than 40 the function is a line on one side and an exponential on the
-other one, but for exp(-40) < 5e-18 of itself.
+other one, except for exp(-40) < 5e-18 of itself.
 """
 
 from __future__ import annotations

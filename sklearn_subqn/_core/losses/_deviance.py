@@ -24,7 +24,7 @@ _EXPONENTIAL = Entropy()
 
 
 class Deviance(Oracle):
-    """Half the deviance of means exp(z) of positive targets, but for a constant.
+    """Half the deviance of means exp(z) of positive targets, except for a constant.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class MultivariateSquared(Oracle):
 
 
 class ConstantCurvature(Curvature):
-    """s_i M, the same k x k matrix for all rows but for their weights.
+    """s_i M, the same k x k matrix for all rows except for their weights.
 
     Parameters
     ----------

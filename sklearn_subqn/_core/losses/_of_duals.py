@@ -157,7 +157,7 @@ class OfDuals(ABC):
     def feasible(self, dual: Floats, targets: Any, weights: Floats) -> Mask:
         """Return for each row, of shape (n,), whether its part of R*(u) is finite.
 
-        Exact but for rounding, and False where the loss does not know.
+        Exact except for rounding, and False where the loss does not know.
         """
         return np.zeros(len(dual), dtype=bool)
 

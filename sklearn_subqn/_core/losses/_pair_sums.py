@@ -104,7 +104,7 @@ class PairSums:
             for total, sums in zip(both, moments, strict=True):
                 total += 2.0 * coef * sums[0]
         for total in both:
-            # Differences of sums, and zero but for rounding.
+            # Differences of sums, and zero except for rounding.
             np.maximum(total, 0.0, out=total)
             total *= self._pairs.factors
         return PairCurvature(self._sorted, self._window, both)

@@ -33,9 +33,9 @@ class NaturalGradient:
     -----
     The source counts t from 1. At t = 1 its running average (5.10) gives the first
     metric no weight: what remains is a product of one gradient with itself, singular
-    but for q = 1, and (5.11) divides by zero. That update is left out; by the next ones
-    the first metric counts as one observation among t. From then on the denominator in
-    (5.11) is at least t - 1, and no metric is singular.
+    except for q = 1, and (5.11) divides by zero. That update is left out; by the next
+    ones the first metric counts as one observation among t. From then on the
+    denominator in (5.11) is at least t - 1, and no metric is singular.
     """
 
     eta0: float = first_step(0.1)

@@ -153,7 +153,7 @@ class LimitedRES:
     Notes
     -----
     The source has no form of limited memory. Here (9) is applied to the kept pairs, so
-    that B is as before, its eigenvalues at least delta included, but for what older
+    that B is as before, its eigenvalues at least delta included, except for what older
     pairs given. B is a multiple of the identity plus a matrix of rank 2 m; its inverse
     is applied by the formula of Woodbury, at the cost of O(m² q).
     """

@@ -56,7 +56,7 @@ class Columns:
     Attributes
     ----------
     base : ndarray of shape (c, n)
-        The table but for the rows ``changed``. It is shared, and never written to.
+        The table except for the rows ``changed``. It is shared, and never written to.
     changed : ndarray of shape (r,)
         Rows that have other values, ascending.
     values : ndarray of shape (r, n)

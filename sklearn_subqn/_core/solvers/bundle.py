@@ -163,7 +163,7 @@ def _towards(best: Point, w: Floats) -> Line:
 
 
 def following(line: Line) -> Line:
-    """Return the line to the same end, but for its free parameters, the best ones.
+    """Return the line to the same end, except for its free parameters, the best ones.
 
     The change of the scores is not computed as a difference of scores: where it is tiny
     the steps are long. Those of an end where exponentials overflow are of no use.

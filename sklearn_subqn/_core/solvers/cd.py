@@ -50,7 +50,7 @@ _NEGLIGIBLE = 0.01
 
 # A working set holds at least this many coordinates, and grows from one iteration to
 # the next by at most this factor of those that are used: by less with several scores
-# per row, where matrices of them are dear.
+# per row, where matrices of them are expensive.
 _SMALL_SET = 200
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 

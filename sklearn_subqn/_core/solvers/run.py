@@ -32,7 +32,7 @@ _HALVED_WITHIN = 5
 
 # Beyond the gap asked for, a run has this many times the iterations up to there, and at
 # least the second number of them. Small problems of all losses and penalties end with a
-# gap of rounding well before that, but for a few of squared Lp norms in large units.
+# gap of rounding well before that, except for a few of squared Lp norms in large units.
 _TIMES, _LEAST = 5, 40
 
 
@@ -232,8 +232,8 @@ class History:
     phase : list of str
         The method at work.
     infimum : float
-        What the mean loss cannot fall below, and relative gaps leave out: zero, but for
-        Poisson, gamma and Tweedie losses, whose objectives lack a constant.
+        What the mean loss cannot fall below, and relative gaps leave out: zero, except
+        for Poisson, gamma and Tweedie losses, whose objectives lack a constant.
     """
 
     objective: list[float] = field(default_factory=list)
