@@ -61,6 +61,10 @@ class Design(SecondMoments):
             subset = subset.copy()
         return self._like(subset, self)
 
+    def kept_rows(self, rows: Rows) -> Design:
+        """Return the design of some of the rows, which stay in memory."""
+        return self.rows(rows)
+
     def above(self, others: Sequence[Design]) -> Design:
         """Return the design of these rows and below them those of others, copied."""
         matrices = [self.X, *(other.X for other in others)]

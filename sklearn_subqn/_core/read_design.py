@@ -116,5 +116,11 @@ class ReadDesign(Design):
         if not copy:
             return subset
         if subset.n_entries <= _KEPT_VECTORS * self.n_rows:
-            return subset if self._sparse else self._like(subset.X.copy(), None)
+            return self._kept(subset)
         return ReadDesign(subset, lambda: self.X[rows], None, None)
+
+    def kept_rows(self, rows: Rows) -> Design:
+        return self._kept(super().rows(rows, copy=False))
+
+    def _kept(self, subset: Design) -> Design:
+        return subset if self._sparse else self._like(subset.X.copy(), None)

@@ -16,7 +16,7 @@ from .design import Design
 from .kinks import Kinks
 from .lazy import cached_property
 from .losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows, RowwiseDual
-from .losses._curvature import Curvature, as_curvature
+from .losses._curvature import Curvature, DiagonalCurvature, as_curvature
 from .losses._loss import AnyLoss, Loss
 from .parts import Parts, maximal, rowwise, summed, summed_function
 from .risk_duals import DualsOfRisk
@@ -74,12 +74,15 @@ class Risk(DualsOfRisk):
 
     def gathered(self, rows: Rows) -> Risk:
         """Return the risk of some of the rows, ascending, in one place."""
-        return self.of_rows(rows)
+        return self._of_rows(self.design.kept_rows(rows), rows)
 
     def of_rows(self, rows: Rows) -> Risk:
         """Return the risk of some of the rows, where they are; weights remain."""
+        return self._of_rows(self.design.rows(rows), rows)
+
+    def _of_rows(self, design: Design, rows: Rows) -> Risk:
         return Risk(
-            self.design.rows(rows),
+            design,
             self.loss.of_rows(rows),
             self.targets[rows],
             self.weights[rows],
@@ -117,6 +120,19 @@ class Risk(DualsOfRisk):
         """Return the second derivatives of the loss."""
         found = self.oracle.curvature(scores, self.targets, self.weights)
         return as_curvature(found, scores, type(self.oracle).__name__)
+
+    @rowwise
+    def damped(
+        self, curvature: Curvature, scores: Floats, dual: Floats, longest: float
+    ) -> Curvature:
+        """Return second derivatives of one score, as large as steps ask for.
+
+        They are at least the slope over ``longest``, or over what the loss says is
+        within reach.
+        """
+        limits = np.maximum(self.oracle.curvature_radius(scores, self.targets), longest)
+        least = np.abs(dual) / limits
+        return DiagonalCurvature(np.maximum(curvature.diagonal(), least))
 
     @rowwise
     def center(self, dual: Floats) -> Floats:

@@ -65,7 +65,7 @@ class RiskOfParts(Risk):
         return other
 
     def gathered(self, rows: Rows) -> Risk:
-        risks = self.parts.results("of_rows", self.design.own_rows(rows))
+        risks = self.parts.results("gathered", self.design.own_rows(rows))
         design = risks[0].design.above([risk.design for risk in risks[1:]])
         targets = np.concatenate([risk.targets for risk in risks])
         weights = np.concatenate([risk.weights for risk in risks])

@@ -118,6 +118,32 @@ def test_proximal_newton_steps(name):
     assert result.gap <= TOL * result.point.value
 
 
+@pytest.mark.parametrize("name", ["log_loss", "squared_hinge", "huber"])
+def test_tall_data_with_an_l1_penalty_begin_with_a_sample_in_one_place(name):
+    one, three = pair(name, n=9000, l1_ratio=1.0, alpha=1e-4)
+    result = solved(three, L1_SOLVERS["auto"])
+    assert result.plan == "sample, proximal Newton method"
+    assert result.status == "converged"
+    assert three.passes < 16.0
+    expected = solved(one, L1_SOLVERS["auto"])
+    assert result.point.value == pytest.approx(expected.point.value, rel=3.0 * TOL)
+    assert result.lower_bound <= expected.point.value
+
+
+def test_models_of_parts_are_damped():
+    """Far on its wrong side a loss has a slope, but hardly any curvature."""
+    _, three = pair("log_loss", n=60, alpha=1e-4)
+    risk = three.risk
+    point = three.at(30.0 * np.ones(three.n_params))
+    least = risk.parts.collect("subgradient", point.scores)
+    damped = risk.damped(point.curvature, point.scores, point.dual, 2.0)
+    plain = [c.diagonal() for c in point.curvature]
+    found = np.concatenate([c.diagonal() for c in damped])
+    assert (found >= np.concatenate(plain)).all()
+    assert (found >= np.abs(least) / 4.0).all()
+    assert found.sum() > 2.0 * np.concatenate(plain).sum()
+
+
 def test_proximal_newton_ends_at_zero_where_the_penalty_is_large():
     _, three = pair("log_loss", l1_ratio=1.0, alpha=10.0)
     result = solved(three, L1_SOLVERS["auto"])

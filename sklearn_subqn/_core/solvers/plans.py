@@ -184,6 +184,10 @@ def _sample_of_l1(f: Facts) -> Iterable[Related]:
     return filter(None, [sample(f.objective, n_sampled, as_accurate_as_rows())])
 
 
+def _is_of_categories(f: Facts) -> bool:
+    return f.kinked_slope and not f.dense and f.row_size <= _SHORT_ROWS
+
+
 #: The first row that fits is taken.
 PLANS = (
     # Losses with kinks, and squared norms.
@@ -283,8 +287,8 @@ PLANS = (
     Plan(
         "sample, proximal Newton method",
         lambda f: (
-            (f.l1 and f.kinked_slope and f.from_zero and n_sampled_of_l1(f) > 0)
-            and (f.in_one_place and not f.dense and f.row_size <= _SHORT_ROWS)
+            (f.l1 and f.from_zero and n_sampled_of_l1(f) > 0)
+            and (not f.in_one_place or _is_of_categories(f))
             and f.forms_hessian
         ),
         _sample_of_l1,

@@ -21,6 +21,12 @@ from .run import Iterate, Solver, Start
 # long.
 _ACCURACY, _MAX_SWEEPS = 0.1, 300
 
+# Rows in several places begin with the solution of a sample, which may be far: models
+# are damped, so that scores move by so many units of the loss on account of their own
+# rows. Log loss on a9a and covtype, alpha 1e-5, take 17 and 16 passes in place of 26
+# and 25.
+_LONGEST = 6.0
+
 
 def proximal_newton(objective: Objective, start: Start) -> Solver:
     """Yield the iterates of the proximal Newton method.
@@ -48,6 +54,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     point = start.or_origin(o)
     inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
+    damps = not (o.risk.in_one_place or o.design.several_scores)
+    if damps:
+        longest = first = _LONGEST * o.risk.score_scale(point.scores)
     while True:
         yield Iterate(point, None, point.lower_bound, "proximal Newton")
         w, gradient = point.w, point.risk_gradient
@@ -58,7 +67,10 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         if point.value >= value and worst >= last:
             return "no_progress"
         value, last = point.value, worst
-        hessian = o.risk.hessian(point.curvature)
+        curvature = point.curvature
+        if damps:
+            curvature = o.risk.damped(curvature, point.scores, point.dual, longest)
+        hessian = o.risk.hessian(curvature)
         gram = hessian.matrix()
         diagonal = np.einsum("ii->i", gram)
         # So that steps have an end where losses are linear. With 1e-6 in its place
@@ -70,7 +82,12 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         p = v[:, 0] - w
         change = regularizer.value(v[:, 0]) - regularizer.value(w)
         decrease = float(gradient @ p) + o.alpha * change
-        length, point = backtrack(point.along(p), decrease)
+        line = point.along(p)
+        length, point = backtrack(line, decrease)
+        if damps:
+            # Damping vanishes with the steps, so that convergence stays quadratic.
+            moved = line.largest_change
+            longest = first * max(1.0, first / moved) if moved else np.inf
         if not length:
             return "no_step"
         point = minimize_intercept(point)
