@@ -362,7 +362,7 @@ def test_messages_and_bytes_of_iterations(monkeypatch, model, most):
     ],
 )
 def test_bytes_of_iterations(monkeypatch, model):
-    """A place sends and gets a matrix and four vectors of parameters at most."""
+    """A place sends and gets half a matrix and four vectors of parameters at most."""
     d = 100
     n_bytes = []
     send = places.Here.send
@@ -390,7 +390,7 @@ def test_bytes_of_iterations(monkeypatch, model):
     q = d + 1
     assert len(sent) >= 3
     # A few of them are of each of the 7 parts.
-    assert np.median(sent) <= 8 * q * (q + 4) + 7 * 200
+    assert np.median(sent) <= 4 * q * (q + 1) + 8 * q * 4 + 7 * 200
     assert np.median(n_messages) <= 10
 
 

@@ -23,6 +23,7 @@ _COSTLY = frozenset(
         "kinks_along",
         "matrix",
         "mean_squares",
+        "triangle",
     )
 )
 

@@ -84,6 +84,12 @@ class RiskHessian:
         return matrix
 
     @summed
+    def triangle(self) -> Floats:
+        """Return the lower triangle of the matrix, row by row."""
+        matrix = self.matrix()
+        return matrix[np.tril_indices(len(matrix))]
+
+    @summed
     def class_sums(self) -> Floats:
         """Return the sums over rows of the diagonals of H, one for each score."""
         sums: Floats = self._curvature.diagonal().sum(axis=0)

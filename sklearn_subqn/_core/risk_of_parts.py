@@ -155,6 +155,16 @@ class HessianOfParts(RiskHessian):
     def __init__(self, parts: Parts) -> None:
         self.parts, self.has_rows = parts, False
 
+    def matrix(self) -> Floats:
+        # Half of the matrix travels.
+        triangle = self.parts.total("triangle")
+        q = int(np.sqrt(2.0 * len(triangle)))
+        matrix = np.empty((q, q))
+        lower = np.tril_indices(q)
+        matrix[lower] = triangle
+        matrix.T[lower] = triangle
+        return matrix
+
     @cached_property
     def n_rows(self) -> int:
         """Number of rows with second derivatives."""
