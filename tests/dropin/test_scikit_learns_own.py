@@ -58,10 +58,6 @@ FAILURES = {
     },
     "sklearn.linear_model._glm.tests.test_glm": {
         "test_glm_wrong_y_range": WORDS + "of targets out of range.",
-        "test_glm_sample_weight_consistency": (
-            "Without a penalty the smallest of five coefficients agrees to six digits "
-            "instead of seven: it is proven to the tolerance of the objective."
-        ),
         "test_warm_start": "Calls _get_loss, which is private.",
         "test_linalg_warning_with_newton_solver": (
             SOLVER + "no factorization of a singular matrix that could fail."
