@@ -15,7 +15,7 @@ from .losses._base import Floats
 from .memory import COPY_SIZE
 from .objective import Dual, Objective
 from .regularizers import PartlyFree
-from .rounding import CLOSE, EPS, MOST_STEPS, ROUNDED, rounding
+from .rounding import CLOSE, MOST_STEPS, ROUNDED, rounding
 
 
 def lower_bound(objective: Objective, duals: list[Floats]) -> float:
@@ -46,6 +46,8 @@ def _bound(objective: Objective, u: Floats) -> float:
     F[:, : len(free)] = objective.design.dense_columns(free)
     sizes = np.sqrt(risk.weights @ np.square(F))
     F /= np.where(sizes > 0.0, sizes, 1.0)
+    # What rounding leaves of dual variables that vanish would have no leeway.
+    u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
     size = np.abs(u)
     for _ in range(MOST_STEPS):
         leeway = risk.leeway(u)
@@ -57,8 +59,8 @@ def _bound(objective: Objective, u: Floats) -> float:
         # its dual variables have to be zero. Others go nine tenths of the way there.
         u = u - (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * leeway * change
         u[np.abs(u) <= CLOSE * size] = 0.0
-        # The next step would be of the size of this one's square.
-        if way * way <= EPS:
+        # Smaller steps are next to nothing.
+        if way <= 1e-7:
             break
     # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
     # leeway, the rounding of these sums included.
