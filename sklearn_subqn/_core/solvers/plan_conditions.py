@@ -28,13 +28,13 @@ _LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
 # about the second number on: in general, and on text, where it makes squared hinges of
 # 8000 x 12000 at alpha = 1e-7 some 100 times faster. With one score per row and at
 # least this many rows for each parameter, classes are hardly ever apart.
-_TIGHTEST, _TIGHTEST_TEXT = (2e4, 1e4), (1e3, 1e2)
-_TALL, _TIGHTEST_TALL = 100, (1e10, 1e4)
+_LARGEST_CURVATURE, _LARGEST_CURVATURE_TEXT = (2e4, 1e4), (1e3, 1e2)
+_TALL, _LARGEST_CURVATURE_TALL = 100, (1e10, 1e4)
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first; on wide data, those of losses with kinks
 # begin with an envelope as soft as the penalty from the second number on.
-TIGHT, _LOOSE = 1e3, 1.0
+LARGE_CURVATURE, _LOOSE = 1e3, 1.0
 
 # With an L1 penalty larger alphas begin at about this share of the least one with
 # w = 0, and there are this many: after them rows are apart, or the penalty is
@@ -79,18 +79,19 @@ def _most_moved(f: Facts) -> int:
 def limits(f: Facts) -> tuple[float, float]:
     """Return the curvature up to which alpha is not small, and that to begin with."""
     if f.text:
-        return _TIGHTEST_TEXT
+        return _LARGEST_CURVATURE_TEXT
     tall = not f.several and f.n_rows >= _TALL * f.n_params
-    return _TIGHTEST_TALL if tall else _TIGHTEST
+    return _LARGEST_CURVATURE_TALL if tall else _LARGEST_CURVATURE
 
 
-def is_tight(f: Facts) -> bool:
-    """Whether hinges hold rows so tightly that larger alphas come first."""
+def has_small_alpha(f: Facts) -> bool:
+    """Whether hinges have so small an alpha that larger ones come first."""
     fits = f.l2 and f.hinge and (f.kinks or (f.text and f.wide))
     return fits and f.poor_start and f.curvature > limits(f)[0]
 
 
-def is_tight_l1(f: Facts) -> bool:
+def has_small_l1(f: Facts) -> bool:
+    """Whether alpha is a small share of the least one with w = 0, on wide data."""
     fits = (
         f.l1
         and f.from_zero

@@ -20,14 +20,14 @@ from ..newton_direction import CG_ACCURACY, is_factorized
 from ..objective import Objective
 from .facts import Facts
 from .plan_conditions import (
+    LARGE_CURVATURE,
     MOST_LARGER,
     OF_ALPHA_MAX,
-    TIGHT,
     has_short_rows,
+    has_small_alpha,
+    has_small_l1,
     is_linear,
     is_tall,
-    is_tight,
-    is_tight_l1,
     is_wide,
     limits,
     n_sampled,
@@ -163,7 +163,7 @@ def _larger_alphas(f: Facts) -> Iterable[Related]:
 
 
 def _larger_alphas_of_smooth(f: Facts) -> Iterable[Related]:
-    return roughly(f.objective, f.curvature / TIGHT)
+    return roughly(f.objective, f.curvature / LARGE_CURVATURE)
 
 
 def _larger_alphas_of_l1(f: Facts) -> Iterable[Related]:
@@ -207,7 +207,7 @@ PLANS = (
         _sample,
         by_near_rows,
     ),
-    Plan("larger alphas", is_tight, _larger_alphas, None),
+    Plan("larger alphas", has_small_alpha, _larger_alphas, None),
     Plan(
         "dual ascent",
         lambda f: f.l2 and f.text and (f.smooth or f.kinks) and suits_ascent(f),
@@ -259,7 +259,11 @@ PLANS = (
     Plan(
         "larger alphas, Newton's method",
         lambda f: (
-            f.l2 and f.from_zero and f.wide and f.kinked_slope and f.curvature > TIGHT
+            f.l2
+            and f.from_zero
+            and f.wide
+            and f.kinked_slope
+            and f.curvature > LARGE_CURVATURE
         ),
         _larger_alphas_of_smooth,
         by_newton,
@@ -280,7 +284,7 @@ PLANS = (
     ),
     Plan(
         "larger alphas, coordinate descent",
-        lambda f: f.columnwise and is_tight_l1(f),
+        lambda f: f.columnwise and has_small_l1(f),
         _larger_alphas_of_l1,
         by_cd,
     ),
@@ -310,7 +314,7 @@ PLANS = (
     Plan("OWL-QN", lambda f: f.l1 and f.smooth, None, by_owlqn),
     Plan(
         "larger alphas, proximal method of multipliers by coordinate descent",
-        lambda f: f.kinks and f.in_one_place and is_tight_l1(f),
+        lambda f: f.kinks and f.in_one_place and has_small_l1(f),
         _larger_alphas_of_l1,
         by_sparse_alm,
     ),
