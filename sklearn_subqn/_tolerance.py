@@ -60,7 +60,7 @@ def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
     if not (automatic and small) or objective.loss.counts_rows:
         return Accuracy(tol, 0.0, 0.0)
     by_cuts = objective.loss.joint or not objective.loss.analytic
-    exact = _EXACT if by_cuts or objective.regularizer.smooth else -np.inf
+    exact = _EXACT if by_cuts or objective.regularizer.smooth else -1.0
     if tol <= exact:
         return Accuracy(tol, 0.0, 0.0)
     # Rounding, which bounds account for, may keep them from more than that.

@@ -53,6 +53,7 @@ def sequence_f1_score(
     Returns
     -------
     f1 : float or dict from str to float
+        Between 0 and 1; for ``average=None`` from the types to their scores.
 
     Raises
     ------
@@ -97,10 +98,16 @@ def sequence_report(
 ) -> dict[str, dict[str, float]]:
     """Return precision, recall and F1 of chunks of each type, and of all together.
 
+    A predicted chunk is right if a true one has the same type, start and end.
+
     Parameters
     ----------
-    y_true, y_pred, sample_weight, lengths
-        As of :func:`sequence_f1_score`.
+    y_true, y_pred : iterable of label sequences, or array-like of shape (n_tokens,)
+        Labels in any scheme of chunks, see :func:`chunks_of`; arrays with ``lengths``.
+    sample_weight : array-like of shape (n_sequences,), default=None
+        Non-negative weights of the sequences, whose chunks count by them.
+    lengths : array-like of int of shape (n_sequences,), default=None
+        Numbers of the labels that make a sequence, where all are one array.
 
     Returns
     -------
@@ -108,6 +115,15 @@ def sequence_report(
         From types, and at last "micro" for all, to "precision", "recall", "f1" and
         "support", the number of true chunks. ``pandas.DataFrame(report).T`` has a row
         for each.
+
+    Raises
+    ------
+    ValueError
+        If a label is none of chunks, or sequences are not of equal lengths.
+
+    See Also
+    --------
+    sequence_f1_score : F1 alone, of all types together or averaged over them.
 
     Examples
     --------
@@ -160,6 +176,10 @@ def flat_scorer(scoring: str | Callable[..., float]) -> Callable[..., float]:
     scorer : callable
         With the signature ``scorer(estimator, X, y)``, for ``scoring=`` of searches and
         cross-validation.
+
+    See Also
+    --------
+    sequence_f1 : The scorer of chunks.
 
     Examples
     --------

@@ -44,6 +44,11 @@ def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
         If there is another label, such as those of parts of speech, which
         :func:`flat_scorer` is for.
 
+    See Also
+    --------
+    sequence_f1_score : The F1 score of chunks.
+    sequence_report : Precision, recall and F1 of each type.
+
     References
     ----------
     E. F. Tjong Kim Sang and S. Buchholz (2000), Introduction to the CoNLL-2000 Shared

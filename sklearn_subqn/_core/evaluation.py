@@ -13,9 +13,12 @@ from .losses._curvature import Curvature
 from .risk import Risk
 from .rounding import EPS, ROUNDED, rounding
 
-# Gradients of the risk are updated by the rows whose dual variable changed until they
-# have this many times the rounding errors of a product: each update adds about three,
-# and more where dual variables were much larger.
+# Gradients of the risk are updated by the rows whose dual variable changed; every so
+# often they are computed anew, so that rounding errors do not add up.
+_MAX_UPDATES = 30
+
+# Gradients with this many rounding errors are not worth a product: it has some itself.
+# They have more where dual variables were much larger.
 _FEW_ROUNDINGS = 100.0
 
 
@@ -76,6 +79,7 @@ class Evaluation:
         if dual is not None:
             self.dual = dual
         self._origin = origin
+        self._n_updates = 0
         self.gradient_error = 0.0
         self._slack = self._norm = 0.0
         self.mixture: Dual | None = None
@@ -115,13 +119,14 @@ class Evaluation:
     def risk_gradient(self) -> Floats:
         origin, self._origin = self._origin, None
         risk = self.objective.risk
-        if origin is not None:
+        if origin is not None and origin._n_updates < _MAX_UPDATES:
             change = risk.difference(self.dual, origin.dual)
             share = rounding(risk.n_scored)
             # The change is no longer than both together.
             error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
             most = _FEW_ROUNDINGS * share * self.norm
             if error <= most and risk.has_fewer(change, self.dual):
+                self._n_updates = origin._n_updates + 1
                 self.gradient_error = error
                 return origin.risk_gradient + risk.adjoint(change)
         return risk.adjoint(self.dual)

@@ -10,7 +10,17 @@ from .objective import Dual, Objective, Point
 from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
 from .regularizers import L2
 from .risk import Risk
-from .rounding import CLOSE, MOST_STEPS, ROUNDED
+
+# Sums of dual variables this small, in units of their scale, need no further step of
+# the intercepts, of which there are at most this many; where a whole step does not
+# halve sums below the second number, they are rounding errors. Nor is there another one
+# where so many searches have not lowered sums below the third.
+_SETTLED, _ROUGHLY_MINIMAL, _NEARLY_MINIMAL = 1e-13, 1e-10, 1e-5
+
+_MAX_SETTLE, _MAX_IDLE = 30, 3
+
+# Each step of an intercept is at most this many times the largest score, or one.
+_LONGEST_SETTLE = 10.0
 
 
 def minimize_intercept(point: Point) -> Point:
@@ -117,16 +127,16 @@ def _settle_by_newton(point: Point) -> Point:
     """
     o, risk = point.objective, point.objective.risk
     # Where a label has no relevant rows slopes vanish, and steps have no end; those of
-    # squares, whose scores are in units of the targets, are exact. Others are at most
-    # ten times the largest score, or ten.
+    # squares, whose scores are in units of the targets, are exact.
     exact_within = risk.curvature_radius(point.scores)
-    farthest = max(10.0 * max(1.0, point.largest_score), exact_within)
+    farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
     if o.n_free == 1:
         point = _moved_by_newton(point, farthest)
-    for _ in range(MOST_STEPS):
+    n_idle = 0
+    for _ in range(_MAX_SETTLE):
         sums = risk.column_sums(point.dual)
         size = float(np.abs(sums).max())
-        if size <= ROUNDED * risk.dual_scale:
+        if size <= _SETTLED * risk.dual_scale:
             break
         hessian = risk.total_curvature(point.curvature)
         if o.n_free > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
@@ -143,13 +153,15 @@ def _settle_by_newton(point: Point) -> Point:
         line = point.along_free(direction)
         new = line.point(1.0)
         if not np.abs(risk.column_sums(new.dual)).max() <= 0.5 * size:
-            if size <= CLOSE * risk.dual_scale:
-                # These sums are rounding errors.
+            if size <= _ROUGHLY_MINIMAL * risk.dual_scale:
                 break
             step = minimize_smooth(line.derivatives, accuracy=NEAR)
             if not 0.0 < step < np.inf:
                 break
             new = line.point(min(step, farthest / reach))
+            n_idle += not np.abs(risk.column_sums(new.dual)).max() < size
+            if n_idle >= _MAX_IDLE and size <= _NEARLY_MINIMAL * risk.dual_scale:
+                break
         point = new
     point.dual = risk.balance(point.dual)
     return point
@@ -162,8 +174,8 @@ def _moved_by_newton(point: Point, farthest: float) -> Point:
     """
     line, step = point.along_free(np.ones(1)), 0.0
     slope, curvature = line.derivatives(step)
-    for _ in range(MOST_STEPS):
-        if abs(slope) <= ROUNDED * point.objective.risk.dual_scale:
+    for _ in range(_MAX_SETTLE):
+        if abs(slope) <= _SETTLED * point.objective.risk.dual_scale:
             break
         move = -slope / curvature if curvature > 0.0 else np.inf
         if abs(move) > farthest:

@@ -28,6 +28,10 @@ _WIDE = 4
 # on 1,500 x 6,000, alpha 1e-4, takes 1.9 times as long without.
 _SHORT = 0.05
 
+# With so few parameters their own system, which takes features of very different scales
+# better, is no dearer than one of rows.
+_FEW_PARAMS = 200
+
 # Eigenvectors of this many features, at most, precondition problems of several scores:
 # log loss on usps (256 features, 10 classes) takes 2.8 times as long without, on mnist,
 # letter and covtype 1.5 to 1.7 times.
@@ -80,7 +84,7 @@ def is_factorized(
     q = objective.n_params if n_unknowns is None else n_unknowns
     full = objective.loss.analytic and not design.shares_coef
     short = full or design.n_rows <= design.n_features
-    if n_unknowns is None and design.several_scores and short:
+    if n_unknowns is None and design.several_scores and short and q > _FEW_PARAMS:
         return False
     row_size = design.row_size * (design.n_outputs or 1)
     return q <= _MAX_DENSE and q * q <= _MATRIX_SHARE / rtol * row_size
@@ -185,7 +189,7 @@ def _has_few_rows(objective: Objective, hessian: Hessian, rtol: float) -> bool:
         return False
     rank = hessian.risk.rank
     return (
-        rank < objective.n_params
+        max(rank, _FEW_PARAMS) < objective.n_params
         and is_factorized(objective, rtol, rank)
         and hessian.penalty > 0.0
     )

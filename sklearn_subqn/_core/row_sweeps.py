@@ -21,14 +21,22 @@ from .losses._base import Floats, Intervals, LabelSets, Rows, RowwiseDual
 from .memory import BLOCK_SIZE
 from .rounding import TINY
 
-#: Share of a constant column in the squared norm of rows with one. A larger one lets
-#: the intercept follow each row, a smaller one keeps it too near to where it was: hinge
-#: on news20 (two classes, alpha 1e-5) takes 1.6 times as long with twice the share.
-INTERCEPT_SHARE = 0.1
+# Share of a constant column in the squared norm of rows with one, for sparse and for
+# dense data. A larger one lets the intercept follow each row, a smaller one keeps it
+# too near to where it was; dense rows have much in common anyway.
+INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
 
-#: Rounds are this many visits of the rows that they begin with: hinge on news20 as
-#: above takes 1.6 times as long with three.
-VISITS = 5
+# Numbers of sweeps in the first round of ascent on intervals, and in later ones: the
+# gap shows which rows rest.
+FIRST_SWEEPS, MORE_SWEEPS = 2, 5
+
+# The first round of ascent on simplices ends after about this many visits a row, later
+# ones after this many a row that they begin with, or after this many sweeps.
+_FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
+
+# A round begins with rows whose part of the gap is more than some share of the mean,
+# and goes on with those whose last visit gained more than some share of the mean.
+_GAP_SHARE, _GAIN_SHARE = 0.3, 0.2
 
 
 def row_sweeps(
@@ -93,7 +101,8 @@ class RowSweeps(ABC):
         self._squares = design.squares
         self._intercept_step = 0.0
         if design.fit_intercept:
-            self._intercept_step = INTERCEPT_SHARE * float(self._squares.mean())
+            share = INTERCEPT_SHARE if design.is_sparse else _INTERCEPT_SHARE_DENSE
+            self._intercept_step = share * float(self._squares.mean())
         self._seed = 1
 
     @property
@@ -152,6 +161,7 @@ class IntervalSweeps(RowSweeps):
     ) -> None:
         super().__init__(design, loss, weights, alpha, proximity)
         self._order = np.arange(len(weights), dtype=self._X.indptr.dtype)
+        self._n_sweeps = FIRST_SWEEPS
         self._v = np.zeros_like(weights)
         self._coef = np.zeros(design.n_features)
         self._center = np.zeros(design.n_features)
@@ -169,7 +179,9 @@ class IntervalSweeps(RowSweeps):
         of their interval, the others those that did not in the sweep before.
         """
         self._begin(scores)
-        for _ in range(VISITS):
+        n_sweeps = self._n_sweeps
+        self._n_sweeps = MORE_SWEEPS
+        for _ in range(n_sweeps):
             self._intercept = self._sweep(self._coef, self._intercept)
 
     def _begin(self, scores: Floats | None) -> None:
@@ -278,22 +290,27 @@ class JointSweeps(RowSweeps):
         """Return dual variables b in their set, contiguous, near a dual or of none."""
 
     def run(self, scores: Floats | None = None) -> None:
-        """Visit rows with a part of the gap, and again those which gain."""
-        rows = np.arange(len(self._gains)) if scores is None else self._unsolved(scores)
-        n_visits, enough = 0, VISITS * len(rows)
-        while len(rows) and n_visits < enough:
+        """Visit rows with much of the gap, and then again those which gain much."""
+        rows, visits = np.arange(len(self._gains)), _FIRST_VISITS
+        if scores is not None:
+            rows, visits = self._unsolved(scores), _MORE_VISITS
+        n_visits, enough = 0, visits * len(rows)
+        for _ in range(_MOST_SWEEPS_OF_ROUND):
             self._sweep(rows)
             n_visits += len(rows)
-            rows = np.flatnonzero(self._gains > 0.0)
+            mean = self._gains[rows].mean()
+            rows = np.flatnonzero(self._gains > _GAIN_SHARE * mean)
+            if not len(rows) or n_visits >= enough:
+                break
         self._design.passes += 2.0 * n_visits / max(len(self._gains), 1)
 
     def _unsolved(self, scores: Floats) -> Rows:
-        """Return the rows with a part of the gap, or all without a gap."""
+        """Return the rows whose part of the gap is large, or all without a gap."""
         if self._design.fit_intercept:
             scores = scores + self._shift
         gaps = np.empty(len(self._gains))
         self._kernel.gaps(self._rows, scores, self._weights, self._b, gaps)
-        rows = np.flatnonzero(gaps > 0.0)
+        rows = np.flatnonzero(gaps > _GAP_SHARE * gaps.mean())
         return rows if len(rows) else np.arange(len(gaps))
 
     def _sweep(self, rows: Rows) -> None:

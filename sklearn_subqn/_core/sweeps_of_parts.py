@@ -16,8 +16,9 @@ from .design import Design
 from .losses._base import Floats
 from .parts import Parts
 from .row_sweeps import (
+    FIRST_SWEEPS,
     INTERCEPT_SHARE,
-    VISITS,
+    MORE_SWEEPS,
     IntervalSweeps,
     RowSweeps,
 )
@@ -106,6 +107,7 @@ class SweepsOfParts(RowSweeps):
             self._intercept_step = INTERCEPT_SHARE * design.mean_square
         args = alpha, dual, proximity, self._intercept_step, self._stiffness
         self._parts = parts.of(parts.each("sweeps_of_part", *args))
+        self._n_sweeps = FIRST_SWEEPS
         self._center = np.zeros(design.n_features)
         # Coefficients and intercept, and the sum of the dual over the curvature.
         self._x, self._excess = np.zeros(design.n_features + 1), 0.0
@@ -116,7 +118,8 @@ class SweepsOfParts(RowSweeps):
 
     def run(self, scores: Any = None) -> None:
         self._parts.each("begin", scores)
-        for _ in range(VISITS * _EXCHANGES):
+        n_sweeps, self._n_sweeps = self._n_sweeps, MORE_SWEEPS
+        for _ in range(n_sweeps * _EXCHANGES):
             change = self._parts.passed_on("go_on", self._x) / self._stiffness
             self._x += change
             self.n_rounded += self._parts.n_places + 2

@@ -194,6 +194,7 @@ def wide_point(convert=np.asarray, share=1.0, n=12, d=30, scale=1.0, **options):
 def test_directions_by_rows_solve_the_newton_system(
     share, container, fit_intercept, kept, monkeypatch
 ):
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
     monkeypatch.setattr(newton_module, "_cholesky", refuse_features(30))
     n = 12 if kept else 25
     point, rows = wide_point(
@@ -219,6 +220,7 @@ def refuse_features(n_features):
 
 
 def test_directions_by_rows_survive_repeated_rows_of_any_size(monkeypatch):
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
     for scale in (1e-9, 1e9):
         point, _ = wide_point(lambda X: np.repeat(X[:4], 3, axis=0), scale=scale)
         p = NewtonDirections().at(point, rtol=0.1, max_iter=0)
@@ -233,6 +235,7 @@ def test_directions_of_several_scores_by_rows(
     container, fit_intercept, threshold, monkeypatch
 ):
     """By rows from where conjugate gradients end at their limit."""
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
     rng = np.random.default_rng(0)
     n, d, k = 12, 40, 4
     X = CONTAINERS[container](rng.normal(size=(n, d)))
@@ -256,6 +259,7 @@ def test_directions_of_several_scores_by_rows(
 
 
 def test_penalties_that_differ_need_the_system_of_the_features(monkeypatch):
+    monkeypatch.setattr(newton_module, "_FEW_PARAMS", 0)
     point, rows = wide_point()
     assert point.hessian.penalty == 0.3
     factors = np.append(np.arange(1.0, 31.0), 0.0)

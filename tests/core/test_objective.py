@@ -288,8 +288,7 @@ def test_points_passed_through_cost_no_product():
 
 @with_intercept
 def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
-    # Each update adds about three roundings to those of a product.
-    monkeypatch.setattr(evaluation, "_FEW_ROUNDINGS", 10.0)
+    monkeypatch.setattr(evaluation, "_MAX_UPDATES", 3)
     objective, w = gaussian_objective(7, n=200, fit_intercept=fit_intercept)
     products = []
     design, adjoint = objective.design, objective.design.adjoint
