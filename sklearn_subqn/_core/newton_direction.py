@@ -29,7 +29,7 @@ _WIDE = 4
 _SHORT = 0.05
 
 # With so few parameters their own system, which takes features of very different scales
-# better, is no dearer than one of rows.
+# better, takes no longer than one of rows.
 _FEW_PARAMS = 200
 
 # Eigenvectors of this many features, at most, precondition problems of several scores:
