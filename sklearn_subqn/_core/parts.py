@@ -264,6 +264,9 @@ class DesignOfParts(Design):
     def sum_of_squares(self) -> float:
         return float(self.parts.total("sum_of_squares"))
 
-    def squares_of_rows(self) -> Floats:
-        gram: Floats = self.parts.total("squares_of_rows")
+    def n_sampled(self, step: int) -> int:
+        return int(self.parts.total("n_sampled", step))
+
+    def sampled_gram(self, step: int) -> Floats:
+        gram: Floats = self.parts.total("sampled_gram", step)
         return gram
