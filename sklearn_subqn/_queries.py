@@ -6,13 +6,13 @@ queries that it counts as.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, column_or_1d
 
+from ._core.lazy import cached_property
 from ._core.losses import Groups, Ndcg
 from ._solution import Floats
 from ._validation import as_sample_weights, check_sample_weight, check_unmasked

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ._core.lazy import cached_property
 from ._core.line_search import minimizer, rounding_of
 from ._core.objective import Objective, Point
 from ._core.rounding import CLOSE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 
 from .._core.design import Design
 from .._core.intercepts import best_intercept
+from .._core.lazy import cached_property
 from .._core.losses import BINARY_LOSSES
 from .._core.risk import Risk
 from .._core.threshold_design import ThresholdDesign

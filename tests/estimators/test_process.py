@@ -39,7 +39,7 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads:
     thread.start()
-for _ in range(5):
+for _ in range(20):
     time.sleep(0.05)
     child = os.fork()
     if not child:

@@ -12,12 +12,12 @@ other one, except for exp(-40) < 5e-18 of itself.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..kernels import bin_sums as kernel
+from ..lazy import cached_property
 from ..rounding import ROUNDED
 from ._base import Floats, Rows
 from ._curvature import Curvature

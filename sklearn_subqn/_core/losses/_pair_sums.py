@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..lazy import cached_property
 from ..memory import BLOCK_SIZE, COPY_SIZE
 from ._base import Derivatives, Floats, Rows
 from ._curvature import Curvature

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..kernels import pair_products
 from ..kernels import pair_sums as kernel
+from ..lazy import cached_property
 from ._base import Floats, Rows
 from ._groups import Groups
 
