@@ -160,7 +160,14 @@ ALLOWED = [
     ),
     (
         "_core.losses._*",
-        ["_core.losses._*", "_core.memory", "_core.names", "_core.rounding", *KERNELS],
+        [
+            "_core.lazy",
+            "_core.losses._*",
+            "_core.memory",
+            "_core.names",
+            "_core.rounding",
+            *KERNELS,
+        ],
     ),
     ("_core.losses", ["_core.losses._*"]),
     (
