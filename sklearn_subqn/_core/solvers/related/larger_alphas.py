@@ -11,6 +11,7 @@ long as it does. So a solution for a larger alpha may end it all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +49,11 @@ def larger_alphas(objective: Objective, excess: float, tol: float) -> Iterator[R
     tol : float
         Relative gap at which the run is to end.
     """
+    dual = None
     for factor in _factors(excess):
-        yield _proving(objective, factor, tol)
+        stage = _Proving(objective, factor, tol, dual)
+        yield Related(stage.larger, stage.lift, stage.is_solved, _MAX_ITER, stage.lower)
+        dual = stage.dual
 
 
 def roughly(objective: Objective, excess: float) -> Iterator[Related]:
@@ -61,48 +65,77 @@ def roughly(objective: Objective, excess: float) -> Iterator[Related]:
             point, dual = iterate.point.under(objective), iterate.dual
             if last:
                 dual = iterate.point.dual if dual is None else dual
-                if _is_apart(iterate.point):
-                    dual = objective.risk.scaled(1.0 / _FACTOR, dual)
+                dual = _for_a_smaller_alpha(objective, iterate.point, dual)
             return Iterate(point, None, -np.inf, _PHASE, Dual(dual), preparing=True)
 
         yield Related(larger, lift, within(_TOL_ROUGH), _MAX_ITER_ROUGH)
 
 
-def _proving(objective: Objective, factor: float, tol: float) -> Related:
-    larger = objective.with_alpha(factor * objective.alpha)
+class _Proving:
+    """A larger alpha whose solution proves something of the original problem.
 
-    def is_solved(best: Iterate) -> bool:
+    Parameters
+    ----------
+    objective : Objective
+        The original one.
+    factor : float
+        By which the alpha is larger.
+    tol : float
+    dual : ndarray or None
+        Where to begin, found for an even larger alpha.
+
+    Attributes
+    ----------
+    larger : Objective
+    dual : ndarray or None
+        Where the next smaller alpha may begin.
+    """
+
+    def __init__(
+        self, objective: Objective, factor: float, tol: float, dual: Any
+    ) -> None:
+        self.larger = objective.with_alpha(factor * objective.alpha)
+        self.dual = dual
+        self._objective, self._factor, self._tol = objective, factor, tol
+
+    def is_solved(self, best: Iterate) -> bool:
         value, risk = best.point.value, best.point.risk
         if best.gap > _TOL * value:
             return False
-        ends = _is_apart(best.point) or factor * (value - risk) <= _ALONE * value
-        return not ends or best.gap <= _SHARE * tol * value
+        ends = _is_apart(best.point) or self._factor * (value - risk) <= _ALONE * value
+        return not ends or best.gap <= _SHARE * self._tol * value
 
-    def lift(iterate: Iterate, last: bool) -> Iterate | None:
-        point, dual = iterate.point.under(objective), iterate.dual
+    def lift(self, iterate: Iterate, last: bool) -> Iterate | None:
+        o = self._objective
+        point, dual = iterate.point.under(o), iterate.dual
         if not last:
             return Iterate(point, phase=_PHASE)
         if iterate.gap > _FAILED * iterate.point.value:
             return None
         dual = iterate.point.dual if dual is None else dual
-        duals = [Dual(u) for u in (dual, objective.risk.scaled(1.0 / factor, dual))]
-        bounds = [objective.dual_value(objective.cut(u)) for u in duals]
+        self.dual = _for_a_smaller_alpha(o, iterate.point, dual)
+        duals = [Dual(u) for u in (dual, o.risk.scaled(1.0 / self._factor, dual))]
+        bounds = [o.dual_value(o.cut(u)) for u in duals]
         # The proof of the bound, too: it may be made anew elsewhere.
         best = int(np.argmax(bounds))
         point = scaled(point.refreshed())
         return Iterate(point, None, bounds[best], _PHASE, duals[best], preparing=True)
 
-    def lower(start: Start) -> Start:
+    def lower(self, start: Start) -> Start:
         if start.scores is None:
             return start
-        return Start.from_point(scaled(start.at(larger)), start.dual)
-
-    return Related(larger, lift, is_solved, _MAX_ITER, lower)
+        dual = start.dual if self.dual is None else self.dual
+        return Start.from_point(scaled(start.at(self.larger)), dual)
 
 
 def _is_apart(point: Point) -> bool:
     """Whether there is little loss: optimal dual points shrink with alpha then."""
     return point.risk <= _APART * point.value
+
+
+def _for_a_smaller_alpha(objective: Objective, point: Point, dual: Any) -> Any:
+    """Return where to begin after a point and a dual point of the alpha before."""
+    return objective.risk.scaled(1.0 / _FACTOR, dual) if _is_apart(point) else dual
 
 
 def _factors(excess: float) -> list[float]:
