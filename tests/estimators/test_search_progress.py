@@ -11,6 +11,7 @@ from sklearn_subqn import (
     BMRMRegressorCV,
     L1LogisticOWLQNCV,
     SubLBFGSLinearSVCCV,
+    _search_report,
 )
 from sklearn_subqn.linear_model import LogisticRegressionCV
 from sklearn_subqn.progress import ProgressBar
@@ -56,7 +57,8 @@ def test_each_fit_on_a_fold_is_reported_once(i, n_jobs):
     assert np.all(np.diff([each.seconds for each in seen]) >= 0.0)
 
 
-def test_lines_of_folds(capsys):
+def test_lines_of_folds(monkeypatch, capsys):
+    monkeypatch.setattr(_search_report, "QUIET", np.inf)
     SubLBFGSLinearSVCCV(alphas=ALPHAS, cv=3, refit=False, verbose=2).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6

@@ -690,7 +690,8 @@ def test_silent_by_default(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_verbose(capsys):
+def test_verbose(monkeypatch, capsys):
+    monkeypatch.setattr(sklearn_subqn._report, "QUIET", np.inf)
     X, y = blobs()
     model = fit(X, y, solver="sublbfgs", verbose=1)
     *iterations, last = capsys.readouterr().out.splitlines()
