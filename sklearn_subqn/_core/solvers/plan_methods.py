@@ -18,6 +18,7 @@ from .facts import Facts
 from .narrowing import narrowing
 from .near_kinks import near_kinks
 from .newton import newton
+from .orthant_newton import orthant_newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
 from .run import Solver, Start
@@ -80,8 +81,12 @@ def by_lbfgs(f: Facts) -> Solver:
 
 
 def by_owlqn(f: Facts) -> Solver:
+    """OWL-QN, and once rounding hides what its steps gain, Newton's method."""
     o, memory = f.objective, f.options.memory
-    return owlqn(o, f.start.w, LimitedMemoryInverseHessian(o.n_params, memory))
+    hessian = LimitedMemoryInverseHessian(o.n_params, memory)
+    for iterate in owlqn(o, f.start.w, hessian):
+        yield iterate
+    return (yield from orthant_newton(o, iterate.start))
 
 
 def by_bundle(f: Facts) -> Solver:
