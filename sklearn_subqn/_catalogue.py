@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ._by_feature import coefficient_bounds
-from ._core.losses import Loss
 from ._core.names import Axis, by_name, features_axis
 from ._core.regularizers import (
     L2,
@@ -121,8 +120,9 @@ class BundleEstimator(Exports, LinearEstimator):
         share = float(self.l1_ratio) if self.penalty == "elasticnet" else 0.0
         return 1.0 if self.penalty == "l1" else share
 
-    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
-        super()._check_support(loss, regularizer)
+    def _check_support(self, problems: Any) -> None:
+        super()._check_support(problems)
+        loss = problems.loss
         intercept = getattr(self, "fit_intercept", False)
         if loss.joint and intercept and not loss.smooth:
             raise ValueError(

@@ -81,6 +81,9 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         # Each estimator that is not of streams has its own.
         raise NotImplementedError
 
+    def _check_support(self, problems: Any) -> None:
+        """Raise ValueError unless the solver takes loss and penalty of problems."""
+
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any
     ) -> float | npt.NDArray[np.float64]:
@@ -107,6 +110,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
             given = coef_init, intercept_init, previous
             return self._fit_to_collection(X, y, sample_weight, *given, **others)
         problems = self._encode(X, y, sample_weight, **others)
+        self._check_support(problems)
         problems.start_from(previous)
         task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
         solutions = self._solved(
@@ -149,6 +153,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         rows = self._opened(X, y, sample_weight, **others)
         try:
             problems = rows.problems
+            self._check_support(problems)
             problems.start_from({**previous, "_duals": None})
             task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
             self._solved(

@@ -115,7 +115,6 @@ class LinearEstimator(Estimator):
             free,
             bounds,
             self._rule,
-            self._check_support,
         )
 
     def _regularizer(self, n_coef: int) -> Regularizer:
@@ -223,8 +222,8 @@ class LinearEstimator(Estimator):
         """Whether a solver takes the loss with the penalty."""
         return self._solvers[solver].supports(loss, regularizer)
 
-    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
-        """Raise ValueError unless the solver takes the loss with the penalty."""
+    def _check_support(self, problems: Any) -> None:
+        loss, regularizer = problems.loss, problems.regularizer
         if not self._takes(self.solver, loss, regularizer):
             names = [k for k in self._solvers if self._takes(k, loss, regularizer)]
             raise ValueError(

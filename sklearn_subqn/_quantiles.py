@@ -114,7 +114,7 @@ class QuantileProblems(LinearProblems):
     def solve(self, alpha: Any, task: FitTask) -> list[Solution]:
         alphas = np.broadcast_to(alpha, len(self)).tolist()
         solutions: dict[int, Solution] = {}
-        center = self._regularizer.center(self.design.n_params)
+        center = self.regularizer.center(self.design.n_params)
         start = Start(center)
         for index in self._order.tolist():
             if np.array_equal(self.starts[index].w, center):

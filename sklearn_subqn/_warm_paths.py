@@ -108,6 +108,7 @@ class WarmPaths(LinearEstimator):
 
         ``problems`` are those of all samples; ``note`` is shown before each fold.
         """
+        self._check_support(problems)
         alphas = self._grid(problems)
         reports = [report.fold(i, len(alphas), note) for i in range(len(folds))]
         paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
@@ -124,6 +125,8 @@ class WarmPaths(LinearEstimator):
         report: FoldReport,
     ) -> FoldPath:
         """Solve the problems of a fold for each alpha; ``score`` scores this model."""
+        # A fold may have fewer classes, and so another loss.
+        self._check_support(problems)
         path = FoldPath([], [], [], [], [])
         report.begin()
         for alpha in alphas:

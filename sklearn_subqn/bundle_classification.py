@@ -20,11 +20,9 @@ from ._classification_losses import (
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,
-    FBeta,
     Loss,
     Ontology,
     OrderedPairs,
-    PrecisionAtK,
     RocArea,
     Thresholds,
 )
@@ -469,10 +467,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
                 f"loss={loss_name(self.loss)} counts samples: sample_weight must "
                 "be equal for all or zero, and class_weight None."
             )
-        if isinstance(named, PrecisionAtK) and named.k >= len(y):
-            raise ValueError(
-                f"k must be less than the number {len(y)} of samples, got {named.k}."
-            )
+        loss.oracle.check_rows(len(y))
         if loss.joint and not thresholds:
             return self._joint_problem(X, y, loss, weights, classes)
         if isinstance(named, Ontology):
@@ -496,10 +491,10 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
     def _positive(self, loss: AnyLoss, classes: npt.NDArray[Any]) -> int | None:
         """Return the number of the positive class, where the loss asks for one."""
         by_name = isinstance(self.loss, str)
-        unequal = isinstance(loss, FBeta | PrecisionAtK) or (
-            by_name and self.loss == "f_beta"
-        )
-        joint = isinstance(loss, OrderedPairs | Ontology) or Loss.of(loss).joint
+        whole = Loss.of(loss)
+        # Measures that count rows count those of the positive class.
+        unequal = whole.counts_rows or (by_name and self.loss == "f_beta")
+        joint = isinstance(loss, OrderedPairs | Ontology) or whole.joint
         if not (unequal or isinstance(loss, RocArea) or not (by_name or joint)):
             if self.pos_label is not None:
                 names = ", ".join(map(repr, CONCERN_ONE_CLASS))

@@ -171,6 +171,7 @@ def _ends(
             f"{type(own).__name__} with these parameters chooses more than "
             "coefficients by its objective; dual_gap has no bound for that."
         )
+    own._check_support(problems)
     problems.starts = starts = _starts(problems, own, given)
     strengths = own._strength(problems, y, sample_weight)
     strengths = np.broadcast_to(strengths, len(problems)).tolist()

@@ -104,9 +104,9 @@ class ScaleProblem(DropInProblems):
         At a scale of zero J is 2 epsilon S times it.
         """
         if not self._scale:
-            self._loss = regression_losses()["absolute_error"]
+            self.loss = regression_losses()["absolute_error"]
             return super().objective(index, alpha / (self._epsilon * self._total))
-        self._loss = regression_losses(epsilon=self._epsilon * self._scale)["huber"]
+        self.loss = regression_losses(epsilon=self._epsilon * self._scale)["huber"]
         return super().objective(index, alpha * self._scale / self._total)
 
     def solve(self, alpha: float, task: FitTask) -> list[Solution]:

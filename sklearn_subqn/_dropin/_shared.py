@@ -19,8 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._callbacks import with_callbacks
 from .._callers import user_level
-from .._core.losses import Loss
-from .._core.regularizers import Regularizer
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
 from .._export import Exports
 from .._linear_estimator import LinearEstimator
@@ -109,7 +107,7 @@ class DropIn(LinearEstimator):
         value = getattr(self, name)
         return bool(value is not default and value != default)
 
-    def _check_support(self, loss: Loss, regularizer: Regularizer) -> None:
+    def _check_support(self, problems: Any) -> None:
         """Accept all: the one solver takes them."""
 
 

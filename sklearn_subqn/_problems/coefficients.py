@@ -26,7 +26,7 @@ class Coefficients(PartlyPenalized):
     _bounds: Any
     _known: dict[str, Any]
     _opposite: bool
-    _regularizer: Regularizer
+    regularizer: Regularizer
     _shift: Shift | None
     _single: bool
 
@@ -57,7 +57,7 @@ class Coefficients(PartlyPenalized):
 
     def _shares(self, coef: Any) -> Any:
         """Return coefficients (k, d) as objectives take them: shares sum to one."""
-        if not isinstance(self._regularizer, NormalizedEntropy):
+        if not isinstance(self.regularizer, NormalizedEntropy):
             return coef
         return coef / self._sums(np.asarray(coef, dtype=np.float64))
 

@@ -69,6 +69,8 @@ class LinearProblems(Coefficients):
 
     Attributes
     ----------
+    loss : Loss
+    regularizer : Regularizer
     elsewhere : Elsewhere or None
         All the rows, where those given here only stand for them.
     """
@@ -98,7 +100,7 @@ class LinearProblems(Coefficients):
         self._model = model
         self._n_threads = model.n_threads
         self._known = known or {}
-        self._loss = loss
+        self.loss = loss
         intercept = model.fit_intercept
         movable = intercept or loss.ranks
         rows = self._given = X if isinstance(X, Rows) else Rows(X)
@@ -126,22 +128,21 @@ class LinearProblems(Coefficients):
         self._targets = targets
         penalized = self.free is None or not self.free.all()
         n_coef = self.design.n_coef
-        self._regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
+        self.regularizer = model.regularizer(n_coef) if penalized else L2(n_coef)
         self._bounds = model.bounds
         if self._bounds is not None:
             self._check_bounds(loss, n_scores)
             low, high = (bound * self._units() for bound in self._bounds)
             if opposite:
                 low, high = -high, -low
-            self._regularizer = Bounded(model.l1_share, low, high)
-        model.check_support(loss, self._regularizer)
+            self.regularizer = Bounded(model.l1_share, low, high)
         self._single = single
         self.parts = parts if len(targets) > 1 else None
         name = model.name
         labels = [name] * len(targets)
         if self.parts is not None:
             labels = [f"{name}, {part.format(each)}" for each in self.parts]
-        start = Start(self._regularizer.center(self.design.n_params))
+        start = Start(self.regularizer.center(self.design.n_params))
         super().__init__(
             model.settings, labels, [start] * len(targets), dtype or X.dtype
         )
@@ -173,7 +174,7 @@ class LinearProblems(Coefficients):
         if not alpha:
             rule = self._model.rule(self._targets[index], self.weights)
             alpha = NO_PENALTY * rule.squares
-        return Objective(self.risk(index), self._regularizer, alpha)
+        return Objective(self.risk(index), self.regularizer, alpha)
 
     def risk(self, index: int) -> Risk:
         """Return the risk of a problem."""
@@ -193,7 +194,7 @@ class LinearProblems(Coefficients):
 
     def _loss_of(self, index: int) -> Loss:
         """Return the loss of a problem."""
-        return self._loss
+        return self.loss
 
     def _weights_of(self, index: int) -> Floats:
         """Return the weights of the rows in a problem; they sum to one."""
@@ -261,11 +262,11 @@ class LinearProblems(Coefficients):
             dual = duals[index]
             if dual is not None and dual.shape != self.design.zero_scores().shape:
                 dual = None
-            if not self._regularizer.contains(w):
+            if not self.regularizer.contains(w):
                 allowed = False
                 continue
             # Of a model in single precision shares sum to one except for its rounding.
-            self.starts[index] = Start(self._regularizer.nearest(w), dual)
+            self.starts[index] = Start(self.regularizer.nearest(w), dual)
         return allowed
 
     def strengths(self, total: float) -> Floats:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._core.losses import Loss
 from .._core.regularizers import Regularizer
 from .._solution import Floats, Settings
 from .._strength import Rule
@@ -43,8 +42,6 @@ class LinearModel(NamedTuple):
         Least and largest coefficients, each of shape (d,).
     rule : callable
         From targets and weights to the rule of the automatic strength.
-    check_support : callable
-        Raises unless the solver takes a loss with a penalty.
     """
 
     name: str
@@ -60,4 +57,3 @@ class LinearModel(NamedTuple):
     free: npt.NDArray[np.bool_] | None
     bounds: tuple[Any, Any] | None
     rule: Callable[[Any, Floats], Rule]
-    check_support: Callable[[Loss, Regularizer], None]

@@ -62,7 +62,7 @@ class PathProblem(JointProblem):
     @property
     def _features(self) -> Floats:
         """What nodes add to what is stored, of independent rows."""
-        features = self._loss.map
+        features = self.loss.map
         assert isinstance(features, Features), "scores of labels from those of nodes"
         shares = features.features
         return shares[1:] - shares[:1] if len(shares) == 2 else shares
@@ -81,7 +81,7 @@ class PathProblem(JointProblem):
         return labels[:, :-1], labels[:, -1]
 
     def _stored(self, w: Floats) -> Floats:
-        if isinstance(self._regularizer, L2):
+        if isinstance(self.regularizer, L2):
             return super()._stored(w)
         # Other penalties are not least for combinations of features of labels.
         labels = self._decoded([w])

@@ -42,7 +42,7 @@ class RankedClasses(OpenIntercepts):
 
     def _intercept(self, signs: Floats, w: Floats) -> float:
         """Return the intercept by the rule of the measure, or else the best one."""
-        threshold = self._loss.oracle.threshold(self.design.forward(w))
+        threshold = self.loss.oracle.threshold(self.design.forward(w))
         return self._hinge_intercept(signs, w) if threshold is None else -threshold
 
 

@@ -21,7 +21,14 @@ from sklearn_subqn import (
     OnlineLBFGSClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn.losses import FBeta, LogisticPairs, Loss, OrdinalLogistic, RecallAtK
+from sklearn_subqn.losses import (
+    FBeta,
+    LogisticPairs,
+    Loss,
+    OrdinalLogistic,
+    RecallAtK,
+    ReciprocalRank,
+)
 
 ORDINAL = [
     "ordinal",
@@ -237,6 +244,7 @@ ONE_CLASS = {
     "precision_at_k, constant": {"loss": "precision_at_k", "k": 2, "alpha": 1e3},
     "FBeta": {"loss": FBeta(1.0)},
     "RecallAtK": {"loss": RecallAtK(50)},
+    "ReciprocalRank": {"loss": ReciprocalRank(), "alpha": 1e-1},
 }
 NEUTRAL = ["roc_area", "roc_area_squared", "roc_area_log"]
 

@@ -174,6 +174,9 @@ class Oracle(OfDuals):
         """
         return lambda shift: self.evaluate(scores + shift, targets, weights)
 
+    def check_rows(self, n_rows: int) -> None:
+        """Raise ValueError where a single group of so many rows is too small."""
+
     def threshold(self, scores: Floats) -> float | None:
         """Return a number that scores of predicted rows exceed, if there is a rule."""
         return None

@@ -106,6 +106,12 @@ class PrecisionAtK(RankingLoss):
         check_positive("k", k, integer=True)
         self.k = k
 
+    def check_rows(self, n_rows: int) -> None:
+        if self.k >= n_rows:
+            raise ValueError(
+                f"k must be less than the number {n_rows} of samples, got {self.k}."
+            )
+
     def threshold(self, scores: Floats) -> float:
         """Return a number that k scores of a single group exceed, if none are equal."""
         around = np.sort(scores)[::-1][self.k - 1 : self.k + 1]
