@@ -23,7 +23,9 @@ from ._scoring import best_alpha, checked_score
 from ._search_report import FoldReport, SearchReport
 from ._validation import check_number
 
-# Ends of the default grid with L2.
+# The smallest value of the default grid as a share of the largest, with an L1 norm; and
+# both with squares alone.
+_SMALLEST_SHARE = 1e-3
 _LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 
 
@@ -90,10 +92,19 @@ class WarmPaths(LinearEstimator):
         """Return the values of ``alpha`` for problems, in descending order."""
         if np.ndim(self.alphas) > 0:
             return check_alphas(self.alphas)
-        return self._own_grid(problems, int(self.alphas))
+        n, l1_share = int(self.alphas), self._l1_share()
+        if not l1_share:
+            return self._grid_of_squares(problems, n)
+        slopes = [problems.largest_slope(index) for index in range(len(problems))]
+        slopes = [slope for slope in slopes if slope < np.inf]
+        # From there on all coefficients are zero. Data without slopes have no scale.
+        largest = max(slopes, default=0.0) / l1_share or 1.0
+        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
 
-    def _own_grid(self, problems: LinearProblems, n: int) -> npt.NDArray[np.float64]:
-        """Return n values in descending order where none are given."""
+    def _grid_of_squares(
+        self, problems: LinearProblems, n: int
+    ) -> npt.NDArray[np.float64]:
+        """Return n values in descending order where the penalty has no L1 norm."""
         return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, n)
 
     def _searched(

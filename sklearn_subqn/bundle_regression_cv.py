@@ -25,9 +25,9 @@ from ._state import unchanged_on_failure
 from ._validation import check_sample_weight
 from .bundle_regression import BMRMRegressor
 
-# The smallest value of the default grid as a share of the largest, with an L1 norm and
-# without; and the largest with squares alone in units of the curvature of the loss.
-_SMALLEST_L1, _SMALLEST_L2, _LARGEST_L2 = 1e-3, 1e-6, 10.0
+# With squares alone, the largest value of the default grid in units of the curvature of
+# the loss, and the smallest as a share of it.
+_LARGEST, _SMALLEST_SHARE = 10.0, 1e-6
 
 # So small a penalty has no part in the curvature along a line.
 _NO_PENALTY = 1e-200
@@ -284,19 +284,16 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
     def _has_ratio(self) -> bool:
         return self.penalty == "elasticnet"
 
-    def _own_grid(self, problems: LinearProblems, n: int) -> npt.NDArray[np.float64]:
-        shares = {"l1": 1.0, "elasticnet": self.l1_ratio}
-        l1_share = float(shares.get(self.penalty, 0.0))
-        scales = [_scale(problems, i, l1_share) for i in range(len(problems))]
+    def _grid_of_squares(
+        self, problems: LinearProblems, n: int
+    ) -> npt.NDArray[np.float64]:
+        scales = [_curvature(problems, index) for index in range(len(problems))]
         scales = [scale for scale in scales if 0.0 < scale < np.inf]
         if not scales:
             # Data without any slope have no scale.
-            return super()._own_grid(problems, n)
-        if l1_share:
-            largest = max(scales) / l1_share
-            return np.geomspace(largest, _SMALLEST_L1 * largest, n)
-        largest = _LARGEST_L2 * float(np.exp(np.mean(np.log(scales))))
-        return np.geomspace(largest, _SMALLEST_L2 * largest, n)
+            return super()._grid_of_squares(problems, n)
+        largest = _LARGEST * float(np.exp(np.mean(np.log(scales))))
+        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
 
 
 def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -306,27 +303,21 @@ def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> flo
     return -mean_loss(y, model.predict(X), model.quantile, sample_weight)
 
 
-def _scale(problems: LinearProblems, index: int, l1_share: float) -> float:
+def _curvature(problems: LinearProblems, index: int) -> float:
     """Return the scale of ``alpha`` of a problem, which follows all units.
 
-    With an L1 norm that is the largest slope where all coefficients are zero, except
-    for those of features without a penalty, which have no part in either scale. Else it
-    is the inverse of the best step along the steepest slope from there, which is the
-    curvature of a quadratic loss: half the way is left with a penalty as curved.
+    That is the inverse of the best step along the steepest slope from zero, in which
+    features without a penalty have no part. Of a quadratic loss it is the curvature:
+    half the way is left with a penalty as curved.
     """
-    if l1_share:
-        origin = problems.null_point(index)
-    else:
-        objective = problems.objective(index, _NO_PENALTY)
-        objective = objective.with_regularizer(L2(problems.design.n_coef))
-        origin = minimize_intercept(objective.origin())
+    objective = problems.objective(index, _NO_PENALTY)
+    objective = objective.with_regularizer(L2(problems.design.n_coef))
+    origin = minimize_intercept(objective.origin())
     gradient = origin.risk_gradient.copy()
     gradient[problems.design.n_coef :] = 0.0
     if problems.free is not None:
         n_outputs = problems.design.n_outputs or 1
         gradient[: problems.design.n_coef][np.repeat(problems.free, n_outputs)] = 0.0
-    if l1_share:
-        return float(np.abs(gradient).max(initial=0.0))
     if not gradient.any() or not origin.objective.loss.has_lines:
         return 0.0
     step = exact(origin.along(-gradient))

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.regularizers import Regularizer, elastic_net
-from ._core.rounding import rounding
 from ._core.solvers import L1_SOLVERS
 from ._problems import LinearProblems, class_problems, joint_classes
 from ._solution import Progress
@@ -71,17 +70,7 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
         Those of features without a penalty are not. Without an L1 norm that is
         infinity, unless they are zero for any.
         """
-        design = problems.design
-        origin = problems.null_point(0)
-        gradient = np.abs(origin.risk_gradient[: design.n_coef])
-        if problems.free is not None:
-            gradient[np.repeat(problems.free, design.n_outputs or 1)] = 0.0
-        # Sums that cancel except for rounding are zero.
-        dual = np.abs(origin.dual)
-        squares = design.squared_adjoint(dual)[: design.n_coef]
-        sizes = np.sqrt(dual.sum() * squares)
-        gradient[gradient <= rounding(len(dual)) * sizes] = 0.0
-        largest = float(gradient.max(initial=0.0))
+        largest = problems.largest_slope(0)
         if not self.l1_ratio:
             return np.inf if largest else 0.0
         return largest / self.l1_ratio

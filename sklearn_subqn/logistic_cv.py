@@ -6,15 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._cv import PathCV
-from ._problems import LinearProblems
 from ._solution import Progress
 from .logistic import BaseL1Logistic
-
-# The smallest value of the default grid, as a share of the largest.
-_SMALLEST_SHARE = 1e-3
 
 
 class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
@@ -156,10 +151,3 @@ class L1LogisticOWLQNCV(PathCV, BaseL1Logistic):
         if self._tries_several():
             return self._penalty_of(getattr(self, "l1_ratio_", 0.5))
         return super().penalty
-
-    def _own_grid(self, problems: LinearProblems, n: int) -> npt.NDArray[np.float64]:
-        if not self.l1_ratio:
-            return super()._own_grid(problems, n)
-        # Data without any slope at zero have no scale.
-        largest = self._alpha_max(problems) or 1.0
-        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)

@@ -30,8 +30,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=10
-        The grid, or its size: then the values lie between 1e-2 and 1e-6 in geometric
-        progression.
+        The grid, or its size. Then it falls in geometric progression: from 1e-2 to 1e-6
+        with L2, and with an L1 norm over three powers of ten, from the value for which
+        all coefficients are zero.
     cv : int, cross-validation generator, iterable or None, default=None
         How to split: an integer is the number of folds of whole queries, ``None`` means
         5. A generator gets the queries as groups. No query may be in a training part

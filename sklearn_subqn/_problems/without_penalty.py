@@ -10,6 +10,7 @@ from .._core.design import Design
 from .._core.free_columns import lower_bound
 from .._core.objective import Objective, Point
 from .._core.regularizers import PartlyFree
+from .._core.rounding import rounding
 from .._core.solvers import minimize_intercept
 from .._solution import Floats, Settings, Solution, changed
 from .._warnings import warn_of_gap
@@ -101,3 +102,16 @@ class PartlyPenalized(Problems):
             alpha *= 10.0
         w[penalized] = 0.0
         return minimize_intercept(objective.at(w))
+
+    def largest_slope(self, index: int) -> float:
+        """Return the largest slope there along a coefficient that has a penalty."""
+        origin, n_coef = self.null_point(index), self.design.n_coef
+        slopes = np.abs(origin.risk_gradient[:n_coef])
+        if self.free is not None:
+            slopes[np.repeat(self.free, self.design.n_outputs or 1)] = 0.0
+        # Sums that cancel except for rounding are zero.
+        dual = np.abs(origin.dual)
+        squares = self.design.squared_adjoint(dual)[:n_coef]
+        sizes = np.sqrt(dual.sum() * squares)
+        slopes[slopes <= rounding(len(dual)) * sizes] = 0.0
+        return float(slopes.max(initial=0.0))

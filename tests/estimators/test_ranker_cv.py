@@ -22,6 +22,21 @@ def queries(n_queries=9, size=8):
     return X, y, qid
 
 
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+def test_grids_with_an_l1_norm_begin_where_coefficients_are_zero(penalty):
+    X, y, qid = queries()
+    options = {"loss": "pairwise-log", "penalty": penalty}
+    model = BMRMRankerCV(4, cv=3, **options).fit(X, y, qid=qid)
+    largest = model.alphas_[0]
+    np.testing.assert_allclose(model.alphas_, largest * np.logspace(0, -3, 4))
+    above, below = (
+        BMRMRanker(factor * largest, tol=1e-8, **options).fit(X, y, qid=qid)
+        for factor in (1.01, 0.99)
+    )
+    assert not above.coef_.any()
+    assert below.coef_.any()
+
+
 @pytest.mark.parametrize(
     ("loss", "penalty"),
     [
