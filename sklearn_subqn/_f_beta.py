@@ -121,14 +121,14 @@ class FBetaProblems(LinearProblems):
         self._positive_weights = np.ones(len(self))
         self._thresholds = np.zeros(len(self))
         self._f_betas = np.zeros(len(self))
-        (self._cold, *_) = self.starts
+        self._first_start = self.starts[0]
 
     def objective(self, index: int, alpha: float) -> Objective:
-        """Return the objective by the weight that the class has at present."""
+        """Return the objective for the weight that is tried for the class."""
         return self._weighted(index, alpha, self.weights)
 
     def _weighted(self, index: int, alpha: float, weights: Floats) -> Objective:
-        """Return the objective of rows of such weights, before that of the class."""
+        """Return the objective for weights of rows, times that of the class."""
         positive = self._targets[index] > 0.0
         weights = weights * np.where(positive, self._positive_weights[index], 1.0)
         objective = super().objective(index, alpha)
@@ -173,9 +173,9 @@ class FBetaProblems(LinearProblems):
             )
             return solution.scores
         scores = np.empty_like(solution.scores)
-        # From the solution of all rows fits would not have to learn of the others.
+        # A fit from the solution of all rows would know those that are held out.
         for fold in range(folds.max() + 1):
-            self.starts[index] = self._cold
+            self.starts[index] = self._first_start
             objective = self._weighted(index, alpha, self.weights * (folds != fold))
             fit = self._solve_quietly(index, objective)
             scores[folds == fold] = fit.scores[folds == fold]
@@ -183,11 +183,13 @@ class FBetaProblems(LinearProblems):
         return scores
 
     def _solve_quietly(self, index: int, objective: Objective) -> Solution:
+        """Solve a problem of which the user sees nothing, less accurately."""
         # Dual points of other weights are of no use.
         self.starts[index] = self.starts[index]._replace(dual=None)
         return self._solve(index, objective, self._quiet, FitTask.silent())
 
     def _best_threshold(self, index: int, scores: Floats) -> tuple[float, float]:
+        """Return the best threshold of a problem, and its F-beta."""
         positive = self._targets[index] > 0.0
         return best_threshold(scores, positive, self.weights, self._beta)
 

@@ -16,6 +16,17 @@ from ._solution import Floats
 class OwnFunction:
     """The functions of the user, checked and counted.
 
+    Parameters
+    ----------
+    function : callable
+        From w to f(w) and a subgradient.
+    steepest : callable or None
+        From w and p to the subgradient g with the largest <g, p>.
+    args : tuple
+        Further arguments of both.
+    shape : tuple
+        That of w.
+
     Attributes
     ----------
     n_calls : int
@@ -75,6 +86,7 @@ class OwnFunction:
         return self._vector("steepest must return", returned, 0.0)
 
     def _vector(self, what: str, given: Any, value: float) -> Floats:
+        """Return a subgradient as float64; where the value is infinite it may be."""
         g = np.asarray(given)
         if g.shape != self._shape:
             raise ValueError(
@@ -103,7 +115,7 @@ def shielded(
 def with_squares(
     called: OwnFunction, objective: Objective | None, infimum: float
 ) -> FunctionObjective:
-    """Return F with squares for a penalty, or none."""
+    """Return F = f + alpha / 2 ||w||², or f alone where there is no objective."""
     alpha = 0.0
     at: Callable[[Floats], tuple[float, Floats]]
     if objective is None:
@@ -125,4 +137,5 @@ def with_squares(
 
 
 def shown(w: Floats) -> str:
+    """Return parameters for a message, shortened if they are many."""
     return np.array2string(w, precision=6, threshold=6, edgeitems=3)

@@ -21,8 +21,8 @@ Floats = npt.NDArray[np.float64]
 # Columns are far from zero whose mean is this many times their standard deviation.
 _FAR = 100.0
 
-# Only columns are looked at whose mean is this many times their mean deviation on some
-# of the rows: about this many entries, of this many rows at least and at most.
+# All rows are read only of columns whose mean is this many times their mean deviation
+# on some rows: about this many entries, of this many rows at least and at most.
 _SUSPECT = 30.0
 _ENTRIES, _FEW_ROWS, _MANY_ROWS = 2**15, 16, 256
 
@@ -37,7 +37,7 @@ class Shift(NamedTuple):
     ----------
     columns : ndarray of int, shape (c,)
     by : ndarray of shape (c,)
-        Of the type of X, so that near them differences are exact.
+        Numbers of the type of X, so that differences near them are exact.
     """
 
     columns: npt.NDArray[np.intp]
@@ -75,6 +75,7 @@ class Shift(NamedTuple):
         cls, columns: npt.NDArray[np.intp], about: Floats, sums: Floats, dtype: Any
     ) -> Shift | None:
         """Return the shift from ``relative_sums`` of all rows, if any column is far."""
+        # Of columns / about - 1: the mean is about * (1 + mean).
         mean, square = sums
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
         far = 1.0 + mean > _FAR * deviation
@@ -184,6 +185,6 @@ def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
 
 
 def _halves(numbers: Floats) -> tuple[Floats, Floats]:
-    """Return two numbers with half of the digits whose sum is each of some."""
+    """Return parts of half of the digits each, which sum to the numbers exactly."""
     upper = (np.ascontiguousarray(numbers).view(np.uint64) & _UPPER).view(np.float64)
     return upper, numbers - upper

@@ -13,10 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._block_methods import blockwise, scored
 from ._callbacks import with_callbacks
 from ._catalogue import BundleEstimator
-from ._core.losses import (
-    AnyLoss,
-    regression_losses,
-)
+from ._core.losses import AnyLoss, regression_losses
 from ._core.names import Axis, column_names
 from ._estimator import loss_name
 from ._problems import LinearProblems
@@ -466,8 +463,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             # Offsets are in a second column.
             y = target if target.ndim == 1 else target[:, 0]
             return rule_of_means(power, y, weights)
-        given = 1.35 if self.epsilon is None else float(self.epsilon)
-        return rule_of_numbers(self.loss, target, weights, given)
+        epsilon = EPSILON["huber"] if self.epsilon is None else float(self.epsilon)
+        return rule_of_numbers(self.loss, target, weights, epsilon)
 
     def _check_collection(self) -> None:
         super()._check_collection()
@@ -522,6 +519,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         """Return the problems of validated data, given the names of columns of y."""
         has_offsets = offset is not None and variance_power(self) is not None
         if offset is not None and not has_offsets:
+            # Other losses are functions of residuals.
             y = (y.T - offset).T
         if self._fits_several_quantiles():
             return self._quantile_problems(X, y, weights)

@@ -12,6 +12,7 @@ from ._validation import check_number
 
 __all__ = ["ProgressBar"]
 
+# Characters of the bar.
 _WIDTH = 20
 
 

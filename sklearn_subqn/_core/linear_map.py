@@ -20,8 +20,8 @@ from .losses._base import Floats, Rows, total_of_rows
 from .memory import BLOCK_SIZE
 from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
 
-# Below this share of stored entries, changing one row's dual variable costs next to
-# negligible beside a product, and rows are nearly orthogonal.
+# Below this share of stored entries, changing one row's dual variable costs hardly
+# anything beside a product, and rows are nearly orthogonal.
 _TEXT_SHARE = 0.01
 
 # A product with a subset of the rows copies them; above this share of the rows the
@@ -29,8 +29,7 @@ _TEXT_SHARE = 0.01
 _SUBSET_SHARE = 0.3
 
 # Products with columns are sums over this many roots of the number of rows at a time,
-# and over more where features are so many that adding the sums would take some share of
-# it.
+# and over more where features are many, since adding the sums would take long.
 _ROOTS, _ENTRIES_A_SUM = 16.0, 16
 
 #: A product with fewer entries than this takes a thread about as long as starting it.

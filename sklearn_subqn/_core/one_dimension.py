@@ -34,14 +34,13 @@ def bracket_by_cuts(
     trial: Callable[[float], Trial],
     longest: float = np.inf,
     accuracy: float = 0.0,
-    max_iter: int = MOST_STEPS,
 ) -> tuple[Trial, Trial]:
-    """Return the same for a function that returns value and slope at a step.
+    """Return the best step that was tried, and the other end of its bracket.
 
-    The next trial is where the tangents at both ends meet. That is exact after a
-    finite number of steps for piecewise linear functions; every third trial is the
-    middle, which curved ones need. The search ends where at most the share
-    ``accuracy`` of the decrease is left to gain.
+    ``trial`` returns value and slope at a step. The next trial is where the tangents at
+    both ends meet. That is exact after a finite number of steps for piecewise linear
+    functions; every third trial is the middle, which curved ones need. The search ends
+    where at most the share ``accuracy`` of the decrease is left to gain.
     """
     low = trial(0.0)
     start = low.value
@@ -56,7 +55,7 @@ def bracket_by_cuts(
             return high._replace(step=np.inf), high
         low, step = high, min(4.0 * step, longest)
         high = trial(step)
-    for i in range(max_iter):
+    for i in range(MOST_STEPS):
         width = high.step - low.step
         rise = low.value - high.value + high.slope * width
         meeting = low.step + rise / (high.slope - low.slope)

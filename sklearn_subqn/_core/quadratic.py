@@ -27,10 +27,10 @@ _MAX_GRAM = 1000
 # of more, where features may be too many for H later, and columns are needed anyway.
 _SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
 
-# H of a multinomial model is formed for this many coordinates in any case, and in
-# single precision for more, of which memory holds so many, where it takes the time of
-# this many products with X at most: in double precision up to this many
-# multiplications.
+# H of a multinomial model is formed for up to _MAX_JOINT coordinates in any case, in
+# double precision. For up to _MAX_SINGLE, the most that memory has room for, it is
+# formed where that takes the time of _MAX_PRODUCTS products with X at most, in single
+# precision from _MAX_DOUBLE multiplications on.
 _MAX_JOINT, _MAX_SINGLE = 600, 5000
 _MAX_DOUBLE = 1e10
 _MAX_PRODUCTS = 400.0

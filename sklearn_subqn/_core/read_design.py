@@ -87,7 +87,7 @@ class ReadDesign(Design):
         raise AttributeError(name)
 
     def _as_needed(self) -> Any:
-        """Return what the shelf is to hold: sparse rows changed, dense ones to be."""
+        """Return what the shelf holds: dense rows are changed later, at each use."""
         X, change = self._read(), self._change
         if self._sparse:
             return self._like(X if change is None else change(X), None).X
@@ -123,4 +123,5 @@ class ReadDesign(Design):
         return self._kept(super().rows(rows, copy=False))
 
     def _kept(self, subset: Design) -> Design:
+        """Return a design of rows that have been read, as one of its own memory."""
         return subset if self._sparse else self._like(subset.X.copy(), None)

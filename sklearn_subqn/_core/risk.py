@@ -274,7 +274,7 @@ class Risk(DualsOfRisk):
     # For the risk of all parts.
 
     def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
-        """Return the like over these rows, as of ``SweepsOfPart``."""
+        """Return such an ascent over these rows as a part of all: ``SweepsOfPart``."""
         return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
 
     def own_design(self) -> Design:

@@ -108,7 +108,7 @@ class DualsOfRisk(RowNumbers):
         return self.oracle.balance(dual, self.targets, self.weights)
 
     def balance_near_optimum(self, dual: Floats) -> Floats:
-        """Return the same at the least cost where u is nearly optimal."""
+        """Return ``balance`` at the least cost, where u is nearly optimal."""
         return self.oracle.balance_near_optimum(dual, self.targets, self.weights)
 
     def condensed(self, dual: Floats) -> OfRows:

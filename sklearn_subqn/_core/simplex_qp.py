@@ -6,12 +6,11 @@ import numpy as np
 
 from .kernels import simplex, simplex_by_rows
 from .losses._base import Floats
+from .one_dimension import EXACT
 from .rounding import ROUNDED
 
 
-def minimize_on_simplex(
-    Q: Floats, c: Floats, start: Floats, *, tol: float = 1e-14
-) -> Floats:
+def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
     """Minimize x'Qx / 2 - c'x over x >= 0, sum(x) = 1, by an active-set method.
 
     Parameters
@@ -21,8 +20,6 @@ def minimize_on_simplex(
     c : ndarray of shape (m,)
     start : ndarray of shape (m,)
         A point of the simplex; a good one saves iterations.
-    tol : float
-        Tolerance on each reduced cost, relative to the terms that it sums.
 
     Returns
     -------
@@ -53,7 +50,8 @@ def minimize_on_simplex(
         x,
         max(size, ridge),
         ridge,
-        tol,
+        # Of each reduced cost, relative to the terms that it sums.
+        EXACT,
         10 * m + 20,
         np.empty((m, m)),
         np.empty((4, m)),
@@ -63,15 +61,13 @@ def minimize_on_simplex(
     return x / x.sum()
 
 
-def minimize_by_rows(
-    A: Floats, c: Floats, start: Floats, *, tol: float = 1e-14
-) -> Floats:
+def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
     """Minimize ||A'x||² / 2 - c'x over x >= 0, sum(x) = 1, by an active-set method.
 
     Parameters
     ----------
     A : ndarray of shape (m, d)
-    c, start, tol
+    c, start
         As in ``minimize_on_simplex``.
 
     Returns
@@ -99,7 +95,8 @@ def minimize_by_rows(
         rows,
         c / unit / unit,
         x,
-        tol,
+        # Of each reduced cost, relative to the terms that it sums.
+        EXACT,
         10 * m + 20,
         np.empty((r, r)),
         np.empty((r, r)),

@@ -95,7 +95,7 @@ class DropInProblems(LinearProblems):
         shift = self._shift_at(index, objective, solution.w)
         gap, bounds = solution.dual_gap, solution.history.lower_bound
         if self._free:
-            # Only the penalty bounds the coefficients, by which a proof goes.
+            # Proofs need bounded coefficients, and only a penalty bounds them.
             gap, bounds = np.inf, [-np.inf] * len(bounds)
         elif not shift:
             return solution

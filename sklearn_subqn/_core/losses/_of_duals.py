@@ -50,7 +50,7 @@ class OfDuals(ABC):
             R*(u) or more, infinity outside of its domain.
         """
         if dual.any():
-            raise TypeError(f"{type(self).__name__} knows no conjugate but at zero.")
+            raise TypeError(f"{type(self).__name__} knows no conjugate except at zero.")
         return -self.infimum
 
     def conjugate_at(

@@ -187,7 +187,7 @@ class PairCurvature(Curvature):
             self._rows.crossed(X, factors, self._window, higher, matrix)
             return matrix
         rows = np.flatnonzero(used[higher])
-        # Partners are copied too, but where all columns are in one block.
+        # Partners are copied too, except where all columns are in one block.
         size = d * max(len(rows), len(self._sums[0]) // 2)
         width = max(1, -(-d // max(1, round(size / COPY_SIZE))))
         height = max(1, BLOCK_SIZE // max(d, 1))

@@ -115,7 +115,7 @@ class AdaptiveLBFGS:
         low_included=False,
         parameter="tau",
     )
-    memory: int = number_of_pairs(10)
+    memory: int = number_of_pairs()
     average: bool = True
 
     # Features are centered where their squared mean is more than this share of their

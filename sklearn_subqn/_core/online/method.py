@@ -126,6 +126,6 @@ def steps_fall_after(default: float) -> Any:
     )
 
 
-def number_of_pairs(default: int) -> Any:
+def number_of_pairs() -> Any:
     """Return the field of the memory of a quasi-Newton method."""
-    return option("number m of pairs", default, low=1, integer=True, parameter="memory")
+    return option("number m of pairs", 10, low=1, integer=True, parameter="memory")

@@ -50,7 +50,7 @@ class OLBFGS:
 
     eta0: float = first_step(1.0)
     tau: float = steps_fall_after(np.inf)
-    memory: int = number_of_pairs(10)
+    memory: int = number_of_pairs()
     epsilon: float = option(
         "ε, the first direction is -ε g (Yu 2009, eq. 5.18)",
         1e-10,

@@ -162,7 +162,7 @@ class LimitedRES:
     tau: float = steps_fall_after(np.inf)
     delta: float = least_eigenvalue()
     gamma: float = least_progress()
-    memory: int = number_of_pairs(10)
+    memory: int = number_of_pairs()
     b0: float | None = option(
         "estimate before the oldest pair, b0 I; None: the mean of its scales",
         None,

@@ -19,7 +19,11 @@ from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
 from ..objective import Objective
 from ..options import Option
-from ..quasi_newton import DenseInverseHessian, LimitedMemoryInverseHessian
+from ..quasi_newton import (
+    DenseInverseHessian,
+    InverseHessian,
+    LimitedMemoryInverseHessian,
+)
 from ..regularizers import L2, ElasticNet, Regularizer
 from ..risk_by_oracle import OracleObjective
 from .aggregated import aggregated_bmrm
@@ -183,19 +187,17 @@ def _cuts(options: Options) -> dict[str, Any]:
 
 
 def _sublbfgs(objective: Objective, start: Start, options: Options) -> Solver:
-    hessian = _limited(objective, options)
-    return subbfgs(
-        objective,
-        start.w,
-        hessian,
-        **_searching(options),
-        epsilon_0=options.epsilon_0,
-        search=_search(options),
-    )
+    return _by_subgradients(objective, start, options, _limited(objective, options))
 
 
 def _subbfgs(objective: Objective, start: Start, options: Options) -> Solver:
     hessian = DenseInverseHessian(objective.n_params)
+    return _by_subgradients(objective, start, options, hessian)
+
+
+def _by_subgradients(
+    objective: Objective, start: Start, options: Options, hessian: InverseHessian
+) -> Solver:
     return subbfgs(
         objective,
         start.w,
