@@ -29,7 +29,7 @@ from ._core.losses import (
 )
 from ._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
 from ._estimator import loss_name
-from ._evaluation import HeldOut, held_out
+from ._held_out import HeldOut, held_out
 from ._problems import LinearProblems, Problems
 from ._queries import EMPTY_QUERIES, Queries
 from ._solution import Floats

@@ -20,7 +20,7 @@ from ._core.read_design import ReadDesign, Shelf
 from ._core.risk import Risk
 from ._core.risk_of_parts import RiskOfParts
 from ._core.solvers import Start
-from ._problems import LinearProblems, Problems, SomeRows
+from ._problems import LinearProblems, Problems, RowsOfBlock
 from ._run_there import RunHere, solve_there
 from ._shift import Shift, relative_sums, suspects_of_sums
 from ._solution import Solution
@@ -130,7 +130,7 @@ class Block:
         self, estimator: Any, shift: Shift | None, scales: Scales | None, names: Any
     ) -> LinearProblems:
         """Return the problems, of which these rows are a part; forget the rows."""
-        rows = SomeRows(self.rows(), shift, scales)
+        rows = RowsOfBlock(self.rows(), shift, scales)
         args = rows, self._y, self._weights, names
         problems: LinearProblems = estimator._problems(*args)
         rows.X = self._y = self._weights = None
@@ -256,7 +256,7 @@ class Collection:
         self._weigh()
         self._measure(estimator)
         d = estimator.n_features_in_
-        rows = SomeRows(
+        rows = RowsOfBlock(
             np.zeros((len(self.y), d), self._dtype), self._shift, self._scales
         )
         self.problems: LinearProblems = estimator._problems(

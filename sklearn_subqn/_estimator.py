@@ -16,7 +16,7 @@ from ._callbacks import CallbackSupportMixin, FitTask
 from ._core.options import Option
 from ._core.solvers import SolverSpec
 from ._doc_link import DocumentationLink
-from ._names import instead_of
+from ._foreign_names import instead_of
 from ._problems import Problems
 from ._solution import Solution
 from ._solve import spec_of

@@ -17,7 +17,7 @@ from ._core.quasi_newton import (
     LimitedMemoryInverseHessian,
 )
 from ._core.solvers import Solver, bfgs, subbfgs
-from ._names import did_you_mean
+from ._foreign_names import did_you_mean
 from ._solution import Floats
 from ._validation import check_number
 

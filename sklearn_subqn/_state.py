@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._names import check_data
+from ._foreign_names import check_data
 
 _PACKAGE = __name__.rpartition(".")[0]
 

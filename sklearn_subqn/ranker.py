@@ -14,7 +14,7 @@ from ._core.losses import (
     BINARY_LOSSES,
 )
 from ._estimator import forget, loss_name
-from ._evaluation import Evaluation, Patience
+from ._held_out import HeldOutMeasures, Patience
 from ._preferences import Preferences
 from ._problems import LinearProblems, Problems
 from ._solution import Progress, Solution
@@ -399,7 +399,7 @@ class BMRMRanker(BaseRanker):
             queries = {"eval_qid": eval_qid, "eval_group": eval_group}
             patience = Patience(self.n_iter_no_change)
             sets = self._held_out(eval_set, None, **queries)
-            problems.watch = Evaluation(self, sets, [self.k], patience)
+            problems.watch = HeldOutMeasures(self, sets, [self.k], patience)
         elif eval_qid is not None or eval_group is not None:
             raise ValueError("eval_qid and eval_group need eval_set, got None.")
         elif self.n_iter_no_change is not None:
@@ -411,7 +411,7 @@ class BMRMRanker(BaseRanker):
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
-        if isinstance(problems.watch, Evaluation):
+        if isinstance(problems.watch, HeldOutMeasures):
             self.evals_result_, self.best_iteration_ = problems.watch.end(self)
 
     def _preferences(self, X: Any, pairs: Any, pair_weight: Any) -> LinearProblems:

@@ -16,8 +16,8 @@ from ._problems import Problems
 from ._solution import Floats, Progress
 from ._state import unchanged_on_failure
 from ._structures.calls import in_threads, items_of, read_only, zero_one
-from ._structures.oracle import StructureOracle
 from ._structures.problem import StructureProblem
+from ._structures.structure_oracle import StructureOracle
 from ._validation import (
     check_number,
     check_option,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._core.losses._base import Mask
 from .._core.names import by_name, classes_axis
-from .._names import did_you_mean
+from .._foreign_names import did_you_mean
 from .sequences import Index
 
 # Of each scheme three sets of prefixes of labels: those that need a label of their

@@ -61,7 +61,7 @@ class CutModel(ABC):
         """Update ``w`` and ``lower_bound``; raise ``Unsolved`` where that fails."""
 
 
-class QuadraticModel(CutModel):
+class L2CutModel(CutModel):
     """A model with a quadratic conjugate: a quadratic program (Corollary 3)."""
 
     def add(self, cut: Cut) -> None:
@@ -77,7 +77,7 @@ class QuadraticModel(CutModel):
         self.lower_bound = o.dual_value(combination)
 
 
-class SmoothModel(CutModel):
+class SmoothCutModel(CutModel):
     """A model with a differentiable conjugate: Newton's method on the dual (10).
 
     Each step minimizes the quadratic model of the dual on the simplex by an active-set
@@ -170,7 +170,7 @@ class SmoothModel(CutModel):
         return float(x @ self.cuts.offsets) - o.alpha * conjugate
 
 
-class LinearModel(CutModel):
+class L1CutModel(CutModel):
     """A model with the L1 norm: a linear program (Teo et al. 2010, appendix C).
 
     Columns of features are generated as far as they are needed: at first those that
@@ -258,7 +258,7 @@ def cut_model(
     cuts = Cuts(objective.n_params, size=size, patience=patience)
     regularizer = objective.regularizer
     if isinstance(regularizer, (L2, QuadraticForm)):
-        return QuadraticModel(objective, cuts)
+        return L2CutModel(objective, cuts)
     if isinstance(regularizer, ElasticNet) and regularizer.l1_ratio == 1.0:
-        return LinearModel(objective, cuts)
-    return SmoothModel(objective, cuts)
+        return L1CutModel(objective, cuts)
+    return SmoothCutModel(objective, cuts)

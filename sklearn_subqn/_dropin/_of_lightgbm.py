@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._evaluation import Evaluation, Patience
-from .._names import instead_of
+from .._foreign_names import instead_of
+from .._held_out import HeldOutMeasures, Patience
 from .._validation import check_number
 
 # Parameters of trees, with their defaults.
@@ -177,13 +177,13 @@ class CallbackEnv(NamedTuple):
     evaluation_result_list: list[EvalResult]
 
 
-class ReportedEvaluation(Evaluation):
+class ReportedMeasures(HeldOutMeasures):
     """An evaluation that calls LightGBM's callbacks after each iteration.
 
     Parameters
     ----------
     ranker, sets, ranks, patience
-        As of ``Evaluation``.
+        As of ``HeldOutMeasures``.
     callbacks : list of callable
     """
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._base_ranker import BaseRanker
 from .._callbacks import with_callbacks
 from .._estimator import forget
-from .._evaluation import Evaluation
+from .._held_out import HeldOutMeasures
 from .._problems import LinearProblems, Problems
 from .._queries import Queries
 from .._solution import Floats, Solution
@@ -19,7 +19,7 @@ from .._state import unchanged_on_failure
 from .._validation import check_n_jobs, check_number, check_option
 from ._of_lightgbm import (
     OF_TREES,
-    ReportedEvaluation,
+    ReportedMeasures,
     checked_eval_set,
     first_of,
     is_of_results,
@@ -501,14 +501,14 @@ class Ranker(BaseRanker):
         eval_set, sets, ranks, patience, reporting = evaluation
         if eval_set is not None:
             checked = self._held_out(eval_set, **sets)
-            problems.watch = ReportedEvaluation(
+            problems.watch = ReportedMeasures(
                 self, checked, ranks, patience, callbacks=reporting
             )
         return problems
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         super()._store(problems, solutions)
-        if not isinstance(problems.watch, Evaluation):
+        if not isinstance(problems.watch, HeldOutMeasures):
             return
         self.evals_result_, self.best_iteration_ = problems.watch.end(self)
         index = max(self.best_iteration_ - 1, 0)

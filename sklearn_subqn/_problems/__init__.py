@@ -4,7 +4,7 @@ Below n is the number of rows, d of features, k of scores per row. Targets are w
 losses want: signs of one class against the rest, numbers of classes, or numbers.
 """
 
-from .features import InputFeatures, SomeRows
+from .features import InputFeatures, RowsOfBlock
 from .linear import LinearProblems
 from .model_parameters import LinearModel
 from .several_scores import Contrasts, PathProblem
@@ -20,7 +20,7 @@ __all__ = [
     "OrdinalProblem",
     "PathProblem",
     "Problems",
-    "SomeRows",
+    "RowsOfBlock",
     "ThresholdProblem",
     "class_problems",
     "codes",

@@ -31,7 +31,7 @@ class Rows:
         return Scales.of(X, weights, centered=centered)
 
 
-class SomeRows(Rows):
+class RowsOfBlock(Rows):
     """Some of the rows, with a shift and scales of all of them.
 
     Parameters

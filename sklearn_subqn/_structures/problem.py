@@ -13,7 +13,7 @@ from .._core.rounding import CLOSE
 from .._core.solvers import Start
 from .._problems import Problems
 from .._solution import Floats, Solution
-from .oracle import StructureOracle
+from .structure_oracle import StructureOracle
 
 
 class StructureProblem(Problems):

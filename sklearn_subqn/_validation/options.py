@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core.options import Option
-from .._names import did_you_mean
+from .._foreign_names import did_you_mean
 from .values import check_flag, check_number, check_option
 
 

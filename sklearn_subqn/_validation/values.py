@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._names import did_you_mean
+from .._foreign_names import did_you_mean
 
 #: What ``alpha`` may be besides numbers.
 AUTO = "auto"

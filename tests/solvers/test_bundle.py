@@ -15,7 +15,7 @@ from sklearn_subqn import LinearChainCRF
 from sklearn_subqn._core import cut_model as cut_models
 from sklearn_subqn._core import simplex_qp
 from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.cut_model import CutModel, LinearModel, cut_model
+from sklearn_subqn._core.cut_model import CutModel, L1CutModel, cut_model
 from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.intercepts import minimize_intercept
 from sklearn_subqn._core.kept_cuts import Cuts
@@ -190,7 +190,7 @@ def test_linear_program_with_columns_generated(seed, monkeypatch):
         Risk(design, BINARY_LOSSES["hinge"], y, np.full(20, 0.05)), ElasticNet(d), alpha
     )
     model = cut_model(objective)
-    assert isinstance(model, LinearModel)
+    assert isinstance(model, L1CutModel)
     A, b = rng.normal(size=(8, d)), rng.normal(size=8)
     for normal, offset in zip(A, b, strict=True):
         model.add(Cut(normal, float(offset)))

@@ -125,7 +125,7 @@ class Patience(NamedTuple):
         return best if len(values) - 1 - best >= self.n_iter else None
 
 
-class Evaluation:
+class HeldOutMeasures:
     """NDCG of held-out queries after each iteration; a ``Watch`` of a fit.
 
     Parameters
