@@ -185,8 +185,14 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
             )
         except (TypeError, ValueError) as error:
             raise ValueError(f"group must hold numbers of rows: {error}") from error
-        whole = sizes.ndim == 1 and bool(np.all(sizes == np.floor(sizes)))
-        if not whole or sizes.min() < 1.0 or sizes.sum() != n:
+        wrong = sizes[(sizes < 1.0) | (sizes != np.floor(sizes))]
+        if sizes.ndim != 1 or wrong.size or sizes.sum() != n:
+            if sizes.ndim != 1:
+                got = f"an array of shape {sizes.shape}"
+            elif wrong.size:
+                got = f"{wrong[0]:g}"
+            else:
+                got = f"{len(sizes)} with the sum {int(sizes.sum())}"
             of_rows = (
                 " It has an entry for each row: if that is the query of the row, and "
                 "rows of a query follow one another, give the sizes, for example by "
@@ -194,7 +200,7 @@ def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
             )
             raise ValueError(
                 "group must hold the positive numbers of rows of the queries, whose "
-                f"sum is the number {n} of rows; got {group!r}."
+                f"sum is the number {n} of rows; got {got}."
                 + (of_rows if sizes.shape == (n,) else "")
             )
         return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))

@@ -168,10 +168,11 @@ class StreamEstimator(StreamModel):
         try:
             self._state = one_step(self._stream.method, batch, self._state)
         except FloatingPointError as error:
+            others = "Choose solver='auto' or a smaller eta0, or scale the features."
+            advice = "Scale the features." if self.solver == "auto" else others
             raise ValueError(
                 f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
-                f"{self.t_ + 1}: {error}. Choose solver='auto' or a smaller eta0, or "
-                "scale the features. The model is as it was before."
+                f"{self.t_ + 1}: {error}. {advice} The model is as it was before."
             ) from error
         self.t_ += 1
         return self._state

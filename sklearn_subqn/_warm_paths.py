@@ -235,11 +235,12 @@ def warn_of_folds(
         return
     fold, place = np.unravel_index(np.argmax(np.where(proven, -1.0, gaps)), gaps.shape)
     see = " (see gaps_path_)" if name == "alpha" else ""
+    other = "choose another solver, " if name == "alpha" else ""
     warnings.warn(
         f"{np.sum(~proven)} of {proven.size} fits on folds did not prove tol={tol:g}; "
         f"the largest relative gap is {gaps[fold, place]:.1e}, at "
         f"{name}={alphas[place]:g} on fold {fold}{see}. Increase max_iter or tol, "
-        "choose another solver, or scale the features.",
+        f"{other}or scale the features.",
         ConvergenceWarning,
         stacklevel=user_level(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -91,29 +92,37 @@ def warn_of_tolerance(
 ) -> None:
     """Warn that the run of a problem ended before what was asked for."""
     status, asked = solution.status, solution.asked
-    other = "solver='auto'" if faster else "another solver"
-    or_other = f", or choose {other}" if faster else ""
+    # Estimators with the parameters of another package lack some of these.
+    accepted = inspect.signature(type(settings)).parameters
     tolerance = asked.partition("=")[0]
+    larger = [name for name in ("max_iter", tolerance) if name in accepted]
+    looser = [f"increase {tolerance}"] if tolerance in accepted else []
+    others = ["choose another solver"] if len(settings._solvers) > 1 else []
+    others = ["choose solver='auto'"] if faster else others
+    weaker = {"alpha": "increase alpha", "C": "decrease C"}
+    weaker_here = [way for name, way in weaker.items() if name in accepted]
+    scaled = ["scale the features"]
+    more = [f"increase {' or '.join(larger)}"] if larger else scaled
     reasons = {
         "max_iter": (
             f"reached max_iter={settings.max_iter}",
-            f"Increase max_iter or {tolerance}{or_other}",
+            [*more, *others * faster],
         ),
         "stalled": (
             "stopped because it no longer made progress",
-            f"Increase {tolerance}, choose {other}, scale the features, or "
-            "increase alpha",
+            [*looser, *others, *scaled, *weaker_here],
         ),
         "rounded": (
             "lost precision as its coefficients were rounded to float32,",
-            "Convert X to float64, or scale the features",
+            ["convert X to float64", *scaled],
         ),
     }
     otherwise = (
         f"stopped where it found no better point ({status})",
-        f"Increase {tolerance}, choose {other}, or scale the features",
+        [*looser, *others, *scaled],
     )
-    reason, advice = reasons.get(status, otherwise)
+    reason, ways = reasons.get(status, otherwise)
+    advice = _listed(ways)
     plural = "" if solution.n_iter == 1 else "s"
     warnings.warn(
         f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
@@ -123,6 +132,14 @@ def warn_of_tolerance(
         ConvergenceWarning,
         stacklevel=user_level(),
     )
+
+
+def _listed(ways: list[str]) -> str:
+    """Return a sentence that offers ways, the first letter a capital."""
+    *first, last = ways
+    commas = ", ".join(first)
+    text = f"{commas}, or {last}" if first else last
+    return text[0].upper() + text[1:]
 
 
 def warn_of_shares(name: str, total: float, sample_weight: Any) -> None:

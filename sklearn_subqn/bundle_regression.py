@@ -463,7 +463,8 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             # Offsets are in a second column.
             y = target if target.ndim == 1 else target[:, 0]
             return rule_of_means(power, y, weights)
-        epsilon = EPSILON["huber"] if self.epsilon is None else float(self.epsilon)
+        given = self.epsilon if self.loss == "huber" else None
+        epsilon = EPSILON["huber"] if given is None else float(given)
         return rule_of_numbers(self.loss, target, weights, epsilon)
 
     def _check_collection(self) -> None:

@@ -221,7 +221,8 @@ def _given(model: Any) -> dict[str, Any]:
         raise TypeError(
             "model must be linear, with coef_ and intercept_; "
             f"{type(model).__name__} is not. Of a pipeline give the last step, "
-            "model[-1], and the features that it gets, model[:-1].transform(X)."
+            "model[-1], and the features that it gets, model[:-1].transform(X); of a "
+            "search give model.best_estimator_."
         )
     return given
 

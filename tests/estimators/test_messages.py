@@ -416,3 +416,40 @@ def test_the_plan_is_told():
     assert named.fit(X, y > 0).plan_ == "alm"
     assert named.fit(X, y).plan_ == ["alm"] * 3
     assert isinstance(SubLBFGSLinearSVC(1e-3).fit(X, y > 0).plan_, str)
+
+
+def test_advice_is_of_parameters_that_the_estimator_has():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(60, 4)), rng.normal(size=60)
+
+    class Short(linear_model.QuantileRegressor):
+        max_iter = 1
+
+    with pytest.warns(ConvergenceWarning, match="asked for") as caught:
+        Short(alpha=1e-4).fit(X, X[:, 0] + noise)
+    assert str(caught[0].message).endswith("was asked for. Scale the features.")
+    with pytest.warns(ConvergenceWarning, match="asked for") as caught:
+        svm.LinearSVC(tol=1e-17).fit(X, X[:, 0] > noise)
+    assert "another solver" not in str(caught[0].message)
+    assert "ncrease tol" in str(caught[0].message)
+
+
+def test_epsilon_of_another_loss_is_not_looked_at():
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.warns(UserWarning, match="epsilon='x' has no effect"):
+        other = BMRMRegressor(epsilon="x").fit(X, X[:, 0])
+    assert np.array_equal(other.coef_, BMRMRegressor().fit(X, X[:, 0]).coef_)
+
+
+@pytest.mark.parametrize(
+    ("group", "got"),
+    [
+        ([2] * 49, r"got 49 with the sum 98\."),
+        ([0, 100], r"got 0\."),
+        ([[100]], "1, 1"),
+    ],
+)
+def test_wrong_groups_are_stated_in_short(group, got):
+    X = np.arange(200.0).reshape(100, 2)
+    with pytest.raises(ValueError, match=got):
+        BMRMRanker().fit(X, X[:, 0], group=group)
