@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import sklearn_subqn
 import sklearn_subqn.linear_model
+import sklearn_subqn.svm
 from sklearn_subqn import certification, dual_gap
 from sklearn_subqn.certification import _ends
 
@@ -74,6 +75,50 @@ def test_of_a_model_of_this_package_it_is_what_that_says():
     gap, value = dual_gap(clf, X, Y, tol=1e-8, return_objective=True)
     assert value == clf.objective_
     assert abs(gap - clf.dual_gap_) <= 1e-8 * value
+
+
+def categories(n):
+    """Return rows of 14 ones in 123 columns, as of a9a, and classes."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([9] * 13 + [6])
+    places = (sizes * rng.random((n, 14)) ** 2).astype(int)
+    X = np.zeros((n, 123))
+    X[np.arange(n)[:, None], places + np.cumsum(sizes) - sizes] = 1.0
+    y = X @ rng.normal(size=123) + rng.normal(size=n) > 0.0
+    return sparse.csr_array(X), y.astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("model", "own"),
+    [
+        (
+            linear_model.SGDClassifier(
+                alpha=1e-3, max_iter=5, tol=None, random_state=0
+            ),
+            sklearn_subqn.SubLBFGSLinearSVC(1e-3, tol=1e-6),
+        ),
+        (
+            svm.LinearSVC(C=0.5, loss="hinge", max_iter=20, random_state=0),
+            sklearn_subqn.svm.LinearSVC(C=0.5, loss="hinge", tol=1e-6),
+        ),
+        (
+            svm.LinearSVC(C=0.5, max_iter=5, random_state=0),
+            sklearn_subqn.svm.LinearSVC(C=0.5, tol=1e-6),
+        ),
+    ],
+)
+def test_gaps_are_what_the_bound_of_an_own_fit_implies(model, own):
+    X, y = categories(2000)
+    model.fit(X, y)
+    own.fit(X, y)
+    gap, value = dual_gap(model, X, y, tol=1e-6, return_objective=True)
+    implied = value - (own.objective_ - own.dual_gap_)
+    assert implied > 1e-3 * value
+    assert gap == pytest.approx(implied, abs=1e-6 * own.objective_)
+    blocks = sklearn_subqn.RowBlocks(X, y, block_size=700)
+    gap = dual_gap(model, blocks, tol=1e-6)
+    assert gap == pytest.approx(implied, abs=1e-6 * own.objective_)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss"])
