@@ -530,7 +530,10 @@ def test_without_dask_the_error_says_what_to_install(monkeypatch):
 @pytest.fixture(scope="module")
 def client():
     settings = {"dashboard_address": ":0", "threads_per_worker": 1}
+    # A lost worker is given up where its replacement has not begun by then.
+    lost = {"distributed.deploy.lost-worker-timeout": LIMIT}
     with (
+        dask.config.set(lost),
         distributed.LocalCluster(n_workers=2, **settings) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
