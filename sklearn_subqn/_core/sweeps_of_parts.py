@@ -40,7 +40,8 @@ class SweepsOfPart(IntervalSweeps):
     intercept_step : float
         Squared constant that stands for an intercept.
     stiffness : float
-        How many times parameters are to move as far as by these rows.
+        Dual variables move parameters this many times as far within a sweep as they do
+        in fact, since other parts change theirs at the same time.
     """
 
     def __init__(

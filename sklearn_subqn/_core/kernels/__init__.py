@@ -1,4 +1,4 @@
-"""The one compiled folder: loops over plain arrays that NumPy makes slowly.
+"""The one compiled folder: loops over plain arrays that are slow in NumPy.
 
 A kernel takes and returns plain arrays, knows no object of this package, checks the
 lengths of its arrays once and then runs without the interpreter's lock. Each has its

@@ -28,7 +28,8 @@ cdef struct Window:
     Py_ssize_t left
 
 cdef struct Terms:
-    # Those of each partner, w numbers or a sparse row of so many, times its weight.
+    # Of each partner, w numbers or the entries of a sparse row; they count times its
+    # weight.
     const double* data
     const int* indptr
     const int* indices

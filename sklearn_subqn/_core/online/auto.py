@@ -178,7 +178,7 @@ class AdaptiveLBFGS:
             if len(state.dw):
                 metric = metric.with_pairs(state.dw, state.dg)
 
-        p, slope = _direction(batch, metric, w, gradient)
+        p, slope = _direction(metric, gradient)
         eta, stiffness = self._length(batch, state, z, risk, curvature, p, slope)
         if penalty.l1:
             new = w + metric.times(eta).proximal(w, gradient, penalty.l1)
@@ -321,9 +321,7 @@ class AdaptiveLBFGS:
         return 0.0, stiffness
 
 
-def _direction(
-    batch: LinearBatch, metric: Metric, w: Floats, gradient: Floats
-) -> tuple[Floats, float]:
+def _direction(metric: Metric, gradient: Floats) -> tuple[Floats, float]:
     """Return the direction of a step, and the slope along it, without an L1 penalty."""
     p = metric.apply(-gradient)
     slope = float(gradient @ p)
