@@ -14,7 +14,7 @@ from ._by_feature import penalty_factors
 from ._core.columns import own_columns
 from ._core.losses import Loss
 from ._core.names import features_axis
-from ._core.regularizers import L2, Regularizer
+from ._core.regularizers import Regularizer, elastic_net
 from ._estimator import Estimator, loss_name
 from ._predictions import is_narrow, rounded_scores
 from ._problems import InputFeatures, LinearModel
@@ -119,7 +119,7 @@ class LinearEstimator(Estimator):
 
     def _regularizer(self, n_coef: int) -> Regularizer:
         """Return the penalty of this many coefficients."""
-        return L2(n_coef)
+        return elastic_net(n_coef, self._l1_share())
 
     def _strength(
         self, problems: Any, y: Any, sample_weight: Any

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ._classifier import LinearClassifier, ProbabilityMixin
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from ._core.regularizers import Regularizer, elastic_net
 from ._core.solvers import L1_SOLVERS
 from ._problems import LinearProblems, class_problems, joint_classes
 from ._solution import Progress
@@ -40,9 +39,6 @@ class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):
 
     def _instead(self) -> str:
         return "the features do not separate the classes"
-
-    def _regularizer(self, n_coef: int) -> Regularizer:
-        return elastic_net(n_coef, self._l1_share())
 
     def _l1_share(self) -> float:
         return float(self.l1_ratio)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from ._classifier import JointHingeClassifier
 from ._core.losses import Loss, Simplex
 from ._core.names import classes_axis
-from ._core.regularizers import Regularizer, elastic_net
 from ._problems import LinearProblems, joint_classes
 from ._solution import Progress
 from ._validation import check_label_cost, check_option, check_rescaling
@@ -234,9 +233,6 @@ class MulticlassHingeClassifier(JointHingeClassifier):
             f"a joint hinge with l1_ratio={self.l1_ratio!r} and "
             f"fit_intercept={self.fit_intercept}"
         )
-
-    def _regularizer(self, n_coef: int) -> Regularizer:
-        return elastic_net(n_coef, float(self.l1_ratio))
 
     def _l1_share(self) -> float:
         return float(self.l1_ratio)
