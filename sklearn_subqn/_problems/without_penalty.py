@@ -64,16 +64,21 @@ class PartlyPenalized(Problems):
             duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
             proven = solution.with_proof(point.value, lower_bound(real, duals), unit)
             reached = proven.dual_gap <= settings.tol * max(proven.size, least)
-            if reached or not objective.loss.has_leeway:
+            # Of losses of several scores no more than their infimum is known.
+            if reached or point.dual.ndim > 1 or not objective.loss.has_leeway:
                 return proven
         warn_of_gap(self._labels[index], proven, settings.tol)
         return proven
 
     def _without_free(self, objective: Objective) -> Objective:
         """Return the objective without the small penalty of free features."""
+        free = PartlyFree(objective.regularizer, self._free_coef())
+        return objective.with_regularizer(free)
+
+    def _free_coef(self) -> npt.NDArray[np.bool_]:
+        """Return which coefficients have no penalty, by how many a feature has."""
         assert self.free is not None, "some features are free"
-        free = np.repeat(self.free, self.design.n_outputs or 1)
-        return objective.with_regularizer(PartlyFree(objective.regularizer, free))
+        return np.repeat(self.free, self.design.n_coef // len(self.free))
 
     def null_point(self, index: int) -> Point:
         """Return the best point with coefficients of free features and intercepts only.
@@ -86,9 +91,7 @@ class PartlyPenalized(Problems):
         if self.free is None:
             return point
         penalized = np.zeros(self.design.n_params, dtype=bool)
-        penalized[: self.design.n_coef] = ~np.repeat(
-            self.free, self.design.n_outputs or 1
-        )
+        penalized[: self.design.n_coef] = ~self._free_coef()
         settings = changed(self._settings, tol=_NULL_TOLERANCE)
         start = self.starts[index]
         alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
@@ -108,7 +111,7 @@ class PartlyPenalized(Problems):
         origin, n_coef = self.null_point(index), self.design.n_coef
         slopes = np.abs(origin.risk_gradient[:n_coef])
         if self.free is not None:
-            slopes[np.repeat(self.free, self.design.n_outputs or 1)] = 0.0
+            slopes[self._free_coef()] = 0.0
         # Sums that cancel except for rounding are zero.
         dual = np.abs(origin.dual)
         squares = self.design.squared_adjoint(dual)[:n_coef]

@@ -259,3 +259,21 @@ def test_grids_are_those_of_features_with_a_penalty(loss, penalty):
     # The slopes of the others are about the same with or without this one.
     assert np.all(np.abs(np.log(free.alphas_ / usual)) < 1.0)
     assert free.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize(
+    "loss", ["ordinal_all_threshold", "ordinal_immediate_threshold"]
+)
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_thresholds_share_features_without_a_penalty(loss, penalty):
+    X, z = data(n=80)
+    y = np.digitize(z, np.quantile(z, [0.3, 0.6, 0.8]))
+    options = {"loss": loss, "penalty": penalty, "tol": 1e-6}
+    for alpha, factors in ((0.0, np.ones(5)), (ALPHA, FACTORS)):
+        free = BMRMClassifier(alpha, penalty_factor=factors, **options).fit(X, y)
+        nearly = np.maximum(factors, 1e-7)
+        if not alpha:
+            alpha, nearly = 1e-7, factors
+        small = BMRMClassifier(alpha, penalty_factor=nearly, **options).fit(X, y)
+        assert free.objective_ == pytest.approx(small.objective_, rel=1e-4)
+        assert free.objective_ - free.dual_gap_ <= small.objective_
