@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, make_scorer
 
-from ._chains.chunks import Counts, check_lengths, chunks_of, sequences_of
+from ._chains.chunks import ChunkCounts, check_lengths, chunks_of, sequences_of
 
 __all__ = [
     "chunks_of",
@@ -79,7 +79,7 @@ def sequence_f1_score(
         raise ValueError(
             f"average must be 'micro', 'macro', 'weighted' or None; got {average!r}."
         )
-    counts = Counts(y_true, y_pred, sample_weight, lengths)
+    counts = ChunkCounts(y_true, y_pred, sample_weight, lengths)
     if average == "micro":
         return counts.of(counts.types)["f1"]
     each = {kind: counts.of([kind]) for kind in counts.types}
@@ -131,7 +131,7 @@ def sequence_report(
     >>> sequence_report([["B-X", "I-X", "O", "B-X"]], [["B-X", "I-X", "O", "O"]])["X"]
     {'precision': 1.0, 'recall': 0.5, 'f1': 0.6666666666666666, 'support': 2.0}
     """
-    counts = Counts(y_true, y_pred, sample_weight, lengths)
+    counts = ChunkCounts(y_true, y_pred, sample_weight, lengths)
     report = {kind: counts.of([kind]) for kind in counts.types}
     return {**report, "micro": counts.of(counts.types)}
 

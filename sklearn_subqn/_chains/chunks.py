@@ -90,7 +90,7 @@ def chunks_of(labels: Iterable[str]) -> list[tuple[str, int, int]]:
     return chunks
 
 
-class Counts:
+class ChunkCounts:
     """Weighted numbers of chunks of each type: true ones, predicted ones, and both."""
 
     def __init__(

@@ -542,7 +542,7 @@ def test_conjugates_of_dependent_features_are_known_at_subgradients(loss):
     value = composed.oracle.value(z, y, s)
     assert conjugate == pytest.approx(np.vdot(u, z) - value)
     assert composed.oracle.value(others, y, s) >= np.vdot(u, others) - conjugate - 1e-12
-    with pytest.raises(TypeError, match="no conjugate but at zero"):
+    with pytest.raises(TypeError, match="no conjugate except at zero"):
         composed.oracle.conjugate(u, y, s)
 
 

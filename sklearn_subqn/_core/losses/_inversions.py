@@ -83,8 +83,8 @@ class Inversions(OfRankings):
         return rounding(len(dual)) * norm_by_weights(sizes, weights)
 
     def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
-        plan = self._measure.prepare(targets)
-        groups = plan.groups
+        ranked = self._measure.prepare(targets)
+        groups = ranked.groups
         order = groups.sort(scores)
         u, heights = np.zeros_like(scores), np.zeros((3, len(groups)))
         for level in self._prepare(targets):
@@ -96,7 +96,7 @@ class Inversions(OfRankings):
                 order,
                 groups.starts,
                 level.relevant,
-                plan.discounts,
+                ranked.discounts,
                 self._measure.first_only,
                 level.margins,
                 level.gains,
@@ -113,8 +113,8 @@ class Inversions(OfRankings):
         return self._levels[1]
 
     def _make_levels(self, targets: Floats) -> list[_Level]:
-        plan = self._measure.prepare(targets)
-        groups, gains = plan.groups, self._measure.gains(targets)
+        ranked = self._measure.prepare(targets)
+        groups, gains = ranked.groups, self._measure.gains(targets)
         order = groups.sort(gains)
         rises = np.where(groups.places > 0, np.diff(gains[order], prepend=0.0), 0.0)
         # Number of smaller gains in the same group, which each has its own levels.
@@ -127,7 +127,9 @@ class Inversions(OfRankings):
             at = (rises > 0.0) & (n_rises == number)
             heights = np.zeros(len(groups))
             heights[groups.codes[order[at]]] = rises[at]
-            levels.append(self._level(groups, numbers >= number, heights * plan.scale))
+            levels.append(
+                self._level(groups, numbers >= number, heights * ranked.scale)
+            )
         return levels
 
     def _level(

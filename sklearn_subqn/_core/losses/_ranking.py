@@ -43,7 +43,7 @@ from ._of_rankings import Maximum, OfRankings
 
 
 @dataclass
-class Plan:
+class RankedTargets:
     """What a ranking loss keeps of its targets.
 
     Attributes
@@ -120,7 +120,7 @@ class RankingLoss(OfRankings):
 
     first_only = False
 
-    _memos = (*OfRankings._memos, "_plan")
+    _memos = (*OfRankings._memos, "_ranked")
 
     def __init__(
         self, groups: Groups | None = None, *, decay: float | None = None
@@ -129,7 +129,7 @@ class RankingLoss(OfRankings):
             check_positive("decay", decay)
         self._groups = groups
         self._decay = decay
-        self._plan: Plan | None = None
+        self._ranked: RankedTargets | None = None
 
     @abstractmethod
     def gains(self, targets: Floats) -> Floats:
@@ -180,37 +180,41 @@ class RankingLoss(OfRankings):
 
     def distance(self, dual: Floats, targets: Any, weights: Floats) -> float:
         """Return what c_pi - c* lacks by rounding, in rows where they differ."""
-        plan = self.prepare(targets)
-        factors = plan.groups.sums(weights)[plan.groups.codes] * plan.ideal_factors
+        ranked = self.prepare(targets)
+        factors = (
+            ranked.groups.sums(weights)[ranked.groups.codes] * ranked.ideal_factors
+        )
         sizes = np.where(dual != 0.0, np.abs(dual) + 2.0 * factors, 0.0)
         return rounding(len(dual)) * norm_by_weights(sizes, weights)
 
     def _maximize(self, scores: Floats, targets: Floats, weights: Floats) -> Maximum:
-        plan = self.prepare(targets)
-        u, lost, sizes = self._best(plan, scores)
-        u -= plan.ideal_factors
-        losses = plan.groups.sums(u * scores) + lost
-        return Maximum.of_groups(plan.groups, weights, losses, u, lost, sizes)
+        ranked = self.prepare(targets)
+        u, lost, sizes = self._best(ranked, scores)
+        u -= ranked.ideal_factors
+        losses = ranked.groups.sums(u * scores) + lost
+        return Maximum.of_groups(ranked.groups, weights, losses, u, lost, sizes)
 
-    def _best(self, plan: Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
+    def _best(
+        self, ranked: RankedTargets, scores: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """Return c_pi of each row, and what each group loses of the measure.
 
         And what the absolute values of the terms of that sum to.
         """
         if self._decay is not None:
-            return _lost(plan, *_assign(plan, scores))
+            return _lost(ranked, *_assign(ranked, scores))
         chosen = np.empty_like(scores)
-        chosen[_order(plan, scores)] = plan.factors
-        return _lost(plan, chosen, chosen)
+        chosen[_order(ranked, scores)] = ranked.factors
+        return _lost(ranked, chosen, chosen)
 
-    def prepare(self, targets: Floats) -> Plan:
+    def prepare(self, targets: Floats) -> RankedTargets:
         """Return what depends on the targets, the same ones in all calls of a fit."""
-        plan = self._plan
-        if plan is None or plan.targets is not targets:
-            plan = self._plan = self._make_plan(targets)
-        return plan
+        ranked = self._ranked
+        if ranked is None or ranked.targets is not targets:
+            ranked = self._ranked = self._rank(targets)
+        return ranked
 
-    def _make_plan(self, targets: Floats) -> Plan:
+    def _rank(self, targets: Floats) -> RankedTargets:
         groups = self._groups or Groups.one(len(targets))
         gains, discounts = self.gains(targets), self.discounts(groups.places)
         order = groups.sort(-gains)
@@ -227,7 +231,7 @@ class RankingLoss(OfRankings):
         if self._decay is not None:
             ideal_discounts = np.empty_like(gains)
             ideal_discounts[order] = groups.means_of_ties(discounts, gains[order])
-        return Plan(
+        return RankedTargets(
             targets,
             groups,
             gains * scale[groups.codes],
@@ -239,44 +243,44 @@ class RankingLoss(OfRankings):
         )
 
 
-def _order(plan: Plan, scores: Floats) -> Rows:
+def _order(ranked: RankedTargets, scores: Floats) -> Rows:
     """Return the rows sorted by groups, and in a group by descending z - b.
 
     Differences that are rounded to equal numbers are compared by what rounding took.
     """
-    excess = scores - plan.gains
-    order = plan.groups.sort(-excess)
+    excess = scores - ranked.gains
+    order = ranked.groups.sort(-excess)
     some = excess[order]
     if np.any(some[1:] == some[:-1]):
         # The difference from z - b, exactly (Knuth's sum of two numbers).
         part = excess - scores
-        rest = (scores - (excess - part)) - (plan.gains + part)
+        rest = (scores - (excess - part)) - (ranked.gains + part)
         if rest.any():
-            order = plan.groups.sort(-excess, -rest)
+            order = ranked.groups.sort(-excess, -rest)
     return order
 
 
 def _lost(
-    plan: Plan, chosen: Floats, discounts: Floats
+    ranked: RankedTargets, chosen: Floats, discounts: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return what ``RankingLoss._best`` does, for discounts of each row."""
-    changes = plan.ideal_discounts - discounts
-    lost = plan.groups.sums(changes * plan.gains)
-    sizes = np.where(changes != 0.0, plan.ideal_discounts + discounts, 0.0)
-    sizes *= np.abs(plan.gains)
-    return chosen, np.maximum(lost, 0.0), plan.groups.sums(sizes)
+    changes = ranked.ideal_discounts - discounts
+    lost = ranked.groups.sums(changes * ranked.gains)
+    sizes = np.where(changes != 0.0, ranked.ideal_discounts + discounts, 0.0)
+    sizes *= np.abs(ranked.gains)
+    return chosen, np.maximum(lost, 0.0), ranked.groups.sums(sizes)
 
 
-def _assign(plan: Plan, scores: Floats) -> tuple[Floats, Floats]:
+def _assign(ranked: RankedTargets, scores: Floats) -> tuple[Floats, Floats]:
     """Return c and a of the ranks of each row, for any c, by linear assignment."""
-    groups = plan.groups
+    groups = ranked.groups
     rows = groups.sort(np.zeros_like(scores))
     factors, discounts = np.empty_like(scores), np.empty_like(scores)
     for a, b in pairwise(groups.starts):
-        members, c = rows[a:b], plan.factors[a:b]
+        members, c = rows[a:b], ranked.factors[a:b]
         matrix = np.outer(c, scores[members])
-        matrix -= np.outer(plan.discounts[a:b], plan.gains[members])
+        matrix -= np.outer(ranked.discounts[a:b], ranked.gains[members])
         ranks, documents = linear_sum_assignment(matrix, maximize=True)
         factors[members[documents]] = c[ranks]
-        discounts[members[documents]] = plan.discounts[a:b][ranks]
+        discounts[members[documents]] = ranked.discounts[a:b][ranks]
     return factors, discounts

@@ -8,7 +8,7 @@ from ..kernels import ranking as kernel
 from ._arguments import check_choice, check_positive
 from ._base import Floats, Rows
 from ._groups import Groups
-from ._ranking import Plan, RankingLoss
+from ._ranking import RankedTargets, RankingLoss
 
 
 class Ndcg(RankingLoss):
@@ -251,15 +251,17 @@ class ReciprocalRank(RankingLoss):
     def discounts(self, places: Rows) -> Floats:
         return np.reciprocal(places + 1.0)
 
-    def _best(self, plan: Plan, scores: Floats) -> tuple[Floats, Floats, Floats]:
-        chosen, lost = np.empty_like(scores), np.empty(len(plan.groups))
+    def _best(
+        self, ranked: RankedTargets, scores: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        chosen, lost = np.empty_like(scores), np.empty(len(ranked.groups))
         kernel.first_hit(
             scores,
-            plan.groups.sort(scores),
-            plan.groups.starts,
-            (plan.gains > 0.0).astype(np.uint8),
-            plan.factors,
-            plan.ideal_factors,
+            ranked.groups.sort(scores),
+            ranked.groups.starts,
+            (ranked.gains > 0.0).astype(np.uint8),
+            ranked.factors,
+            ranked.ideal_factors,
             chosen,
             lost,
         )
