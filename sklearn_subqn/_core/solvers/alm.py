@@ -18,7 +18,7 @@ from ..newton_direction import (
     is_wide,
 )
 from ..objective import Line, Objective, Point
-from ..one_dimension import minimize_smooth
+from ..one_dimension import NEAR, minimize_smooth
 from .run import Iterate, Solver, Start
 from .widths import INNER_SHARE, MAX_INNER, MAX_STUCK, Gap, change_of_width
 
@@ -34,9 +34,6 @@ _STUCK_SHARE = 0.1
 # Accuracy of Newton directions by conjugate gradients, and limit on their iterations:
 # the second one after this many steps around a center, for which the first was too low.
 _CG_ACCURACY, _CG_LIMIT, _CG_LIMIT_LATE, _LATE = 0.3, 30, 90, 5
-
-# Newton steps are nearly right without a search: the slope must fall to this share.
-_STEP_ACCURACY = 0.1
 
 # Newton steps are right up to a factor; where a step so much longer seems better, slope
 # and curvature are rounding errors.
@@ -129,11 +126,12 @@ def newton_step(
 ) -> tuple[Line, float]:
     """Return the line in the Newton direction and the step on it, 0 if there is none.
 
-    The point is one of an objective with an envelope.
+    The point is one of an objective with an envelope. Steps are nearly right without a
+    search.
     """
     p = directions.at(point, rtol=_CG_ACCURACY, max_iter=cg_limit)
     line = point.along(p)
-    step = minimize_smooth(line.derivatives, accuracy=_STEP_ACCURACY)
+    step = minimize_smooth(line.derivatives, accuracy=NEAR)
     return line, step if 0.0 < step < _LONGEST_STEP else 0.0
 
 

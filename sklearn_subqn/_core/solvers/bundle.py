@@ -17,7 +17,7 @@ from ..intercepts import minimize_intercept
 from ..line_search import minimizer
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Line, Objective, Point
-from .run import Iterate, Solver
+from .run import STALL_WINDOW, Iterate, Solver
 
 # Up to this size of all cuts, as a share of X, the best points give cuts as well.
 _BOTH_CUTS = 0.25
@@ -25,9 +25,9 @@ _BOTH_CUTS = 0.25
 # Exponentials of scores beyond this are zero or would overflow.
 _FARTHEST_SCORE = 1e3
 
-# A method ends where this share of the gap is left after this many iterations, and
-# after two for each parameter: models with fewer cuts may be unable to rise.
-_STALLED, _STALL_WINDOW = 0.95, 100
+#: A method ends where this share of the gap is left after some iterations, and after
+#: two for each parameter: models with fewer cuts may be unable to rise.
+STALLED = 0.95
 
 
 class _Gaps:
@@ -42,14 +42,14 @@ class _Gaps:
         self._bound = -np.inf
         if np.isfinite(infimum):
             self._bound = objective.dual_value(Cut(np.zeros(q), infimum))
-        self._gaps: deque[float] = deque(maxlen=max(_STALL_WINDOW, 2 * q) + 1)
+        self._gaps: deque[float] = deque(maxlen=max(STALL_WINDOW, 2 * q) + 1)
 
     def shrink(self, best: float, lower_bound: float) -> bool:
         """Take note of an iteration; return whether to go on."""
         self._bound = max(self._bound, lower_bound)
         gaps = self._gaps
         gaps.append(best - self._bound)
-        return len(gaps) < (gaps.maxlen or 0) or gaps[-1] < _STALLED * gaps[0]
+        return len(gaps) < (gaps.maxlen or 0) or gaps[-1] < STALLED * gaps[0]
 
 
 def bmrm(

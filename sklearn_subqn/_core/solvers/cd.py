@@ -18,39 +18,47 @@ from ..risk import Risk
 from ..sampling import fractions
 from .run import Iterate, Solver, Start
 
-# The model is minimized until its violations are this share of those before: roughly
-# at first; a little better with a matrix from a sample, on which sweeps are cheap (1.4
-# times as fast on 10,000 rows of mnist, alpha 1e-6); and down to the last one for a
-# dual point, once predictions are good. That may cost these shares of the gap, with
-# several scores per row, and of the gap at which the run ends.
-_ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
+#: The model is minimized until its violations are this share of those before: roughly
+#: at first; a little better with a matrix from a sample, on which sweeps are cheap; and
+#: down to the last one for a dual point, once predictions are good.
+ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
+
+# That may cost these shares of the gap, with several scores per row, and of the gap at
+# which the run ends. Without them log loss on rcv1, alpha 1e-6, takes 1.35 times as
+# long.
 _SHARE_OF_GAP = 0.05
 _SHARE_OF_TOL = 0.8
+
+# Sweeps over the working set, before and after predictions are good.
 _MAX_ROUGH, _MAX_FINE = 20, 2000
 
 # A model is the last one if its prediction should be off by at most this share of the
 # gap at which the run ends, and no score moved by more units in the step before:
 # models that reach farther predict probabilities beyond 0 and 1, and dual points
-# without these violate constraints. Without last models fits of rcv1 and mnist with
-# alpha 1e-6 take 1.7 times as long.
+# without these violate constraints. Last models save an iteration on sparse data such
+# as 600 x 1,100, alpha 3e-4.
 _LAST_ERROR, _LAST_MOVE = 0.3, 3.0
 
 # The error of the prediction as a share of the gap, and of the objective, below which
 # it is good.
 _GOOD, _SMALL = 0.3, 3e-4
 
-# Scores move by about this many units of the loss at most on account of their own row,
-# at first, unless the loss says more; and by more each time that violations do not fall
-# to ``_SLOW`` of the least ones for the second time, nor J by ``_STEEP`` of itself.
-_LONGEST, _LONGER = 6.0, 4.0
+#: Scores move by about this many units of the loss at most on account of their own
+#: row, at first, unless the loss says more; and by more each time that violations do
+#: not fall to ``_SLOW`` of the least ones for the second time, nor J by ``_STEEP`` of
+#: itself.
+LONGEST, _LONGER = 6.0, 4.0
 
 # Rows with this share of all second derivatives may be left out of models by columns,
 # with a tenth of it each time that a step is shortened, or J does not fall any more.
+# Without that squared hinges on rcv1, alpha 1e-5, take 2.9 times as long.
 _NEGLIGIBLE = 0.01
 
 # A working set holds at least this many coordinates, and grows from one iteration to
 # the next by at most this factor of those that are used: by less with several scores
-# per row, where matrices of them are expensive.
+# per row, where matrices of them are expensive. With a factor of 1 for both, 500 rows
+# of words in 6 classes, alpha 1e-3, take 2.1 times as long; with 0.5 log loss on rcv1,
+# alpha 1e-6, takes twice as long.
 _SMALL_SET = 200
 _GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
@@ -174,7 +182,7 @@ class _Trust:
     """
 
     def __init__(self, unit: float) -> None:
-        self._first = self._reach = self.longest = _LONGEST * unit
+        self._first = self._reach = self.longest = LONGEST * unit
         self.negligible = _NEGLIGIBLE
         self._least = self._value = np.inf
         self._n_stuck = 0
@@ -237,7 +245,7 @@ class _Models:
         """
         w = point.w
         active = working_set(self._objective, point, worst)
-        large = (w != 0.0) | (np.abs(residual) > _ROUGH * worst)
+        large = (w != 0.0) | (np.abs(residual) > ROUGH * worst)
         needed = np.flatnonzero(large[: self._objective.regularizer.n_penalized])
         self._choose_stride(w, active, worst)
         fine = predictions.good or self.sampled
@@ -302,7 +310,7 @@ class _Predictions:
     ) -> float:
         """Return the largest violation that a minimizer of the model may leave."""
         cheap = sampled and not (self._several and model.by_columns)
-        share = _FINE if self.good else _SAMPLED if cheap else _ROUGH
+        share = _FINE if self.good else _SAMPLED if cheap else ROUGH
         accuracy = share * worst
         if not self.good or model.accurate:
             return accuracy
@@ -317,7 +325,7 @@ class _Predictions:
         if self._several:
             cost = _SHARE_OF_GAP * (point.value - bound)
         cost = left if self.last else max(cost, left)
-        return min(max(cost / max(size, 1.0), accuracy), _ROUGH * worst)
+        return min(max(cost / max(size, 1.0), accuracy), ROUGH * worst)
 
     def lower_bound(
         self, line: Line, new: Point, model: QuadraticModel, bound: float

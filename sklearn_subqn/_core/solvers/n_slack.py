@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from ..cut_model import cut_model
 from ..risk_by_oracle import Candidates, OracleObjective
-from .bundle import ls_bmrm
-from .run import Iterate, Solver, Start
+from .bundle import STALLED, ls_bmrm
+from .run import SHARE_OF_TOL, Iterate, Solver, Start
 
-# The gap of the candidates' problem is closed to this share of the whole one, or of the
-# one that is asked for, in this many iterations at most. With a share of 0.5 the
+# The gap of the candidates' problem is closed to this share of the whole one, or nearly
+# to the one that is asked for, in this many iterations at most. With a share of 0.5 the
 # examples of segmentation and of base NP take twice the calls of the oracle, with 0.1
 # they take as many or a fifth less, and more time between them.
-_SHARE, _LEAST, _MAX_INNER = 0.2, 0.5, 300
+_SHARE, _MAX_INNER = 0.2, 300
 
 # Without progress for this many calls of the oracle the method ends, or where the gap
-# of the candidates' problem stalls and more than this share of the whole one is left:
-# the next run would start at the same point with the same cuts.
-_MAX_STUCK, _STALLED = 50, 0.95
+# of the candidates' problem stalls and most of the whole one is left: the next run
+# would start at the same point with the same cuts.
+_MAX_STUCK = 50
 
 
 def n_slack(
@@ -64,7 +64,7 @@ def n_slack(
         for n_inner, found in enumerate(inner, 1):
             bound = max(bound, model.lower_bound)
             gap = found.point.value - bound
-            least = _LEAST * tol * abs(best.value)
+            least = SHARE_OF_TOL * tol * abs(best.value)
             if (
                 gap <= max(_SHARE * (best.value - bound), least)
                 or n_inner == _MAX_INNER
@@ -74,4 +74,4 @@ def n_slack(
         point = objective.at(found.point.w)
         now = min(best.value, point.value) - bound
         n_stuck = n_stuck + 1 if now >= before else 0
-        is_over = n_stuck == _MAX_STUCK or (has_stalled and now > _STALLED * before)
+        is_over = n_stuck == _MAX_STUCK or (has_stalled and now > STALLED * before)

@@ -21,7 +21,7 @@ from ..objective import Dual, Objective, Point
 from .alm import alm, newton_step
 from .related import solve, within
 from .related.few_rows import FewRows
-from .run import Iterate, Solver, Start
+from .run import SHARE_OF_TOL, Iterate, Solver, Start
 
 # A score is taken to move by this share of the first Newton step and of this many units
 # of the loss: with 0.1 units more rows cross, and hinges on covtype (alpha from 1e-4 to
@@ -31,9 +31,6 @@ _REACH, _MARGIN, _MOST = 0.5, 0.2, 0.3
 
 # Widths of envelopes in units of the loss: of the first step, and after it.
 _FIRST_WIDTH, _WIDTH = 0.2, 0.1
-
-# The few rows are solved for to this share of the tolerance.
-_SHARE = 0.5
 
 
 def near_kinks(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver:
@@ -63,7 +60,7 @@ def near_kinks(objective: Objective, start: Start, *, tol: float = 0.0) -> Solve
     method = partial(alm, width=_WIDTH * unit)
     while np.count_nonzero(near) <= _MOST * len(near):
         few = FewRows(objective, point, near)
-        related = few.related(within(_SHARE * tol))
+        related = few.related(within(SHARE_OF_TOL * tol))
         found = yield from solve(related, method, Start.from_point(point, dual))
         assert found is not None, "few rows always give a point"
         assert found.dual is not None, "and a dual point"

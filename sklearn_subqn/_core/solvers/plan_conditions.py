@@ -11,7 +11,8 @@ _MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
 
 # Samples hold such a share of the rows, and at least this many for each parameter of a
 # score: the second numbers are for several scores per row, which take many costly
-# steps, and the last is that unless dual ascent is another good start.
+# steps, and the last is that unless dual ascent is another good start. With an eighth
+# of the rows hinges on 20,000 x 30, alpha 1e-3, take 1.4 times as long.
 _SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
 _ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
 
@@ -27,13 +28,15 @@ _LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
 # With a larger curvature than this, hinges are minimized for larger alphas first, from
 # about the second number on: in general, and on text, where it makes squared hinges of
 # 8000 x 12000 at alpha = 1e-7 some 100 times faster. With one score per row and at
-# least this many rows for each parameter, classes are hardly ever apart.
+# least this many rows for each parameter, classes are hardly ever apart. With the
+# numbers of text everywhere, hinges on 600 x 100, alpha 1e-8, take 1.6 times as long.
 _LARGEST_CURVATURE, _LARGEST_CURVATURE_TEXT = (2e4, 1e4), (1e3, 1e2)
 _TALL, _LARGEST_CURVATURE_TALL = 100, (1e10, 1e4)
 
 # With a larger curvature than this, problems of smooth losses with kinks in their
 # slopes are solved for larger alphas first; on wide data, those of losses with kinks
-# begin with an envelope as soft as the penalty from the second number on.
+# begin with an envelope as soft as the penalty from the second number on. With 2e4
+# squared hinges on 1,500 x 800, alpha 1e-7, take 4.6 times as long.
 LARGE_CURVATURE, _LOOSE = 1e3, 1.0
 
 # With an L1 penalty larger alphas begin at about this share of the least one with

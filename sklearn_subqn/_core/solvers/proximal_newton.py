@@ -14,18 +14,11 @@ from ..intercepts import minimize_intercept
 from ..line_search import backtrack
 from ..objective import Objective
 from ..rounding import ROUNDED
+from .cd import LONGEST, ROUGH
 from .run import Iterate, Solver, Start
 
-# Models are minimized until violations are this share of those before, by this many
-# sweeps over the coordinates at most: on covtype and a9a a hundredth of it takes as
-# long.
-_ACCURACY, _MAX_SWEEPS = 0.1, 300
-
-# Rows in several places begin with the solution of a sample, which may be far: models
-# are damped, so that scores move by so many units of the loss on account of their own
-# rows. Log loss on a9a and covtype, alpha 1e-5, take 17 and 16 passes in place of 26
-# and 25.
-_LONGEST = 6.0
+# Models are minimized by this many sweeps over the coordinates at most.
+_MAX_SWEEPS = 300
 
 
 def proximal_newton(objective: Objective, start: Start) -> Solver:
@@ -54,9 +47,12 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
     point = start.or_origin(o)
     inside = np.ones((o.n_params, 1), dtype=bool)
     value, last = np.inf, np.inf
+    # Rows in several places begin with the solution of a sample, which may be far.
+    # Without damping log loss on a9a and covtype, alpha 1e-5, takes 26 and 25 passes in
+    # place of 17 and 16.
     damps = not (o.risk.in_one_place or o.design.several_scores)
     if damps:
-        longest = first = _LONGEST * o.risk.score_scale(point.scores)
+        longest = first = LONGEST * o.risk.score_scale(point.scores)
     while True:
         yield Iterate(point, None, point.lower_bound, "proximal Newton")
         w, gradient = point.w, point.risk_gradient
@@ -78,7 +74,7 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         diagonal += ROUNDED * diagonal.max()
         step = GramStep(gram, l1, l2, inside, min(hessian.n_rows, o.n_params))
         smooth = gradient[:, np.newaxis]
-        v = step.minimize(smooth, w[:, np.newaxis], _ACCURACY * worst, _MAX_SWEEPS)
+        v = step.minimize(smooth, w[:, np.newaxis], ROUGH * worst, _MAX_SWEEPS)
         p = v[:, 0] - w
         change = regularizer.value(v[:, 0]) - regularizer.value(w)
         decrease = float(gradient @ p) + o.alpha * change

@@ -22,10 +22,14 @@ from ..objective import Cut, Dual, Objective, Point
 # this many cuts after the first, which keeps its share of the time small.
 _BOUND_INTERVAL = 10
 
-# A run has stalled if over this many iterations neither the objective fell nor the
-# bound rose by a tenth of what the tolerance asks for, or by this share of the gap:
-# little may be missing where the tolerance is loose.
-_STALL_WINDOW, _STALLED = 100, 1e-3
+#: A run has stalled if over this many iterations neither the objective fell nor the
+#: bound rose by a tenth of what the tolerance asks for, or by this share of the gap:
+#: little may be missing where the tolerance is loose.
+STALL_WINDOW, _STALLED = 100, 1e-3
+
+#: Problems that are solved on the way, where they may end it all, are solved to this
+#: share of what is asked for.
+SHARE_OF_TOL = 0.5
 
 # Beyond what is enough a run goes on as long as this many iterations halve the gap.
 _HALVED_WITHIN = 5
@@ -472,10 +476,10 @@ def _is_slow(result: Result) -> bool:
 
 
 def _has_stalled(history: History, n_prepared: int, allowed: float) -> bool:
-    if len(history) - n_prepared <= _STALL_WINDOW:
+    if len(history) - n_prepared <= STALL_WINDOW:
         return False
-    fallen = history.objective[-1 - _STALL_WINDOW] - history.objective[-1]
-    before, now = history.lower_bound[-1 - _STALL_WINDOW], history.lower_bound[-1]
+    fallen = history.objective[-1 - STALL_WINDOW] - history.objective[-1]
+    before, now = history.lower_bound[-1 - STALL_WINDOW], history.lower_bound[-1]
     risen = 0.0 if now == before else now - before
     gap = history.objective[-1] - now
     return fallen + risen <= min(0.1 * allowed, _STALLED * gap)

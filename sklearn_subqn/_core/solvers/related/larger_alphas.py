@@ -17,7 +17,7 @@ import numpy as np
 
 from ...line_search import scaled
 from ...objective import Dual, Objective, Point
-from ..run import Iterate, Start
+from ..run import SHARE_OF_TOL, Iterate, Start
 from . import Related, within
 
 _PHASE = "larger alphas"
@@ -32,10 +32,10 @@ _TOL, _MAX_ITER, _FAILED = 1e-2, 300, 0.1
 # Those that are no more than a start are found to such a gap in this many iterations.
 _TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
 
-# They are found to this share of what is asked for where the loss is less than such a
-# share of the objective, or where the penalty would be less than such a share of it
-# even if its gradient were that of the larger alpha.
-_SHARE, _APART, _ALONE = 0.5, 0.1, 1e-3
+# They may end it all where the loss is less than this share of the objective, or where
+# the penalty would be less than the other share of it even if its gradient were that of
+# the larger alpha.
+_APART, _ALONE = 0.1, 1e-3
 
 
 def larger_alphas(objective: Objective, excess: float, tol: float) -> Iterator[Related]:
@@ -103,7 +103,7 @@ class _Proving:
         if best.gap > _TOL * value:
             return False
         ends = _is_apart(best.point) or self._factor * (value - risk) <= _ALONE * value
-        return not ends or best.gap <= _SHARE * self._tol * value
+        return not ends or best.gap <= SHARE_OF_TOL * self._tol * value
 
     def lift(self, iterate: Iterate, last: bool) -> Iterate | None:
         o = self._objective
