@@ -45,7 +45,8 @@ LARGE_CURVATURE, _LOOSE = 1e3, 1.0
 OF_ALPHA_MAX, MOST_LARGER = 0.03, 6
 
 # Below this curvature hardly any dual variable of a loss with kinks leaves the end of
-# its interval at which it is with w = 0, which subLBFGS finds out in its first step.
+# its interval at which it is with w = 0, which subLBFGS finds out in its first step:
+# hinges on rcv1, alpha 0.1, take 1.8 times as long by dual ascent.
 _LOOSEST = 1e-2
 
 # With fewer rows with curvature than this many for each parameter, losses are linear.

