@@ -84,12 +84,12 @@ class Parts:
         """Number of processes that hold parts."""
         return 1
 
-    def passed_on(self, name: str, x: Floats) -> Floats:
+    def passed_on(self, name: str, x: Floats, *args: Any) -> list[Floats]:
         """Return by how much a method of the parts changes x, one after the other.
 
-        That is in each place by itself, and the changes add up.
+        That is in each place by itself.
         """
-        return passed_on(self.objects, name, x) - x
+        return [passed_on(self.objects, name, x, *args) - x]
 
     def collect(self, name: str, *args: Any) -> Any:
         """Return numbers of all rows in one array."""
@@ -104,11 +104,11 @@ class Parts:
             yield tuple(arg[i] if isinstance(arg, OfParts) else arg for arg in args)
 
 
-def passed_on(objects: Iterable[Any], name: str, x: Floats) -> Floats:
+def passed_on(objects: Iterable[Any], name: str, x: Floats, *args: Any) -> Floats:
     """Return what becomes of x, as of ``Parts.passed_on``, in one place."""
     x = x.copy()
     for part in objects:
-        getattr(part, name)(x)
+        getattr(part, name)(x, *args)
     return x
 
 

@@ -362,10 +362,9 @@ class PartsElsewhere(Parts):
     def n_places(self) -> int:
         return self._session.n_places
 
-    def passed_on(self, name: str, x: Floats) -> Floats:
-        results = self._session.ask("passed_on", self.objects, name, [x])
-        change: Floats = sum(result - x for result in results)
-        return change
+    def passed_on(self, name: str, x: Floats, *args: Any) -> list[Floats]:
+        results = self._session.ask("passed_on", self.objects, name, [x, *args])
+        return [result - x for result in results]
 
     def norm(self, name: str, *args: Any) -> float:
         norms = self._session.ask("norm", self.objects, name, args)

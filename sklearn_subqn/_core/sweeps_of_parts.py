@@ -2,8 +2,13 @@
 
 Ma, Smith, Jaggi, Jordan, Richtárik and Takáč (2015), Algorithm 1 with gamma = 1: each
 of K places moves its dual variables as if it were to move the parameters sigma' times
-as far, and what all move adds up. Steps by which the model of each place is minimized
-raise the dual for sigma' > K / 2. Parameters alone travel.
+as far, and what all move adds up. Steps p_k of the parameters by which the model of
+each place is minimized do not lower the dual for sigma' >= r / 2, where
+
+    r = ||sum_k p_k||² / sum_k ||p_k||² <= K.
+
+So sigma' is K / 2 at least, and r of the last steps where places move so much alike, as
+they do at first. Parameters alone travel.
 """
 
 from __future__ import annotations
@@ -39,9 +44,6 @@ class SweepsOfPart(IntervalSweeps):
         As of ``IntervalSweeps``.
     intercept_step : float
         Squared constant that stands for an intercept.
-    stiffness : float
-        Dual variables move parameters this many times as far within a sweep as they do
-        in fact, since other parts change theirs at the same time.
     """
 
     def __init__(
@@ -53,11 +55,11 @@ class SweepsOfPart(IntervalSweeps):
         dual: Floats | None,
         proximity: float,
         intercept_step: float,
-        stiffness: float,
     ) -> None:
         super().__init__(design, loss, weights, alpha, dual, proximity)
         self._intercept_step = intercept_step
-        self._steps = stiffness * self._steps
+        self._own_steps = self._steps
+        self._steps = self._steps.copy()
 
     def begin(self, scores: Floats | None) -> None:
         """Find the rows to visit."""
@@ -65,9 +67,14 @@ class SweepsOfPart(IntervalSweeps):
         self._active = self._order[: self._n_active].copy()
         self._kept: list[Any] = []
 
-    def go_on(self, x: Floats) -> None:
-        """Go on with a sweep up to the next exchange; move coefficients, intercept."""
+    def go_on(self, x: Floats, stiffness: float) -> None:
+        """Go on with a sweep up to the next exchange; move coefficients, intercept.
+
+        Dual variables move parameters ``stiffness`` times as far within a sweep as they
+        do in fact, since other parts change theirs at the same time.
+        """
         rows = self._active[len(self._kept) :: _EXCHANGES]
+        self._steps[rows] = stiffness * self._own_steps[rows]
         self._n_active = len(rows)
         self._order[: len(rows)] = rows
         x[-1] = self._sweep(x[:-1], float(x[-1]))
@@ -102,11 +109,12 @@ class SweepsOfParts(RowSweeps):
     ) -> None:
         self._design, self._alpha, self._proximity = design, alpha, proximity
         self._curvature = alpha + proximity
+        self._least = max(1.0, 0.5 * parts.n_places)
         self._stiffness = 0.5 * (parts.n_places + 1)
         self._intercept_step = 0.0
         if design.fit_intercept:
             self._intercept_step = INTERCEPT_SHARE * design.mean_square
-        args = alpha, dual, proximity, self._intercept_step, self._stiffness
+        args = alpha, dual, proximity, self._intercept_step
         self._parts = parts.of(parts.each("sweeps_of_part", *args))
         self._n_sweeps = FIRST_SWEEPS
         self._center = np.zeros(design.n_features)
@@ -121,8 +129,10 @@ class SweepsOfParts(RowSweeps):
         self._parts.each("begin", scores)
         n_sweeps, self._n_sweeps = self._n_sweeps, MORE_SWEEPS
         for _ in range(n_sweeps * _EXCHANGES):
-            change = self._parts.passed_on("go_on", self._x) / self._stiffness
+            changes = self._parts.passed_on("go_on", self._x, self._stiffness)
+            change = sum(changes[1:], start=changes[0]) / self._stiffness
             self._x += change
+            self._stiffness = max(self._least, _overlap(changes))
             self.n_rounded += self._parts.n_places + 2
             if self._intercept_step:
                 self._excess += float(change[-1]) / self._intercept_step
@@ -141,3 +151,11 @@ class SweepsOfParts(RowSweeps):
     @property
     def dual(self) -> Any:
         return self._parts.each("dual_of_rows")
+
+
+def _overlap(changes: list[Floats]) -> float:
+    """Return ||sum p||² / sum ||p||² of changes p, without that of the intercept."""
+    coefs = [change[:-1] for change in changes]
+    squares = sum(float(coef @ coef) for coef in coefs)
+    whole: Floats = sum(coefs[1:], start=coefs[0])
+    return float(whole @ whole) / squares if squares else 0.0

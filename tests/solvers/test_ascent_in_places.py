@@ -76,6 +76,16 @@ def test_finds_the_optimum_in_about_as_many_passes(
 
 
 @each_loss
+def test_two_places_take_as_many_passes_as_one(loss):
+    both = objectives(loss, True, 1e-2, 2)
+    for objective in both:
+        start = Start(np.zeros(objective.n_params))
+        solver = SOLVERS["auto"].start(objective, start, Options())
+        assert run(solver, tol=TOL, max_iter=50).status == "converged"
+    assert both[1].passes <= 1.05 * both[0].passes
+
+
+@each_loss
 @each_intercept
 @pytest.mark.parametrize("proximity", [0.0, 0.3])
 def test_parameters_belong_to_the_dual(loss, fit_intercept, proximity):
