@@ -21,6 +21,7 @@ from ._dask_workers import (
     is_silent,
     last_seen,
     loss_of,
+    without_workers,
 )
 
 # Blocks of lost workers are waited for this many seconds, and are looked for in such
@@ -235,7 +236,7 @@ class BlocksOnWorkers:
                 if last_seen(self._client):
                     end = time.monotonic() + _REPLACEMENT
                 elif time.monotonic() > end:
-                    raise PlaceLost("Dask has no worker to compute blocks.") from None
+                    raise without_workers("compute") from None
         failed = [i for i, future in enumerate(futures) if future.status == "error"]
         if failed:
             futures[failed[0]].result()

@@ -14,7 +14,7 @@ from ._blocks import Collection, ReadBlock
 from ._core.places import Place, PlaceLost
 from ._core.read_design import Shelf
 from ._dask_blocks import BlocksOnWorkers
-from ._dask_workers import Worker, last_seen
+from ._dask_workers import Worker, last_seen, without_workers
 from ._row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
 
@@ -94,7 +94,7 @@ class ReadersOnWorkers(BlocksOnWorkers):
         """Begin places on all workers."""
         alive = sorted(last_seen(self._client).keys() - self._lost)
         if not alive:
-            raise PlaceLost("Dask has no worker to read blocks.")
+            raise without_workers("read")
         for future in self._futures:
             future.release()
         self._futures.clear()

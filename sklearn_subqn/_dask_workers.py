@@ -98,6 +98,13 @@ def loss_of(address: str) -> PlaceLost:
     )
 
 
+def without_workers(use: str) -> PlaceLost:
+    return PlaceLost(
+        f"Dask has no worker to {use} blocks. See the logs of those that it had; where "
+        "their memory was too small, take more workers, or smaller blocks."
+    )
+
+
 def last_seen(client: Any) -> dict[str, float]:
     """Return when the scheduler last heard of each worker."""
     check_scheduler(client)

@@ -797,7 +797,7 @@ def test_blocks_that_a_worker_has_read_are_read_by_others(client):
     assert_nothing_is_left(client)
 
 
-def test_what_workers_cannot_read_is_refused(client):
+def test_what_workers_cannot_read_is_refused(client, monkeypatch):
     X, y, _ = data()
     with pytest.raises(TypeError, match="array in memory, or a memory map"):
         RowBlocks(X, y, client=client)
@@ -810,6 +810,11 @@ def test_what_workers_cannot_read_is_refused(client):
     with pytest.raises(ValueError, match="same columns in the same order"):
         SubLBFGSLinearSVC().fit(rows)
     assert_nothing_is_left(client)
+    monkeypatch.setattr("sklearn_subqn._dask_readers.last_seen", lambda client: {})
+    monkeypatch.setattr("sklearn_subqn._dask_blocks._REPLACEMENT", 0.0)
+    rows = RowBlocks(functions(X, y), client=client)
+    with pytest.raises(RuntimeError, match=r"no worker to read .* smaller blocks"):
+        SubLBFGSLinearSVC().fit(rows)
 
 
 def test_a_frozen_worker_is_named(client, monkeypatch):
