@@ -47,8 +47,17 @@ class Worker:
         """Wait for the place; return how many blocks it holds."""
         # Handles of actors look for their client, which need not be the current one.
         with self._client.as_current():
-            self._place = self._awaited(self._future.result)
+            self._place = self._awaited(self._opened)
         return int(self._awaited(self._call("n_parts")))
+
+    def _opened(self, timeout: float) -> Any:
+        try:
+            return self._future.result(timeout=timeout)
+        except UnboundLocalError:
+            if self._future.status == "error":
+                raise
+            # By Dask, of a question that was cancelled while its time ended.
+            raise TimeoutError from None
 
     def close(self) -> None:
         """Release the place."""

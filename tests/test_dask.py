@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -815,6 +815,31 @@ def test_what_workers_cannot_read_is_refused(client, monkeypatch):
     rows = RowBlocks(functions(X, y), client=client)
     with pytest.raises(RuntimeError, match=r"no worker to read .* smaller blocks"):
         SubLBFGSLinearSVC().fit(rows)
+
+
+class _Unbound:
+    """A future whose result Dask cannot return, at the first time or ever."""
+
+    def __init__(self, status, place):
+        self.status, self._place, self.n_asked = status, place, 0
+
+    def result(self, timeout):
+        self.n_asked += 1
+        if self.n_asked == 1 or self.status == "error":
+            raise UnboundLocalError
+        return self._place
+
+
+def test_a_question_that_dask_cancelled_is_asked_again():
+    client = SimpleNamespace(as_current=nullcontext, status="running")
+    n_parts = SimpleNamespace(result=lambda timeout: 3)
+    place = SimpleNamespace(n_parts=lambda: n_parts)
+    future = _Unbound("finished", place)
+    assert _dask_workers.Worker(client, future, "address", set()).open() == 3
+    assert future.n_asked == 2
+    future = _Unbound("error", place)
+    with pytest.raises(UnboundLocalError):
+        _dask_workers.Worker(client, future, "address", set()).open()
 
 
 def test_a_frozen_worker_is_named(client, monkeypatch):
