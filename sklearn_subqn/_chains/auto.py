@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from itertools import count
@@ -19,9 +18,6 @@ from .._core.solvers.run import Solver, Start
 from .ascent import chain_ascent, chains_of, design_of
 from .sweeps import marginals_fit
 
-# So many cuts are handed on.
-_CUTS = 10
-
 # Cuts of L-BFGS are combined every so many iterations.
 _BOUND_INTERVAL = 5
 
@@ -35,7 +31,7 @@ def chain_auto(
     """Yield iterates of dual ascent, then those of a method of products.
 
     That is L-BFGS, with L1 OWL-QN, and for the hinge the bundle method with line
-    search, which begins with the last cuts of the ascent. It takes over where marginals
+    search, which begins with the last cut of the ascent. It takes over where marginals
     take too much room, or the ascent becomes slow.
     """
     last = "L-BFGS" if objective.regularizer.smooth else "OWL-QN"
@@ -53,22 +49,22 @@ def _carry_out(
 ) -> Solver:
     o = objective
     w = start.w
-    cuts: deque[Cut] = deque(maxlen=_CUTS)
+    last: list[Cut] = []
     if ascends:
         for iterate in chain_ascent(o, start, patience=_PATIENCE, seed=seed):
             yield iterate
             w = iterate.point.w
             if iterate.cut is not None:
-                cuts.append(iterate.cut)
+                last = [iterate.cut]
     if not o.loss.smooth:
         model = cut_model(o)
-        for cut in cuts:
+        for cut in last:
             model.add(cut)
         return (yield from ls_bmrm(o, w, model=model))
     if not o.regularizer.smooth:
         hessian = LimitedMemoryInverseHessian(o.n_params, memory)
         return (yield from owlqn(o, w, hessian))
-    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), cuts))
+    return (yield from _proven(o, chain_lbfgs(o, Start(w), memory), last))
 
 
 def chain_lbfgs(
@@ -83,7 +79,7 @@ def chain_lbfgs(
 
 
 def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:
-    """Yield the iterates of a solver with bounds from their cuts, and earlier ones."""
+    """Yield the iterates of a solver with bounds from their cuts, and those given."""
     bundle = CutBundle(objective)
     for cut in cuts:
         bundle.add(cut)

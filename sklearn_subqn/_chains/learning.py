@@ -18,9 +18,6 @@ from .pairs import Pairs, merged
 from .reading import Labeled
 from .stream import Seen, learn
 
-# The strength of streams, whose number of sequences is not known.
-_STREAM_ALPHA = 1e-4
-
 
 class LearnsFromStreams(ChainModel):
     """Base of estimators of chains with ``partial_fit``."""
@@ -129,7 +126,8 @@ class LearnsFromStreams(ChainModel):
             self._w = np.zeros(len(pairs.labels) + int(transitions.sum()))
             self._seen = Seen()
         n_params = len(self._w)
-        alpha = self._chosen_alpha(_STREAM_ALPHA)
+        # The number of sequences, of which alpha would be made, is not known.
+        alpha = self._chosen_alpha(1e-4)
         penalty = alpha, float(self.l1_ratio), self._pairs, n_params
         sums = getattr(self, "_sums", None)
         if sums is None:

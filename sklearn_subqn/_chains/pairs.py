@@ -10,9 +10,6 @@ from scipy import sparse
 
 from .._core.losses._base import Floats, Mask, Rows
 
-# Pairs are counted in a table where that has at most this many places a stored entry.
-_TABLE_SHARE = 8
-
 
 class Pairs(NamedTuple):
     """The labels with which each feature has a parameter.
@@ -54,29 +51,15 @@ def observed_pairs(X: Any, labels: Rows, n_labels: int) -> Pairs:
     n_labels : int
         Number k of labels, labels are less.
     """
-    d, k = X.shape[1], n_labels
-    if d * k <= max(_TABLE_SHARE * X.nnz, 1 << 16):
-        seen = np.zeros(d * k, dtype=bool)
-        places = X.indices.astype(np.intp)
-        places *= k
-        places += np.repeat(labels, np.diff(X.indptr))
-        seen[places] = True
-        found = np.flatnonzero(seen)
-        features, second = found // k, found % k
-    else:
-        n = len(labels)
-        ones = np.ones(n, dtype=np.int32)
-        own = sparse.csr_array((ones, labels, np.arange(n + 1)), shape=(n, k))
-        pattern = sparse.csr_array(
-            (np.ones(X.nnz, dtype=np.int32), X.indices, X.indptr), shape=X.shape
-        )
-        product = sparse.csr_array(pattern.T @ own)
-        product.sort_indices()
-        features = np.repeat(np.arange(d), np.diff(product.indptr))
-        second = product.indices
-    ptr = np.zeros(d + 1, dtype=np.intc)
-    np.cumsum(np.bincount(features, minlength=d), out=ptr[1:])
-    return Pairs(ptr, second.astype(np.uint16))
+    n = len(labels)
+    ones = np.ones(n, dtype=np.int32)
+    own = sparse.csr_array((ones, labels, np.arange(n + 1)), shape=(n, n_labels))
+    pattern = sparse.csr_array(
+        (np.ones(X.nnz, dtype=np.int32), X.indices, X.indptr), shape=X.shape
+    )
+    product = sparse.csr_array(pattern.T @ own)
+    product.sort_indices()
+    return Pairs(product.indptr.astype(np.intc), product.indices.astype(np.uint16))
 
 
 def frequent_pairs(

@@ -17,7 +17,8 @@ from .loss import Chains, chain_scores
 _MOST_BYTES = 1 << 30
 
 # Epochs after the first of a round, or of those over labelings kept, go over the
-# sequences that hold this share of the gap.
+# sequences that hold this share of the gap: with all of them, the log loss takes up to
+# 1.2 times as long (600 sentences of chunking, alpha 1e-5).
 _SHARE = 0.9
 
 

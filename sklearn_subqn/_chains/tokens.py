@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .._core.memory import BLOCK_SIZE
 from .._validation import check_unmasked
 from .sequences import Sequences
 from .tables import is_table, rows_of_table
 
 # Column of what is left out: attributes that training did not see, values of zero.
 _LEFT_OUT = -1
-
-# Columns are gathered in a list, and moved to an array of four bytes each in blocks.
-_BLOCK = 2**20
 
 
 class _Values(dict[Any, int]):
@@ -110,7 +108,8 @@ class AttributeReader:
             if self._learns and len(ends) - 1 == starts[-1]:
                 raise ValueError(f"Sequence {len(starts) - 1} is empty; leave it out.")
             starts.append(len(ends) - 1)
-            if len(found) > _BLOCK:
+            # An array takes four bytes for each column.
+            if len(found) > BLOCK_SIZE:
                 blocks.append(np.array(found, dtype=np.int32))
                 n_moved += len(found)
                 found.clear()

@@ -133,7 +133,7 @@ def test_long_input_is_read_in_blocks(monkeypatch):
 
     X, _ = random_sequences(np.random.default_rng(0), n=30)
     whole = read(X)
-    monkeypatch.setattr(tokens, "_BLOCK", 7)
+    monkeypatch.setattr(tokens, "BLOCK_SIZE", 7)
     assert read(X) == whole
 
 
