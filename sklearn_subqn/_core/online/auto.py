@@ -32,6 +32,7 @@ import numpy as np
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
 from ..options import option
+from ..rounding import MOST_STEPS, ROUNDED
 from .auto_average import Average
 from .auto_metric import Metric, Moments, add_moments, make_metric
 from .auto_pairs import Block, next_pairs
@@ -312,10 +313,10 @@ class AdaptiveLBFGS:
         if own > 0.0:
             eta = min(eta, 1.0 / own)
         linear = penalty.l2 * float(coef @ step)
-        for _ in range(SETTINGS.most_halvings):
+        for _ in range(MOST_STEPS):
             rise = batch.risk(scores + eta * dscores) - risk
             rise += eta * (linear + 0.5 * eta * square)
-            if rise <= SETTINGS.descent * eta * slope + SETTINGS.rounding * abs(risk):
+            if rise <= ROUNDED * abs(risk):
                 return eta, stiffness
             eta *= 0.5
         return 0.0, stiffness

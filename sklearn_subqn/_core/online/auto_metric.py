@@ -9,7 +9,6 @@ import numpy.typing as npt
 from scipy import linalg
 
 from ..losses._base import Floats
-from .auto_settings import SETTINGS
 from .batch import LinearBatch
 
 
@@ -209,7 +208,7 @@ def make_metric(
     if moments.present is not None:
         n_present = moments.present.reshape(-1, len(h)) / h
         n_present *= moments.n_rows / moments.n_batches
-        n_present = n_present.ravel().clip(SETTINGS.tiny, 1.0)
+        n_present = n_present.ravel().clip(1e-300, 1.0)
         variance /= n_present
     seen = variance > 0.0
     variance += l2

@@ -9,23 +9,29 @@ from dataclasses import dataclass
 class AutoSettings:
     """What the untuned method is made with.
 
+    Figures are excesses over the optimum of log loss after an epoch or four in batches
+    of 256, with another number against this one.
+
     Attributes
     ----------
     step_exponent, average_exponent : float
         Exponent of the falling step, and of the weights of iterates in the average.
-    descent, rounding, most_halvings : float, float, int
-        Steps are halved until they give this share of the fall that the slope promises,
-        up to rounding of the objective.
+        With 0 for the first 4.1 times on covtype and 6.0 on a9a, with 1 2.9 times on
+        rcv1; with 0 for the second 1.7 times on rcv1 and 1.6 on covtype.
     block_batches, block_rows : int
-        Batches of a block, and rows: noise has to average out of its pair.
+        Batches of a block, and rows: noise has to average out of its pair. With 5
+        batches 1.5 times on letter, with 20 1.8 times there and on covtype.
     metric_growth : float
         The metric is made anew for each block, and whenever it rests on this many times
         more rows.
     measured_every : int
-        After the first block, curvature is measured on one batch of this many.
+        After the first block, curvature is measured on one batch of this many. With 10
+        1.7 times on rcv1, with 1 fits take up to 1.3 times as long.
     work_per_entry, least_work : int
         Numbers in the pairs' vectors are at most this multiple of the entries of a
         batch, or this many: vector work stays in proportion to products with the batch.
+        Without pairs 3.2 times on letter, without the limit rcv1 takes 1.9 times as
+        long.
     forgetting, lead, regrowth : float
         The lead of the iterate over the average is a mean over about ten batches; it
         counts where its square is above half the mean square, about three standard
@@ -42,15 +48,10 @@ class AutoSettings:
         Means and variances of these losses are over about this many blocks, no fewer
         than the least; standard errors are no less than this share of the mean loss,
         and losses beyond this many of them count as that many.
-    tiny : float
-        Below it, curvature counts as this much.
     """
 
     step_exponent: float = 0.5
     average_exponent: float = 3.0
-    descent: float = 1e-4
-    rounding: float = 1e-12
-    most_halvings: int = 40
     block_batches: int = 10
     block_rows: int = 50
     metric_growth: float = 1.25
@@ -70,7 +71,6 @@ class AutoSettings:
     least_blocks: int = 10
     least_error: float = 0.05
     usual_errors: float = 3.0
-    tiny: float = 1e-300
 
 
 SETTINGS = AutoSettings()

