@@ -26,13 +26,9 @@ from ._solution import Floats, Solution, changed
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
 
 # Weights of the rows of the class that are tried, the first where several do as well,
-# each from the solution of the one before, to this relative gap. The small ones win on
-# rcv1 topics of less than 1 % of the rows, the large ones on covtype's class 5.
+# each from the solution of the one before. The small ones win on rcv1 topics of less
+# than 1 % of the rows, the large ones on covtype's class 5.
 _WEIGHTS = (1.0, 0.5, 2.0, 5.0, 10.0, 20.0)
-_TOL = 1e-2
-
-# Scores of each fifth of the rows are by a fit to the others.
-_FOLDS = 5
 
 
 def best_threshold(
@@ -116,7 +112,8 @@ class FBetaProblems(LinearProblems):
         known = of_classes(classes, positive)
         super().__init__(*data, parts=classes, known=known, opposite=positive == 0)
         self._beta = beta
-        tol = max(self._settings.tol, _TOL)
+        # Which weight is best shows at such a gap.
+        tol = max(self._settings.tol, 1e-2)
         self._quiet = changed(self._settings, tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))
         self._thresholds = np.zeros(len(self))
@@ -163,7 +160,7 @@ class FBetaProblems(LinearProblems):
     def _held_out_scores(self, index: int, alpha: float, solution: Solution) -> Floats:
         """Return scores by fits to the rows of other folds, if the class has folds."""
         positive = self._targets[index] > 0.0
-        folds = folds_of_rows(self.design, positive, _FOLDS)
+        folds = folds_of_rows(self.design, positive, n_folds=5)
         if not folds.any():
             warnings.warn(
                 f"{self._labels[index]} has fewer than two distinct samples: its "

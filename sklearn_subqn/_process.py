@@ -14,13 +14,11 @@ from threadpoolctl import LibController, ThreadpoolController
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# More threads than this are surely a mistake, and could exhaust the system.
-_MAX_THREADS = 256
-
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads, from joblib's context where ``n_jobs`` is None."""
-    return min(int(joblib.effective_n_jobs(n_jobs)), _MAX_THREADS)
+    # More threads than this are surely a mistake, and could exhaust the system.
+    return min(int(joblib.effective_n_jobs(n_jobs)), 256)
 
 
 class OneBlasThread:

@@ -18,13 +18,9 @@ from ._core.memory import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 
-# Columns are far from zero whose mean is this many times their standard deviation.
-_FAR = 100.0
-
 # All rows are read only of columns whose mean is this many times their mean deviation
-# on some rows: about this many entries, of this many rows at least and at most.
+# on some rows.
 _SUSPECT = 30.0
-_ENTRIES, _FEW_ROWS, _MANY_ROWS = 2**15, 16, 256
 
 # The upper half of the digits of a float64.
 _UPPER = np.uint64(0xFFFFFFFFF8000000)
@@ -78,7 +74,8 @@ class Shift(NamedTuple):
         # Of columns / about - 1: the mean is about * (1 + mean).
         mean, square = sums
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        far = 1.0 + mean > _FAR * deviation
+        # Of so many standard deviations; two digits are lost without a shift.
+        far = 1.0 + mean > 100.0 * deviation
         by = (about * (1.0 + mean)).astype(dtype)
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
 
@@ -132,7 +129,8 @@ class _Columns:
 
 def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
     """Return columns that may be far from zero, and about their means."""
-    n_rows = int(np.clip(_ENTRIES // max(X.shape[1], 1), _FEW_ROWS, _MANY_ROWS))
+    # About 32,000 entries.
+    n_rows = int(np.clip(2**15 // max(X.shape[1], 1), 16, 256))
     rows = np.flatnonzero(weights)
     rows = rows[:: -(-len(rows) // n_rows)]
     some = X[rows]

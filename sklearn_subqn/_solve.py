@@ -13,6 +13,7 @@ from ._callbacks import FitTask
 from ._core.certificate import CutBundle
 from ._core.intercepts import minimize_intercept
 from ._core.line_search import rounding_of
+from ._core.memory import BLOCK_SIZE
 from ._core.objective import Objective, Point
 from ._core.regularizers import L2
 from ._core.rounding import ROUNDED_32, rounding
@@ -22,16 +23,6 @@ from ._report import Report
 from ._solution import Floats, Problem, Settings, Solution, gap_between
 from ._tolerance import Accuracy, Scale, accuracy_of
 from ._validation import checked_options
-
-# Cuts kept for the lower bound, at most; fewer where q-vectors are large against X, and
-# all of them large against the second number of entries.
-_MAX_CUTS, _FEW_ENTRIES = 40, 2**15
-_MIN_CUTS = 6
-
-# Rounding coefficients to float32 goes without a warning if the relative gap stays
-# below this or twice the tolerance, or the gap below rounding of the objective at
-# zero, as where that of the optimum nearly vanishes.
-_ROUNDED = 1e-4
 
 
 def solve(
@@ -180,9 +171,10 @@ def _minimize(
 
 
 def _bundle_size(objective: Objective) -> int:
-    entries = max(objective.design.nbytes // 16, _FEW_ENTRIES)
+    """Return how many cuts are kept: fewer where they would take half as much as X."""
+    entries = max(objective.design.nbytes // 16, BLOCK_SIZE // 4)
     affordable = entries // max(objective.n_params, 1)
-    return int(np.clip(affordable, _MIN_CUTS, _MAX_CUTS))
+    return int(np.clip(affordable, 6, 40))
 
 
 def _better_start(objective: Objective, start: Start) -> Start:
@@ -230,7 +222,9 @@ def _certified(
     # As of targets that are all the same, with an optimum of zero.
     proven, status = reached or result.status == "callback", result.status
     proven = proven or result.gap <= rounding_of(result.point)
-    allowed = max(2.0 * target.tol * target.size(value), _ROUNDED * size)
+    # Rounding coefficients to float32 goes without a warning below that, or where the
+    # gap is below rounding of the objective at zero: that of the optimum may vanish.
+    allowed = max(2.0 * target.tol * target.size(value), 1e-4 * size)
     raised = reached and gap > allowed
     rounded = raised and problem.dtype == np.float32
     if rounded and gap > ROUNDED_32 * abs(objective.origin().value):

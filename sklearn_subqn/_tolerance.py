@@ -25,15 +25,8 @@ Floats = npt.NDArray[np.float64]
 SMALL = 20_000
 _EXACT, NEARLY_EXACT = 1e-13, 1e-10
 
-# A model does not use its features if they lower the objective by no more than is
-# proven of it, and by less than this share of it; or, whatever is proven, by rounding
-# of the objective.
-_NO_USE, _SAME_OBJECTIVE = 1e-3, 1e-6
-
-# The penalty is plainly too strong if it is nearly half of what the coefficients gain,
-# and these times a power of a factor would lower the loss by a share of that of no
-# features.
-_SHRUNK, _FACTOR, _MUCH = 0.45, 4.0, 0.1
+# Objectives that differ by less than this share of themselves are the same.
+_SAME_OBJECTIVE = 1e-6
 
 
 class Accuracy(NamedTuple):
@@ -127,7 +120,9 @@ class Scale:
         if vanishes and objective.risk.has_equal_targets():
             return False
         size = self.size(constant)
-        least = min(gap + _SAME_OBJECTIVE * size, _NO_USE * size)
+        # Features are of no use if they lower the objective by no more than is proven
+        # of it, and by less than that share of it; or, whatever is proven, by nothing.
+        least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
         return constant - value <= least
 
     def shrinkage(self, end: Point) -> Shrinkage | None:
@@ -145,15 +140,17 @@ class Scale:
         free = end.w[objective.regularizer.n_penalized :]
         start = self._origin
         start = minimizer(start.along_free(free)) if free.any() else start
-        if penalty < _SHRUNK * (start.risk - end.risk):
+        # A strong one is nearly half of what the coefficients gain.
+        if penalty < 0.45 * (start.risk - end.risk):
             return None
         line = start.towards(end)
-        much = _MUCH * (start.risk - objective.risk_infimum)
+        # Larger coefficients would lower the loss by a share of that of no features.
+        much = 0.1 * (start.risk - objective.risk_infimum)
         # The risk is convex: once it does not fall any more, it will not.
         factor, before, larger = 1.0, np.inf, end.risk
         with np.errstate(over="ignore"):
             while larger < before and end.risk - larger <= much:
-                factor, before = factor * _FACTOR, larger
+                factor, before = 4.0 * factor, larger
                 larger = line.point(factor).risk
         if end.risk - larger > much:
             return Shrinkage(factor, end.risk, larger)

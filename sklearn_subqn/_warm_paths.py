@@ -23,10 +23,8 @@ from ._scoring import best_alpha, checked_score
 from ._search_report import FoldReport, SearchReport
 from ._validation import check_number
 
-# The smallest value of the default grid as a share of the largest, with an L1 norm; and
-# both with squares alone.
+# The smallest value of the default grid with an L1 norm, as a share of the largest.
 _SMALLEST_SHARE = 1e-3
-_LARGEST_ALPHA, _SMALLEST_ALPHA = 1e-2, 1e-6
 
 
 class FoldPath(NamedTuple):
@@ -105,7 +103,7 @@ class WarmPaths(LinearEstimator):
         self, problems: LinearProblems, n: int
     ) -> npt.NDArray[np.float64]:
         """Return n values in descending order where the penalty has no L1 norm."""
-        return np.geomspace(_LARGEST_ALPHA, _SMALLEST_ALPHA, n)
+        return np.geomspace(1e-2, 1e-6, n)
 
     def _searched(
         self,

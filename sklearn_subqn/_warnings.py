@@ -14,9 +14,6 @@ from ._core.names import MOST_NAMED
 from ._solution import Settings, Solution
 from .exceptions import ConstantModelWarning, UnderfittingWarning
 
-# Weights of this many rows that sum to no more than this were divided by their sum.
-_MANY_ROWS, _ONE_ROW = 10, 1.01
-
 
 def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
     """Warn that a problem is solved, but not proven to be where penalties are zero."""
@@ -147,7 +144,8 @@ def warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
     # Whatever converts to an array may be given, None too.
     weights = np.asarray(sample_weight)
     n = int(np.count_nonzero(weights)) if weights.ndim else 0
-    if n < _MANY_ROWS or total > _ONE_ROW or in_search():
+    # Weights of more rows that sum to about one were divided by their sum.
+    if n < 10 or total > 1.01 or in_search():
         return
     warnings.warn(
         f"{name} has alpha='auto', for which sample weights are numbers of rows: as "

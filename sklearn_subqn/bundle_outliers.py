@@ -18,9 +18,8 @@ from ._state import unchanged_on_failure
 from ._validation import check_number, check_sample_weight
 
 # Without ``nu`` and ``alpha``: areas under ROC curves of mnist's digits after a kernel
-# map are within .02 of the best of all shares, where a small alpha alone loses .2. And
-# the strength for other penalties.
-_NU, _ALPHA = 0.1, 1e-4
+# map are within .02 of the best of all shares, where a small alpha alone loses .2.
+_NU = 0.1
 _NU_SOLVERS = ("auto", "alm")
 
 
@@ -303,7 +302,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
 
     def _strength(self, *data: Any) -> float:
         if self.alpha is None:
-            return _ALPHA if self._share() is None else 1.0
+            return 1e-4 if self._share() is None else 1.0
         return float(self.alpha)
 
     def _check_parameters(self) -> None:

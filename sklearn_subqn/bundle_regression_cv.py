@@ -25,13 +25,6 @@ from ._state import unchanged_on_failure
 from ._validation import check_sample_weight
 from .bundle_regression import BMRMRegressor
 
-# With squares alone, the largest value of the default grid in units of the curvature of
-# the loss, and the smallest as a share of it.
-_LARGEST, _SMALLEST_SHARE = 10.0, 1e-6
-
-# So small a penalty has no part in the curvature along a line.
-_NO_PENALTY = 1e-200
-
 
 class BMRMRegressorCV(SearchCV, BMRMRegressor):
     """Linear regression with cross-validation over a path of penalties.
@@ -292,8 +285,9 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         if not scales:
             # Data without any slope have no scale.
             return super()._grid_of_squares(problems, n)
-        largest = _LARGEST * float(np.exp(np.mean(np.log(scales))))
-        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
+        # In units of the curvature of the loss.
+        largest = 10.0 * float(np.exp(np.mean(np.log(scales))))
+        return np.geomspace(largest, 1e-6 * largest, n)
 
 
 def _default_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -310,7 +304,8 @@ def _curvature(problems: LinearProblems, index: int) -> float:
     features without a penalty have no part. Of a quadratic loss it is the curvature:
     half the way is left with a penalty as curved.
     """
-    objective = problems.objective(index, _NO_PENALTY)
+    # So small a penalty has no part in the curvature along a line.
+    objective = problems.objective(index, 1e-200)
     objective = objective.with_regularizer(L2(problems.design.n_coef))
     origin = minimize_intercept(objective.origin())
     gradient = origin.risk_gradient.copy()

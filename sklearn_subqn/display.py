@@ -38,9 +38,6 @@ _ASIDE = {
     "warm_start",
 }
 
-# Above this many changes of phase only the first of each name is labeled.
-_MAX_PHASE_LABELS = 8
-
 
 class ConvergenceDisplay:
     """The proven gap during a fit, or the objective and its lower bound.
@@ -314,7 +311,8 @@ class ConvergenceDisplay:
             if i:
                 style = {"color": color, "linestyle": ":", "linewidth": 1.0}
                 self.phase_lines_.append(self.ax_.axvline(start, **style))
-            crowded = len(changes) > _MAX_PHASE_LABELS and phases[i] in labeled
+            # Of many changes of phase only the first of each name is labeled.
+            crowded = len(changes) > 8 and phases[i] in labeled
             if crowded or len(self.histories) > 1:
                 continue
             labeled.add(phases[i])

@@ -18,10 +18,9 @@ from .rounding import ROUNDED
 # before if no sign changed (as many: 2.7 times as long on news20).
 _ROUND, _LONGER = 5, 3
 
-# Steps end where residuals are this share of those before, or where more than this
-# share of the coordinates would change signs (without: 1.3 times as long on news20):
-# then the zeros are not yet found.
-_ACCURACY, _CROSSINGS = 0.02, 0.05
+# Steps end where more than this share of the coordinates would change signs (without:
+# 1.3 times as long on news20): then the zeros are not yet found.
+_CROSSINGS = 0.05
 
 # Shares of the solution that are tried, before the one that changes no sign. Without
 # the second, news20 takes 1.4 times as long.
@@ -187,7 +186,6 @@ class ByColumns(ABC):
         slopes += l2 * w + self._l1 * signs
         x, r, taken = np.zeros_like(w), -slopes * inside, 0
         steps = []
-        small = max(tol, _ACCURACY * float(np.abs(r).max(initial=0.0)))
         for again in reversed(range(self._times)):
             scale = (self._diagonal[face.places] + l2) * inside
             inverse = np.divide(1.0, scale, out=np.zeros_like(w), where=scale > 0.0)
@@ -206,7 +204,7 @@ class ByColumns(ABC):
                 x += now / curvature * p
                 r -= now / curvature * q
                 n_crossing = int(np.sum(inside & (signs * (w + x) < 0.0)))
-                if np.abs(r).max() <= small or n_crossing > most:
+                if np.abs(r).max() <= tol or n_crossing > most:
                     break
             steps.append(np.zeros_like(v))
             steps[-1][face.places] = x

@@ -19,7 +19,8 @@ from .simplex_qp import minimize_on_simplex
 # slack rescaling and an elastic net take 2.7 times as long, for as many iterations.
 _NEWTON_STEPS = 20
 
-# The next program begins with the columns that come so near to their bound.
+# The next program begins with the columns that come so near to their bound: hinge with
+# L1 on rcv1, alpha 1e-3, takes 1.3 times as long if with those at it.
 _NEAR = 0.95
 
 

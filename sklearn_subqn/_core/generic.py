@@ -16,9 +16,6 @@ from .objective import Cut, Dual, Objective
 from .regularizers import Regularizer
 from .risk import Risk
 
-# What is asked for again is one of the last points: both ends of a line.
-_REMEMBERED = 2
-
 
 class Function(Oracle):
     """A function f(w) of parameters as a loss whose scores are the parameters.
@@ -36,7 +33,8 @@ class Function(Oracle):
     ) -> None:
         self._evaluate = evaluate
         self.infimum = infimum
-        self._last: deque[tuple[Floats, float, Floats]] = deque(maxlen=_REMEMBERED)
+        # What is asked for again is one of the last points: both ends of a line.
+        self._last: deque[tuple[Floats, float, Floats]] = deque(maxlen=2)
 
     def at(self, w: Floats) -> tuple[float, Floats]:
         """Return value and subgradient, those of the last points from memory."""

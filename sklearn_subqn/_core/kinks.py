@@ -13,9 +13,6 @@ import numpy as np
 
 from .losses._base import Floats, PiecewiseQuadratic
 
-# All parts return this many pivots, and this many kinks, at most: 80 kB of them.
-_PIVOTS, _FEW = 512, 3000
-
 
 class Some(NamedTuple):
     """Some of the kinks of a part in an interval.
@@ -97,7 +94,8 @@ class SumOfParts(PiecewiseQuadratic):
     """
 
     def __init__(self, parts: Any, n_parts: int, other: PiecewiseQuadratic) -> None:
-        n_pivots, few = max(_PIVOTS // n_parts, 1), _FEW // n_parts
+        # Of all parts so many pivots, and so many kinks at most: 80 kB of them.
+        n_pivots, few = max(512 // n_parts, 1), 3000 // n_parts
         low, high, last = 0.0, np.inf, 0.0
         start = before = beyond = jumps = np.zeros(2)
         found: list[Some] = []

@@ -24,10 +24,11 @@ SUFFICIENT = 1e-4
 # steps take many trials.
 _NEARLY = 1e-2
 
-# After a step of Newton's method that lowers J by more than the first share of it, ones
-# that are longer by this factor are tried, where they gain more by the second share and
-# no score moves farther than that.
-_STEEP, _LONGER, _MORE, _FAR = 0.1, 1.5, 0.1, 15.0
+# After a step of Newton's method that lowers J by more than this share of it, ones that
+# are longer by this factor are tried, where they gain more by this share and no score
+# moves farther than that. L1 with log loss takes 2.0 times as long without (300 x
+# 1,500, alpha 1e-4), 1.6 times without the last (news20 as two classes, 1e-5).
+_MUCH, _LONGER, _FAR = 0.1, 1.5, 15.0
 
 
 class HasSlope(Protocol):
@@ -156,9 +157,9 @@ def lengthen(line: Line, point: Point) -> tuple[float, Point]:
     step, start = 1.0, line.start
     moved = line.largest_change
     fall = start.value - point.value
-    while fall > _STEEP * abs(start.value) and _LONGER * step * moved <= _FAR:
+    while fall > _MUCH * abs(start.value) and _LONGER * step * moved <= _FAR:
         longer = line.point(_LONGER * step)
-        if not start.value - longer.value > (1.0 + _MORE) * fall:
+        if not start.value - longer.value > (1.0 + _MUCH) * fall:
             break
         step, point = _LONGER * step, longer
         fall = start.value - point.value

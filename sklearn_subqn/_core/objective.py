@@ -26,9 +26,6 @@ __all__ = ["Cut", "Dual", "Hessian", "Line", "Objective", "Point"]
 # not worth a product: 2e-13 of itself.
 _FEW_OF_VALUE = 1e3
 
-# Directions whose scores have more rounding errors than that are of no use.
-_MANY_ROUNDINGS = 1e6
-
 
 class Objective(Bounds):
     """J(w) = alpha * Omega(w) + R(w).
@@ -205,8 +202,9 @@ class Line:
     @property
     def is_accurate(self) -> bool:
         """Whether dscores are Xp, up to a small share: not only rounding errors."""
+        # A direction with more rounding errors than that is of no use.
         drift = self._drift + abs(self._share) * self.start.drift
-        return drift <= _MANY_ROUNDINGS * self.largest_change
+        return drift <= 1e6 * self.largest_change
 
     @cached_property
     def largest_change(self) -> float:

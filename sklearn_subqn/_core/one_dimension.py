@@ -17,9 +17,6 @@ EXACT = 1e-14
 # A step that the next Newton step would change by less than this share of it is near.
 NEAR = 0.1
 
-# A function that still falls at this step falls for ever.
-_FARTHEST = 1e30
-
 
 class Trial(NamedTuple):
     """A step with value, slope and dual variables of the line."""
@@ -51,7 +48,8 @@ def bracket_by_cuts(
     while high.slope < 0.0:
         if step >= longest:
             return high, high
-        if step >= _FARTHEST:
+        # A function that still falls there falls for ever.
+        if step >= 1e30:
             return high._replace(step=np.inf), high
         low, step = high, min(4.0 * step, longest)
         high = trial(step)

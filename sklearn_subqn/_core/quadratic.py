@@ -25,12 +25,16 @@ _MAX_GRAM = 1000
 
 # Forming H takes the time of this many sweeps over the columns for each entry of a row:
 # of more, where features may be too many for H later, and columns are needed anyway.
+# With 2 everywhere, log loss on covtype as CSR, alpha 1e-4, takes 1.6 times as long,
+# with .5 that on news20 (two classes, 1e-5) 1.4 times.
 _SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
 
 # H of a multinomial model is formed for up to _MAX_JOINT coordinates in any case, in
 # double precision. For up to _MAX_SINGLE, the most that memory has room for, it is
 # formed where that takes the time of _MAX_PRODUCTS products with X at most, in single
-# precision from _MAX_DOUBLE multiplications on.
+# precision from _MAX_DOUBLE multiplications on. With _MAX_JOINT alone, log loss takes
+# 4.6 times as long on usps (alpha 1e-3), 2.1 times on mnist, where double precision
+# takes 1.3 times; without _MAX_PRODUCTS 4.7 times on sparse 20,000 x 500, six classes.
 _MAX_JOINT, _MAX_SINGLE = 600, 5000
 _MAX_DOUBLE = 1e10
 _MAX_PRODUCTS = 400.0

@@ -9,10 +9,6 @@ from .design import Design
 from .losses._base import Rows
 from .row_views import SomeRows
 
-# Subsets of rows with no more entries than this many vectors of the rows stay in
-# memory.
-_KEPT_VECTORS = 2
-
 #: Returns rows of X.
 Reader = Callable[[], Any]
 
@@ -115,7 +111,8 @@ class ReadDesign(Design):
         # Those that are not to be copied are used at once.
         if not copy:
             return subset
-        if subset.n_entries <= _KEPT_VECTORS * self.n_rows:
+        # Those with no more entries than two vectors of the rows stay in memory.
+        if subset.n_entries <= 2 * self.n_rows:
             return self._kept(subset)
         return ReadDesign(subset, lambda: self.X[rows], None, None)
 

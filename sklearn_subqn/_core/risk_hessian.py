@@ -11,7 +11,8 @@ from .losses._curvature import Curvature
 from .parts import summed
 
 # Second derivatives that vanish in more than the rest of the rows are kept by copying
-# the rows in which they do not.
+# the rows in which they do not: the hinge on 20,000 rows of covtype, alpha 1e-5, takes
+# 1.7 times as long without.
 _COPY_SHARE = 0.6
 
 

@@ -23,11 +23,12 @@ from .rounding import TINY
 
 # Share of a constant column in the squared norm of rows with one, for sparse and for
 # dense data. A larger one lets the intercept follow each row, a smaller one keeps it
-# too near to where it was; dense rows have much in common anyway.
+# too near to where it was: the hinge on news20 (two classes, alpha 1e-5) takes 1.6
+# times as long with .2. Dense rows have much in common anyway.
 INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
 
 # Numbers of sweeps in the first round of ascent on intervals, and in later ones: the
-# gap shows which rows rest.
+# gap shows which rows rest. The hinge as above takes 1.6 times as long with three each.
 FIRST_SWEEPS, MORE_SWEEPS = 2, 5
 
 # The first round of ascent on simplices ends after about this many visits a row, later
@@ -35,7 +36,9 @@ FIRST_SWEEPS, MORE_SWEEPS = 2, 5
 _FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
 
 # A round begins with rows whose part of the gap is more than some share of the mean,
-# and goes on with those whose last visit gained more than some share of the mean.
+# and goes on with those whose last visit gained more than some share of the mean. Texts
+# with words of their topics, 600 x 8,000 and 20 classes, take 32 passes, but 195 with
+# .2 for the first and five visits at first, and 50 with .3 for the second.
 _GAP_SHARE, _GAIN_SHARE = 0.3, 0.2
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from .losses._base import Floats, Rows
 from .losses._curvature import Curvature, DiagonalCurvature
 
-_GOLDEN_RATIO = 0.5 * (5.0**0.5 - 1.0)
-
 
 def spread(n: int, n_sampled: int) -> Rows:
     """Return indices of rows spread evenly but with no period that data might have."""
@@ -19,7 +17,8 @@ def spread(n: int, n_sampled: int) -> Rows:
 
 def fractions(n: int) -> Floats:
     """Return numbers spread evenly over [0, 1), in no order."""
-    return np.asarray(np.arange(n) * _GOLDEN_RATIO % 1.0, dtype=np.float64)
+    # Multiples of the golden ratio, whose fractions are farthest from each other.
+    return np.asarray(np.arange(n) * (0.5 * (5.0**0.5 - 1.0)) % 1.0, dtype=np.float64)
 
 
 def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:

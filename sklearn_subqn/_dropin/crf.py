@@ -17,9 +17,6 @@ from .._state import unchanged_on_failure
 from .._validation import check_no_file, check_number, check_option
 from ._shared import warn
 
-# Where users give none: the relative gap, and as many iterations as it takes.
-_TOL, _UNLIMITED = 1e-3, 10**6
-
 _LOG_LOSS = ("lbfgs", "l2sgd")
 _PERCEPTRONS = ("ap", "pa", "arow")
 
@@ -435,8 +432,9 @@ class CRF(Estimator):
             "min_freq": self.min_freq or 0,
             "all_possible_states": bool(self.all_possible_states),
             "all_possible_transitions": bool(self.all_possible_transitions),
-            "tol": _TOL if self.epsilon is None else self.epsilon,
-            "max_iter": self.max_iterations or _UNLIMITED,
+            "tol": 1e-3 if self.epsilon is None else self.epsilon,
+            # As many as it takes where users give no limit.
+            "max_iter": self.max_iterations or 10**6,
             "verbose": int(self.verbose),
         }
         for name in ("c1", "c2", "c", "epsilon", "max_iterations"):

@@ -15,9 +15,6 @@ from ..logistic import BaseL1Logistic
 from ._problems import DropInProblems
 from ._shared import DropIn, warn
 
-# Without a penalty: the second derivative of ln(1 + exp(-z)) at zero.
-_BEND = 0.25
-
 
 class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
     """What logistic regression with and without cross-validation share."""
@@ -59,7 +56,8 @@ class BaseLogistic(DropIn, BaseL1Logistic):  # type: ignore[misc]
         given: Any = {
             "totals": [total],
             "free": free,
-            "bend": _BEND,
+            # Without a penalty: the second derivative of ln(1 + exp(-z)) at zero.
+            "bend": 0.25,
             "known": {"classes_": classes},
         }
         weights = weights / total

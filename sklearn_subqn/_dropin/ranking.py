@@ -29,9 +29,6 @@ from ._of_lightgbm import (
 )
 from ._shared import warn
 
-# The strength against the mean loss of a query where none is given.
-_ALPHA = 1e-3
-
 _OBJECTIVES = ("lambdarank", "rank_xendcg")
 
 
@@ -487,7 +484,8 @@ class Ranker(BaseRanker):
 
     def _strength(self, *data: Any) -> float:
         total = float(sum(self._strengths))
-        return total / self.n_queries_ if total else _ALPHA
+        # Against the mean loss of a query.
+        return total / self.n_queries_ if total else 1e-3
 
     def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
         problems = super()._ranking(X, y, queries)

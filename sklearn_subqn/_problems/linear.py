@@ -21,11 +21,10 @@ from .coefficients import Coefficients
 from .features import Rows
 from .model_parameters import LinearModel
 
-# Features without a penalty are measured in units that make them this many times larger
-# than others, of unit variance, with squares and with an L1 norm; where there is no
-# other, they have this penalty in units of the curvature of the loss. Proofs are
-# without it.
-_LARGE, _LARGE_IN_NORM, NO_PENALTY = 1e5, 1e6, 1e-10
+#: Features without a penalty have this one in units of the curvature of the loss, where
+#: there is no other: what others have in units that make them 1e5 times larger. Proofs
+#: are without it.
+NO_PENALTY = 1e-10
 
 
 class Elsewhere(Protocol):
@@ -118,7 +117,9 @@ class LinearProblems(Coefficients):
         if self.free is not None:
             own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
-            large = _LARGE if model.has_squares else _LARGE_IN_NORM
+            # In such units next to nothing is left of the penalty; an L1 norm falls by
+            # the unit, squares by its square.
+            large = 1e5 if model.has_squares else 1e6
             large = 1.0 if self.free.all() else large
             self.sizes = np.where(self.free, own / large, others)
         if self.sizes is not None:

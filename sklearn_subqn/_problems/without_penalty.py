@@ -16,14 +16,6 @@ from .._solution import Floats, Settings, Solution, changed
 from .._warnings import warn_of_gap
 from .solving import Problems
 
-# Where the bound without it is no good, problems are solved more accurately by these
-# factors; objectives below this share of that of zero need no proof.
-_ACCURACIES, _VANISHED = (1.0, 1e-2, 1e-4), 1e-6
-
-# How accurately these are fitted alone, with at most this many alphas, each ten times
-# the one before.
-_NULL_TOLERANCE, _MOST_NULL_FITS = 1e-8, 4
-
 
 class PartlyPenalized(Problems):
     """Problems of features of which some may have no penalty.
@@ -56,8 +48,10 @@ class PartlyPenalized(Problems):
         if self.free is None:
             return super()._solve(index, objective, settings, task)
         unit, real = self._unit(index, objective), self._without_free(objective)
-        least = _VANISHED * abs(unit * real.origin().value)
-        for more in _ACCURACIES:
+        # Objectives below that need no proof.
+        least = 1e-6 * abs(unit * real.origin().value)
+        # Where the bound without the penalty is no good, the problem is solved anew.
+        for more in (1.0, 1e-2, 1e-4):
             closer = changed(settings, tol=more * settings.tol)
             solution = super()._solve(index, objective, closer, task)
             point = solution.start.at(real)
@@ -92,11 +86,11 @@ class PartlyPenalized(Problems):
             return point
         penalized = np.zeros(self.design.n_params, dtype=bool)
         penalized[: self.design.n_coef] = ~self._free_coef()
-        settings = changed(self._settings, tol=_NULL_TOLERANCE)
+        settings = changed(self._settings, tol=1e-8)
         start = self.starts[index]
         alpha = float(np.abs(point.risk_gradient[penalized]).max(initial=0.0)) or 1.0
         w = point.w
-        for _ in range(_MOST_NULL_FITS):
+        for _ in range(4):
             at_alpha = self.objective(index, alpha)
             w = super()._solve(index, at_alpha, settings, FitTask.silent()).w.copy()
             self.starts[index] = start

@@ -14,9 +14,6 @@ from .._process import n_threads
 from .._solution import Floats
 from .._validation import check_no_file, check_sparse_structure, check_unmasked
 
-# Each thread gets this many parts of the samples, as some take longer than others.
-_PARTS = 4
-
 
 def in_threads(
     function: Callable[[list[Any]], list[Any]],
@@ -36,7 +33,8 @@ def in_threads(
     n = n_threads(n_jobs)
     if n == 1:
         return of_part(items)
-    n_parts = min(_PARTS * n, len(items))
+    # Several for each thread, as some take longer than others.
+    n_parts = min(4 * n, len(items))
     bounds = [len(items) * i // n_parts for i in range(n_parts + 1)]
     parts = joblib.Parallel(n, prefer="threads")(
         joblib.delayed(of_part)(items[slice(*pair)]) for pair in pairwise(bounds)

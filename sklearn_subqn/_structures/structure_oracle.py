@@ -15,10 +15,8 @@ from .._core.risk_by_oracle import Answers
 from .._core.rounding import CLOSE
 from .._solution import Floats
 from .._validation import check_unmasked
+from .._validation.arrays import LARGEST_VALUE
 from .calls import in_threads, read_only
-
-# Products of larger entries overflow.
-_LARGEST = 1e140
 
 
 class Found(NamedTuple):
@@ -160,7 +158,7 @@ class StructureOracle:
         """Return joint features and cost of ``y_hat`` where y is true."""
         cost = self._call("loss", index, y, y_hat)
         if not isinstance(cost, (numbers.Real, np.bool_)) or not (
-            0.0 <= float(cost) <= _LARGEST
+            0.0 <= float(cost) <= LARGEST_VALUE
         ):
             raise ValueError(
                 f"loss must return a finite number >= 0, got {cost!r} for sample "
@@ -183,10 +181,10 @@ class StructureOracle:
                 "real numbers."
             )
         values = values.astype(np.float64)
-        if not np.all(np.abs(values) <= _LARGEST):
+        if not np.all(np.abs(values) <= LARGEST_VALUE):
             raise ValueError(
                 f"joint_feature of sample {index} has values that are not finite, or "
-                f"beyond {_LARGEST:g} in magnitude."
+                f"beyond {LARGEST_VALUE:g} in magnitude."
             )
         return Found(columns, values, float(cost))
 

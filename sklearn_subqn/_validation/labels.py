@@ -15,9 +15,6 @@ from .arrays import check_unmasked
 # refused by scikit-learn's check.
 _NUMERIC = "biufc"
 
-# So few classes are not many for any number of labels.
-_FEW = 20
-
 
 def check_labels(y: Any) -> None:
     """Raise ValueError if y has missing entries that are not numbers, or lists NUL.
@@ -87,8 +84,8 @@ def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return distinct(y)
     classes = distinct(y)
     # scikit-learn's check takes longer, and refuses what is not whole; it warns if
-    # there are many classes for the number of labels.
-    if len(classes) > _FEW or np.any(classes != np.rint(classes)):
+    # there are many classes for the number of labels, as twenty are not.
+    if len(classes) > 20 or np.any(classes != np.rint(classes)):
         check_classification_targets(y)
     return classes
 

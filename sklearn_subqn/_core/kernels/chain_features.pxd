@@ -7,13 +7,8 @@ padded ones those that do not exist stay zero.
 
 from .padded_rows cimport add_scaled_row, copy_row, restrict_row
 from .pairs cimport add_padded_row, padded_scores
-from .rows cimport prefetch
+from .rows cimport AHEAD, prefetch
 from .standard cimport memset
-
-
-# So many features ahead, parameters come into the cache.
-cdef enum:
-    AHEAD = 16
 
 
 cdef struct Parameters:

@@ -8,11 +8,8 @@ at a time: each block's numbers stay in the cache, and loops over them vectorize
 
 from .exponentials cimport exponentials
 from .logarithms cimport log_of, log_of_one_less, log_of_one_more
-from .standard cimport INFINITY, fabs
+from .standard cimport DBL_EPSILON, DBL_MIN, INFINITY, fabs
 from .sums cimport Sum, add_all, result
-
-cdef double EPS = 2.0**-52
-cdef double TINY = 2.0**-1022
 
 
 def value(
@@ -137,14 +134,16 @@ def conjugate(
                 highest = v[i] if v[i] > highest else highest
             for i in range(size):
                 p = v[i] if v[i] < 1.0 else 1.0
-                v[i] = p * log_of(p if p > TINY else TINY)
+                v[i] = p * log_of(p if p > DBL_MIN else DBL_MIN)
                 v[i] += (1.0 - p) * log_of_one_less(
-                    p if p < 1.0 - 0.5 * EPS else 1.0 - 0.5 * EPS
+                    p if p < 1.0 - 0.5 * DBL_EPSILON else 1.0 - 0.5 * DBL_EPSILON
                 )
                 v[i] = weights[start + i] * v[i]
             add_all(&total, v, size)
     # By rounding v may leave the interval a little.
-    return INFINITY if lowest < 0.0 or highest > 1.0 + 4.0 * EPS else result(&total)
+    if lowest < 0.0 or highest > 1.0 + 4.0 * DBL_EPSILON:
+        return INFINITY
+    return result(&total)
 
 
 def conjugate_change(
@@ -164,7 +163,7 @@ def conjugate_change(
             for i in range(size):
                 p = variable(dual[start + i], targets[start + i], weights[start + i])
                 p = p if p > 0.5 else 0.0
-                p = p if p < 1.0 - EPS else 1.0 - EPS
+                p = p if p < 1.0 - DBL_EPSILON else 1.0 - DBL_EPSILON
                 v[i] = -weights[start + i] * log_of_one_less(p)
             add_all(&total, v, size)
     return result(&total)

@@ -7,15 +7,13 @@ from .rows cimport (
     add_sparse_row,
     allocate,
     index,
+    AHEAD,
     prefetch,
     real,
     row_index,
     sparse_product,
 )
 from .standard cimport free, memset, sqrt
-
-# Where entries are written is prefetched for this many ahead.
-cdef Py_ssize_t _AHEAD = 16
 
 # At least this many terms are summed at a time.
 cdef Py_ssize_t _SUMMED = 256
@@ -193,7 +191,7 @@ def to_columns(
         # Backwards, from the ends of the columns.
         for i in range(n - 1, -1, -1):
             for j in range(indptr[i + 1] - 1, indptr[i] - 1, -1):
-                ahead = ends[indices[max(j - _AHEAD, 0)]]
+                ahead = ends[indices[max(j - AHEAD, 0)]]
                 prefetch(&out_indices[0] + ahead - 1)
                 prefetch(&out_values[0] + ahead - 1)
                 end = ends[indices[j]] - 1

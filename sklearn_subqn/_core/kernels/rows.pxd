@@ -26,6 +26,10 @@ cdef extern from *:
     """
     void prefetch(const void*) noexcept nogil
 
+# What is used later is prefetched so many ahead.
+cdef enum:
+    AHEAD = 16
+
 
 cdef inline void* allocate(size_t n_bytes) except NULL:
     cdef void* memory = malloc(n_bytes)

@@ -13,6 +13,10 @@ cdef extern from "math.h" nogil:
     double log(double x)
     double sqrt(double x)
 
+cdef extern from "float.h" nogil:
+    const double DBL_EPSILON
+    const double DBL_MIN
+
 cdef extern from "stdlib.h" nogil:
     void *malloc(size_t size)
     void free(void *memory)

@@ -9,17 +9,6 @@ from ..rounding import MOST_STEPS, ROUNDED, TINY, rounding
 from ._base import Floats, total_of_rows
 from ._oracle import Oracle
 
-# The solution of the linear system is one if it leaves this share of the sums.
-_SOLVED = 1e-3
-
-# Tilting ends at this share of the sums; no step changes a ratio of shares by more than
-# the exponential of the second number.
-_TILTED, _LONGEST_STEP = 1e-4, 2.0
-
-# Labels that have nothing of a row get this share of the sums before, unless the row
-# has flows of less than the second share of its weight: those are dropped.
-_SEED, _TRICKLE = 0.01, 1e-50
-
 
 class FlowOracle(Oracle):
     """A loss of several scores per row, of which only differences count.
@@ -51,8 +40,9 @@ class FlowOracle(Oracle):
         sums = sums - excess
         x = _potentials(laplacian, sums)
         left = np.abs(laplacian @ x - sums)
+        # A solution leaves next to nothing of the sums.
         if np.any(
-            left > _SOLVED * np.abs(sums).max() + rounding(1.0) * laplacian.diagonal()
+            left > 1e-3 * np.abs(sums).max() + rounding(1.0) * laplacian.diagonal()
         ):
             return np.inf
         # Twice the spread, and a little for what is left of the sums.
@@ -128,14 +118,16 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
     """
     k = dual.shape[1]
     before = np.abs(total_of_rows(dual))
-    seed = min(_SEED * float(before.sum()), 0.5)
+    # Labels that have nothing of a row get a share of the sums before, unless the row
+    # has flows of next to nothing of its weight: those are dropped.
+    seed = min(0.01 * float(before.sum()), 0.5)
     p, q, u, none = *(np.empty(dual.shape) for _ in range(3)), np.empty(len(dual))
-    flows.sides(dual, weights, neutral, seed, _TRICKLE, p, q, none)
+    flows.sides(dual, weights, neutral, seed, 1e-50, p, q, none)
     x = np.zeros(k)
     for _ in range(MOST_STEPS):
         sums, upper = np.zeros(k), np.zeros((k, k))
         flows.tilt(p, q, none, weights, np.exp(x), np.exp(-x), u, sums, upper)
-        if np.abs(sums).max() <= _TILTED * before.max():
+        if np.abs(sums).max() <= 1e-4 * before.max():
             break
         hessian = upper + np.triu(upper, 1).T
         # Adding a constant to x changes nothing, nor do labels without any flow.
@@ -144,5 +136,6 @@ def tilted(dual: Floats, weights: Floats, neutral: Floats) -> Floats:
         hessian[np.diag_indices_from(hessian)] += 1e-10 * float(diagonal.max()) or 1.0
         step = np.linalg.solve(hessian, sums)
         step -= step.mean()
-        x -= min(1.0, _LONGEST_STEP / max(float(np.ptp(step)), _LONGEST_STEP)) * step
+        # No step changes a ratio of shares by more than exp(2).
+        x -= min(1.0, 2.0 / max(float(np.ptp(step)), 2.0)) * step
     return u

@@ -12,9 +12,6 @@ from ._base import Floats
 from ._loss import Loss
 from ._oracle import Oracle, offers
 
-# This many earlier values and subgradients are compared with each new one.
-_REMEMBERED = 4
-
 
 class OwnLoss(Oracle):
     """A loss by values and subgradients of which nothing is taken on trust.
@@ -45,7 +42,8 @@ class OwnLoss(Oracle):
         self.steep, self.joint = loss.steep, loss.joint
         self.invariant = loss.invariant
         self._targets: Any = None
-        self._seen: deque[tuple[Floats, float, Floats]] = deque(maxlen=_REMEMBERED)
+        # Each new value and subgradient is compared with some earlier ones.
+        self._seen: deque[tuple[Floats, float, Floats]] = deque(maxlen=4)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return self._checked_value(self._call("value", scores, targets, weights))

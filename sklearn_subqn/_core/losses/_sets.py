@@ -24,9 +24,6 @@ from ._softmax import Softmax
 
 _NO_COSTS = np.empty((0, 0))
 
-# A violation that is never the largest.
-_NEVER = -1e100
-
 
 class Simplex(JointSet):
     """The unit simplex of the labels 0, ..., k - 1 of a row (Yu 2009, eq. 3.40).
@@ -58,8 +55,9 @@ class Simplex(JointSet):
             self.rates = np.ones((k, k))
         else:
             self.rates = np.array(costs if isinstance(rescaling, str) else rescaling)
-            # Labels of no rate never count: a dual point does not show their part.
-            self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = _NEVER
+            # Labels of no rate never count, with a violation that is never the largest:
+            # a dual point does not show their part.
+            self.offsets[(self.rates == 0.0) & ~np.eye(k, dtype=bool)] = -1e100
         # Costs per unit of a dual variable.
         self._ratios = np.zeros((k, k))
         np.divide(self.offsets, self.rates, out=self._ratios, where=self.rates > 0.0)
