@@ -90,7 +90,8 @@ def warn_of_tolerance(
     """Warn that the run of a problem ended before what was asked for."""
     status, asked = solution.status, solution.asked
     # Estimators with the parameters of another package lack some of these.
-    accepted = inspect.signature(type(settings)).parameters
+    options = getattr(settings, "solver_options", None) or {}
+    accepted = {*inspect.signature(type(settings)).parameters, *options}
     tolerance = asked.partition("=")[0]
     larger = [name for name in ("max_iter", tolerance) if name in accepted]
     looser = [f"increase {tolerance}"] if tolerance in accepted else []
