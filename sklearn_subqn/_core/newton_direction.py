@@ -57,14 +57,6 @@ def is_wide(objective: Objective) -> bool:
     return design.n_rows <= _WIDE * design.n_features
 
 
-def has_rough_directions(objective: Objective) -> bool:
-    """Whether directions are rough: of several scores per row, and on text-like data.
-
-    Conjugate gradients find them there, and second derivatives change with each step.
-    """
-    return objective.design.several_scores or objective.design.is_text_like
-
-
 def is_short(step: float) -> bool:
     """Whether a step in a Newton direction shows that it knew of too few rows."""
     return step <= _SHORT

@@ -8,17 +8,17 @@ dual variables all along, so that each iterate proves a bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..line_search import newton_step
 from ..newton_direction import NewtonDirections
 from ..objective import Objective
-from .run import Iterate, Solver, Start
-from .widths import INNER_SHARE, MAX_INNER, Gap
+from ..rounding import CLOSE
+from .run import Solver, Start
+from .widths import Found, in_turn
 
-# The first width in units of the margin, and the factor by which widths fall.
-_WIDTH, _NARROWER = 1.0, 0.1
-
-# Beyond this width rounding is all that is left.
-_NARROWEST = 1e-8
+# The factor by which widths fall.
+_NARROWER = 0.1
 
 
 def narrowing(objective: Objective, start: Start) -> Solver:
@@ -37,28 +37,28 @@ def narrowing(objective: Objective, start: Start) -> Solver:
         "no_progress": the gap is a rounding error.
     """
     loss, args = objective.loss, (objective.targets, objective.weights)
-    point = start.at(objective)
-    gap, width, directions = Gap(point.value), _WIDTH, NewtonDirections()
-    while width > _NARROWEST:
+    point, directions = start.at(objective), NewtonDirections()
+
+    def newton(width: float, aim: float) -> Iterator[Found]:
+        nonlocal point
         narrow = loss.narrowed(width)
         point = point.under(objective.with_loss(narrow))
-        for n_inner in range(MAX_INNER + 1):
+        while True:
             height, error = narrow.oracle.proof(point.scores, *args)
             dual = point.dual_point
             dual = dual._replace(offset=height, error=dual.error + error)
             lower = objective.dual_value(objective.cut(dual))
-            primal = point.under(objective)
-            gap.take(primal.value, lower)
-            yield Iterate(primal, None, lower, "narrowing", dual)
             g = point.gradient
-            square = float(g @ g) / (2.0 * objective.alpha)
-            if square <= INNER_SHARE * gap.left or n_inner == MAX_INNER:
-                break
-            p = directions.at(point)
-            line = point.along(p)
+            left = float(g @ g) / (2.0 * objective.alpha)
+            yield Found(point.under(objective), lower, dual, left)
+            line = point.along(directions.at(point))
             step = newton_step(line)
             if not 0.0 < step < float("inf"):
-                break
+                return
             point = line.point(step)
-        width *= _NARROWER
-    return "no_progress"
+
+    return (
+        yield from in_turn(
+            newton, 1.0, "narrowing", factors=5 * (_NARROWER,), least=CLOSE
+        )
+    )
