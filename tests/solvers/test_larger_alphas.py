@@ -144,6 +144,17 @@ def test_warm_starts_take_back_what_is_too_long_of_dual_points():
     assert cold.objective_ >= model.objective_ - model.dual_gap_
 
 
+def test_warm_starts_of_far_larger_alphas_begin_anew():
+    # Hardly any loss is left, but of the objective it is most for so small an alpha.
+    X, y = load_digits(return_X_y=True)
+    X, y = X[::3], y[::3]
+    model = MulticlassHingeClassifier(1e-3, warm_start=True).fit(X, y)
+    model.set_params(alpha=1e-9).fit(X, y)
+    assert phases(model) == ["larger alphas"]
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.n_iter_ <= 40
+
+
 @pytest.mark.parametrize(("alpha", "digit"), [(1e-7, 7), (1e-8, 1), (1e-9, 1)])
 def test_one_digit_against_the_others(alpha, digit):
     """It ended with gaps of 92 % to 100 %, up to nine times the optimum."""

@@ -13,9 +13,10 @@ from ..objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
 from .run import Options, Start
 
-# Where the loss is less than this share of the objective, dual points of other alphas
-# may be too long: if by more than the second number, they are no good start.
-_LITTLE_LOSS = 0.5
+# Where the loss is less than the first share of the objective, or than the second one
+# of the loss without features, dual points of other alphas may be too long: if by more
+# than the last number, they are no good start.
+_LITTLE_LOSS, _NO_LOSS = 0.5, 1e-3
 _SHORTER, _FAR = 0.9, 1e-2
 
 
@@ -173,7 +174,8 @@ def _with_shorter_dual(
     """
     point = start.at(objective)
     start = Start.from_point(point, dual)
-    if point.risk > _LITTLE_LOSS * point.value:
+    little = _LITTLE_LOSS * point.value
+    if point.risk > little and point.risk > _NO_LOSS * objective.origin().risk:
         return start, 1.0
     normal, offset, *_ = objective.cut(Dual(dual))
     square = objective.regularizer.conjugate(normal / -objective.alpha)
