@@ -15,7 +15,8 @@ from .run import Options, Start
 
 # Where the loss is less than the first share of the objective, or than the second one
 # of the loss without features, dual points of other alphas may be too long: if by more
-# than the last number, they are no good start.
+# than the last number, they are no good start. Without the second, digits from alpha
+# 1e-3 to 1e-8 are not proven after 118 iterations, with it after 18.
 _LITTLE_LOSS, _NO_LOSS = 0.5, 1e-3
 _SHORTER, _FAR = 0.9, 1e-2
 
