@@ -9,18 +9,15 @@ numbers or of equal words, and tables of names, as arrays, which also take less 
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from itertools import accumulate, chain, groupby, pairwise, repeat
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ._core.records import RECORDS
 from ._foreign_names import check_data
-
-_PACKAGE = __name__.rpartition(".")[0]
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -64,11 +61,9 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, np.dtype):
         return {_KIND: "dtype", "name": value.str}
-    if _is_record(kind):
+    if kind in RECORDS.values():
         named = getattr(value, "_asdict", value.__getstate__)
-        fields = named()
-        name = f"{kind.__module__}.{kind.__name__}".removeprefix(f"{_PACKAGE}.")
-        return {_KIND: name, "fields": plain(fields)}
+        return {_KIND: kind.__name__, "fields": plain(named())}
     if kind is tuple:
         return tuple(map(plain, value))
     return value
@@ -98,31 +93,20 @@ def restored(value: Any) -> Any:
     return _record(name, restored(value["fields"]))
 
 
-def _is_record(kind: Any) -> bool:
-    """Whether a class is a dataclass or named tuple of this package."""
-    return kind.__module__.startswith(f"{_PACKAGE}.") and (
-        is_dataclass(kind) or hasattr(kind, "_asdict")
-    )
-
-
 def _record(name: str, fields: Any) -> Any:
-    """Return the record of a class, below the package, with such fields.
+    """Return the record of a name with such fields.
 
     Raises
     ------
     ValueError
-        If there is no such class, as in files of other versions.
+        If there is none of that name, as in files of other versions.
     """
-    module, _, attribute = name.rpartition(".")
-    try:
-        kind = getattr(importlib.import_module(f"{_PACKAGE}.{module}"), attribute)
-        known = isinstance(kind, type) and _is_record(kind)
-    except (ImportError, AttributeError):
-        known = False
-    if not known:
+    # Earlier versions wrote the module of the class in front.
+    kind = RECORDS.get(name.rpartition(".")[2])
+    if kind is None:
         raise ValueError(
             f"The stored estimator has a record {name!r}, which this version of "
-            f"{_PACKAGE} does not know. Load it with the version that stored it."
+            "sklearn_subqn does not know. Load it with the version that stored it."
         )
     if issubclass(kind, tuple):
         return kind(**fields)

@@ -10,11 +10,13 @@ import numpy.typing as npt
 from ._core.losses._base import Rows
 from ._core.online import Method, State
 from ._core.online.sparse_columns import ColumnState
+from ._core.records import stored
 from ._linear_estimator import LinearEstimator
 from ._shift import Shift
 from ._solution import Floats
 
 
+@stored
 class Stream(NamedTuple):
     """The settings that all batches of a stream share.
 

@@ -9,8 +9,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._core.losses._base import Floats, Mask, Rows
+from .._core.records import stored
 
 
+@stored
 class Pairs(NamedTuple):
     """The labels with which each feature has a parameter.
 

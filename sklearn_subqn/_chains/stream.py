@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core.losses._base import Floats, Rows
+from .._core.records import stored
 from .._core.rounding import TINY
 from .design import ChainDesign
 from .loss import ChainLoss
@@ -44,6 +45,7 @@ from .sweeps_base import soft_threshold
 _N_SWEEPS = 3
 
 
+@stored
 class Seen(NamedTuple):
     """What there was so far.
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._core.losses._base import Mask
 from .._core.names import by_name, classes_axis
+from .._core.records import stored
 from .._foreign_names import did_you_mean
 from .sequences import Index
 
@@ -26,6 +27,7 @@ _SCHEMES = {
 }
 
 
+@stored
 class TransitionRules(NamedTuple):
     """What is allowed of k labels.
 

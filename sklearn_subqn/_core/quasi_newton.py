@@ -12,9 +12,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .losses._base import Floats
+from .records import stored
 from .rounding import TINY
 
 
+@stored
 class Pair(NamedTuple):
     """Displacements of shape (q,) and their product <dw, dg>, positive."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import pickle
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import InconsistentVersionWarning
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -30,6 +34,7 @@ from sklearn_subqn import (
     losses,
 )
 from sklearn_subqn._core.online import ONLINE_METHODS
+from sklearn_subqn._core.records import stored
 from sklearn_subqn.crf import CRF
 from sklearn_subqn.linear_model import (
     HuberRegressor,
@@ -224,7 +229,7 @@ def test_numbers_and_names_of_classes_stay_what_they_were():
 
 
 @pytest.mark.parametrize(
-    "name", ["_core.solvers.run.run", "_state.plain", "nowhere.History", "History", ""]
+    "name", ["_core.solvers.run.run", "_state.plain", "Solution", "Histories", ""]
 )
 def test_records_that_are_none_are_refused(name):
     state = SubLBFGSLinearSVC().fit(X, SIGNS).__getstate__()
@@ -232,6 +237,25 @@ def test_records_that_are_none_are_refused(name):
     history["sklearn_subqn kind"] = name
     with pytest.raises(ValueError, match="Load it with the version that stored it"):
         SubLBFGSLinearSVC().__setstate__(state)
+
+
+def test_models_stored_before_files_were_moved_are_read():
+    pytest.importorskip("numpy._core", reason="the models were stored by NumPy 2")
+    # What each of FITS was on the 27th of November 2026, and what it predicted.
+    path = Path(__file__).parents[1] / "data" / "models_of_2026_11.pickle.xz"
+    kept = pickle.loads(lzma.decompress(path.read_bytes()))
+    assert len(kept) == 40
+    for name, (data, expected) in kept.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            model = pickle.loads(data)
+        for ours, theirs in zip(predictions(model), expected, strict=True):
+            assert_array_equal(ours, theirs, err_msg=name)
+
+
+def test_records_have_names_of_their_own():
+    with pytest.raises(ValueError, match="two records of the name 'History'"):
+        stored(type("History", (), {}))
 
 
 LOSSES = [

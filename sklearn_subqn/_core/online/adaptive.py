@@ -13,9 +13,11 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
+from ..records import stored
 from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
+@stored
 @dataclass(frozen=True)
 class AdaptiveState(State):
     """The squares A, of shape (q,)."""
@@ -48,6 +50,7 @@ class OfSquares(ABC):
         return AdaptiveState(w, state.n_steps + 1, value, gradient, squares)
 
 
+@stored
 @dataclass(frozen=True)
 class AdaGrad(OfSquares):
     """Division by the root of the sum of all past squares (eq. 5.1).
@@ -69,6 +72,7 @@ class AdaGrad(OfSquares):
         return old + gradient * gradient
 
 
+@stored
 @dataclass(frozen=True)
 class RMSProp(OfSquares):
     """Division by the root of an exponentially weighted average of squares (eq. 5.2).
@@ -100,6 +104,7 @@ class RMSProp(OfSquares):
         return self.rho * old + (1.0 - self.rho) * gradient * gradient
 
 
+@stored
 @dataclass(frozen=True)
 class AdamState(State):
     """The squares A and the smoothed gradient F, both of shape (q,)."""
@@ -108,6 +113,7 @@ class AdamState(State):
     smoothed: Floats
 
 
+@stored
 @dataclass(frozen=True)
 class Adam:
     """RMSProp with a smoothed gradient and without the bias of its start (5.3 to 5.5).

@@ -32,6 +32,7 @@ import numpy as np
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
 from ..options import option
+from ..records import stored
 from ..rounding import MOST_STEPS, ROUNDED
 from .auto_average import Average
 from .auto_metric import Metric, Moments, add_moments, make_metric
@@ -41,6 +42,7 @@ from .batch import LinearBatch
 from .method import State, check_finite, number_of_pairs
 
 
+@stored
 @dataclass(frozen=True)
 class AutoState(State):
     """The model ``w``, the iterate that leads it, and what the steps are made from.
@@ -86,6 +88,7 @@ class AutoState(State):
         check_finite("the gradient", self.gradient)
 
 
+@stored
 @dataclass(frozen=True)
 class AdaptiveLBFGS:
     """Online L-BFGS that needs no tuning.

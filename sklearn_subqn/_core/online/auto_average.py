@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..losses._base import Floats
+from ..records import stored
 from .auto_settings import SETTINGS
 
 
+@stored
 @dataclass(frozen=True)
 class Level:
     """The losses of the model on rows that it has not learned from, in blocks.
@@ -61,6 +63,7 @@ class Level:
         return Level(n, mean, variance, excess)
 
 
+@stored
 @dataclass(frozen=True)
 class Average:
     """The average of iterates, and what it says about their steps.

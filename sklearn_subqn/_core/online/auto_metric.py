@@ -9,9 +9,11 @@ import numpy.typing as npt
 from scipy import linalg
 
 from ..losses._base import Floats
+from ..records import stored
 from .batch import LinearBatch
 
 
+@stored
 @dataclass(frozen=True)
 class Moments:
     """Sums over rows seen of the curvature h, of h x and of h x².
@@ -35,6 +37,7 @@ class Moments:
     n_batches: int = 1
 
 
+@stored
 @dataclass(frozen=True)
 class Metric:
     """The inverse of a diagonal matrix in centered coordinates, plus low rank.

@@ -8,10 +8,12 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..losses._curvature import Curvature
+from ..records import stored
 from .auto_settings import SETTINGS
 from .batch import LinearBatch
 
 
+@stored
 @dataclass(frozen=True)
 class Block:
     """What is summed over a block of batches.

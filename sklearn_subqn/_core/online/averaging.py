@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Generic
 
 from ..losses._base import Floats
+from ..records import stored
 from .method import Batch, Method, S, State
 
 
+@stored
 @dataclass(frozen=True)
 class AveragedState(State, Generic[S]):
     """The average as ``w``, and the state of the averaged method."""
@@ -16,6 +18,7 @@ class AveragedState(State, Generic[S]):
     inner: S
 
 
+@stored
 @dataclass(frozen=True)
 class Averaged(Generic[S]):
     """A method whose w is the mean of the iterates of another one.

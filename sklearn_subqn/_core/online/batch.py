@@ -11,9 +11,11 @@ from ..columns import own_columns
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
+from ..records import stored
 from .losses_with_curvature import OnlineLoss
 
 
+@stored
 @dataclass(frozen=True)
 class Penalty:
     """alpha (l1_ratio ||w||_1 + (1 - l1_ratio) / 2 ||w||²), without intercepts.

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
+from ..records import stored
 
 
 class Batch(Protocol):
@@ -37,6 +38,7 @@ class Batch(Protocol):
         ...
 
 
+@stored
 @dataclass(frozen=True)
 class State:
     """What a method keeps between batches; subclasses add to it.

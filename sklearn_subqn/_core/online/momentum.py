@@ -8,9 +8,11 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
+from ..records import stored
 from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
+@stored
 @dataclass(frozen=True)
 class MomentumState(State):
     """The velocity, of shape (q,)."""
@@ -18,6 +20,7 @@ class MomentumState(State):
     velocity: Floats
 
 
+@stored
 @dataclass(frozen=True)
 class Momentum:
     """Descent with a velocity v = beta v - eta_t * gradient that is added to w.

@@ -8,9 +8,11 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
+from ..records import stored
 from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
+@stored
 @dataclass(frozen=True)
 class NaturalGradientState(State):
     """The inverse of the metric, of shape (q, q)."""
@@ -18,6 +20,7 @@ class NaturalGradientState(State):
     inverse: Floats
 
 
+@stored
 @dataclass(frozen=True)
 class NaturalGradient:
     """Descent along gradients in the metric of their second moments.

@@ -9,10 +9,12 @@ import numpy as np
 from ..losses._base import Floats
 from ..options import option
 from ..quasi_newton import bfgs_change
+from ..records import stored
 from .curvature_pairs import consistent_pair
 from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
+@stored
 @dataclass(frozen=True)
 class OBFGSState(State):
     """B of shape (q, q), and whether it is still the initial epsilon I."""
@@ -21,6 +23,7 @@ class OBFGSState(State):
     pristine: bool
 
 
+@stored
 @dataclass(frozen=True)
 class OBFGS:
     """Online BFGS.

@@ -9,6 +9,7 @@ import numpy as np
 from ..losses._base import Floats
 from ..options import option
 from ..quasi_newton import Pair, two_loop
+from ..records import stored
 from .curvature_pairs import consistent_pair
 from .method import (
     Batch,
@@ -20,6 +21,7 @@ from .method import (
 )
 
 
+@stored
 @dataclass(frozen=True)
 class OLBFGSState(State):
     """The last pairs of displacements, oldest first."""
@@ -27,6 +29,7 @@ class OLBFGSState(State):
     pairs: tuple[Pair, ...]
 
 
+@stored
 @dataclass(frozen=True)
 class OLBFGS:
     """Online L-BFGS.

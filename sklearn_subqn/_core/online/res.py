@@ -15,6 +15,7 @@ from scipy import linalg
 from ..losses._base import Floats
 from ..options import option
 from ..quasi_newton import Pair
+from ..records import stored
 from ..rounding import ROUNDED
 from .curvature_pairs import consistent_pair
 from .method import (
@@ -44,6 +45,7 @@ def least_progress() -> Any:
     )
 
 
+@stored
 @dataclass(frozen=True)
 class RESState(State):
     """The estimate B of the Hessian, of shape (q, q)."""
@@ -51,6 +53,7 @@ class RESState(State):
     B: Floats
 
 
+@stored
 @dataclass(frozen=True)
 class RES:
     """RES with the full estimate of the Hessian.
@@ -129,6 +132,7 @@ class RES:
         return RESState(w, state.n_steps + 1, value, gradient, B)
 
 
+@stored
 @dataclass(frozen=True)
 class LimitedRESState(State):
     """The last pairs of steps and corrected variations, oldest first."""
@@ -136,6 +140,7 @@ class LimitedRESState(State):
     pairs: tuple[Pair, ...]
 
 
+@stored
 @dataclass(frozen=True)
 class LimitedRES:
     """RES with the last ``memory`` pairs.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..losses._base import Floats
+from ..records import stored
 from .method import Batch, State, first_step, step_size, steps_fall_after
 
 
+@stored
 @dataclass(frozen=True)
 class SGD:
     """Stochastic gradient descent.

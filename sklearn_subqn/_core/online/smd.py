@@ -8,9 +8,11 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
+from ..records import stored
 from .method import Batch, State, first_step
 
 
+@stored
 @dataclass(frozen=True)
 class SMDState(State):
     """Step sizes eta and auxiliary v, both of shape (q,)."""
@@ -19,6 +21,7 @@ class SMDState(State):
     v: Floats
 
 
+@stored
 @dataclass(frozen=True)
 class SMD:
     """Stochastic meta-descent: gradient descent on the logarithms of step sizes.

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..losses._base import Floats, Rows
+from ..records import stored
 from .auto import AdaptiveLBFGS, AutoState
 from .auto_metric import Moments, centers, make_metric
 from .auto_pairs import Block
@@ -52,6 +53,7 @@ _NONE = np.empty(0, dtype=np.intp)
 _APART = 0.125
 
 
+@stored
 @dataclass(frozen=True)
 class Columns:
     """A table of some numbers for each coefficient, of which a step changes few rows.
@@ -126,6 +128,7 @@ class Columns:
         return at, known
 
 
+@stored
 @dataclass(frozen=True)
 class ColumnState:
     """What the method keeps between batches.
@@ -288,6 +291,7 @@ class _OwnColumns(AdaptiveLBFGS):
     least_share = _FREQUENT
 
 
+@stored
 @dataclass(frozen=True)
 class ColumnwiseLBFGS(AdaptiveLBFGS):
     """The untuned method, on the columns of a batch alone where there are very many."""

@@ -17,6 +17,7 @@ from ..certificate import CutBundle
 from ..intercepts import minimize_intercept
 from ..losses._base import Floats
 from ..objective import Cut, Dual, Objective, Point
+from ..records import stored
 
 # The quadratic program over the cuts is solved after 1, 2, 4, 8 and then at least every
 # this many cuts after the first, which keeps its share of the time small.
@@ -218,6 +219,7 @@ class Options:
 Solver = Generator[Iterate, None, str]
 
 
+@stored
 @dataclass
 class History:
     """Record of a run, one entry an iteration, the starting point included.
