@@ -1,7 +1,7 @@
 """Linear estimators trained by quasi-Newton and bundle methods, with proven gaps."""
 
 from . import linear_model, losses, metrics, progress, ranking
-from ._row_blocks import RowBlocks
+from ._blocks.row_blocks import RowBlocks
 from .bundle_classification import BMRMClassifier
 from .bundle_outliers import BMRMOutlierDetector
 from .bundle_regression import BMRMRegressor

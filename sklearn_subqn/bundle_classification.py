@@ -9,14 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ._catalogue import BundleEstimator
-from ._classification_losses import (
-    CONCERN_ONE_CLASS,
-    INSTEAD,
-    LOSSES,
-    NEED_BETA,
-    NEED_K,
-)
+from ._checks import check_option, check_weights, warn_of_unused
 from ._core.losses import (
     BINARY_LOSSES,
     AnyLoss,
@@ -28,10 +21,23 @@ from ._core.losses import (
 )
 from ._core.rounding import ROUNDED
 from ._core.solvers import BUNDLE_SOLVERS
-from ._estimator import forget, loss_name
-from ._f_beta import F_BETA_ATTRIBUTES, FBetaProblems
-from ._offset_classifier import OffsetClassifier
-from ._predictions import log_of_differences
+from ._estimators.catalogue import BundleEstimator
+from ._estimators.classification_losses import (
+    CONCERN_ONE_CLASS,
+    INSTEAD,
+    LOSSES,
+    NEED_BETA,
+    NEED_K,
+)
+from ._estimators.estimator import forget, loss_name
+from ._estimators.offset_classifier import OffsetClassifier
+from ._estimators.predictions import log_of_differences
+from ._features.roles import (
+    category_order,
+    class_order,
+    positive_class,
+    warn_of_no_effect,
+)
 from ._problems import (
     LinearProblems,
     OrdinalProblem,
@@ -42,9 +48,8 @@ from ._problems import (
     codes,
     joint_classes,
 )
-from ._roles import category_order, class_order, positive_class, warn_of_no_effect
-from ._solution import Floats, Progress, Solution
-from ._validation import check_option, check_weights, warn_of_unused
+from ._problems.f_beta import F_BETA_ATTRIBUTES, FBetaProblems
+from ._solving.solution import Floats, Progress, Solution
 
 
 class BMRMClassifier(OffsetClassifier, BundleEstimator):

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ._callbacks import with_callbacks
-from ._catalogue import BundleEstimator
+from ._checks import check_number, check_sample_weight
+from ._checks.state import unchanged_on_failure
 from ._core.losses import NOVELTY_LOSS
-from ._nu import NuProblem, quantile
+from ._estimators.catalogue import BundleEstimator
 from ._problems import LinearModel, LinearProblems
-from ._solution import Floats, Progress, Solution
-from ._state import unchanged_on_failure
-from ._validation import check_number, check_sample_weight
+from ._problems.nu import NuProblem, quantile
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Progress, Solution
 
 # Without ``nu`` and ``alpha``: areas under ROC curves of mnist's digits after a kernel
 # map are within .02 of the best of all shares, where a small alpha alone loses .2.

@@ -10,26 +10,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from ._block_methods import blockwise, scored
-from ._callbacks import with_callbacks
-from ._catalogue import BundleEstimator
-from ._core.losses import AnyLoss, regression_losses
-from ._core.names import Axis, column_names
-from ._estimator import loss_name
-from ._problems import LinearProblems
-from ._quantiles import (
-    CROSSING,
-    QuantileProblems,
-    check_quantiles,
-    in_order,
-    mean_d2,
-)
-from ._regression_losses import EPSILON, check_power, made_loss
-from ._regressor import ScoringRegressor, variance_power
-from ._solution import Floats, Progress
-from ._state import unchanged_on_failure
-from ._strength import Rule, rule_of_means, rule_of_numbers
-from ._validation import (
+from ._checks import (
     as_sample_weights,
     check_number,
     check_offset,
@@ -38,6 +19,25 @@ from ._validation import (
     check_targets,
     warn_of_unused,
 )
+from ._checks.state import unchanged_on_failure
+from ._core.losses import AnyLoss, regression_losses
+from ._core.names import Axis, column_names
+from ._estimators.block_methods import blockwise, scored
+from ._estimators.catalogue import BundleEstimator
+from ._estimators.estimator import loss_name
+from ._estimators.regression_losses import EPSILON, check_power, made_loss
+from ._estimators.regressor import ScoringRegressor, variance_power
+from ._features.strength import Rule, rule_of_means, rule_of_numbers
+from ._problems import LinearProblems
+from ._problems.quantiles import (
+    CROSSING,
+    QuantileProblems,
+    check_quantiles,
+    in_order,
+    mean_d2,
+)
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Progress
 
 
 class BMRMRegressor(ScoringRegressor, BundleEstimator):

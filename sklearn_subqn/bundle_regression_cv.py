@@ -12,17 +12,17 @@ import numpy.typing as npt
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from ._callbacks import with_callbacks
-from ._core.intercepts import minimize_intercept
-from ._core.line_search import exact
+from ._checks import check_sample_weight
+from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss
 from ._core.regularizers import L2
-from ._cv import SearchCV
+from ._core.steps.intercepts import minimize_intercept
+from ._core.steps.line_search import exact
 from ._problems import LinearProblems
-from ._quantiles import mean_loss
-from ._solution import Progress
-from ._state import unchanged_on_failure
-from ._validation import check_sample_weight
+from ._problems.quantiles import mean_loss
+from ._search.cv import SearchCV
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Progress
 from .bundle_regression import BMRMRegressor
 
 

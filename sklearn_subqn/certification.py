@@ -10,13 +10,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from ._block_methods import is_collection
-from ._callbacks import FitTask
+from ._blocks.row_blocks import RowBlocks
+from ._certified.objectives_in_blocks import for_blocks
+from ._certified.other_objectives import has_objective, objective_of
 from ._core.solvers import Start, minimize_intercept
-from ._objectives_in_blocks import for_blocks
-from ._other_objectives import has_objective, objective_of
+from ._estimators.block_methods import is_collection
 from ._problems import LinearProblems
-from ._row_blocks import RowBlocks
+from ._solving.callbacks import FitTask
 
 
 def dual_gap(

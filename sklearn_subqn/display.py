@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._checks import check_option
+from ._checks.plotting import axes, check_records, styled
 from ._core.solvers import History
-from ._plotting import axes, check_records, styled
-from ._validation import check_option
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._classifier import LinearClassifier, ProbabilityMixin
+from ._checks.state import unchanged_on_failure
 from ._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from ._core.solvers import L1_SOLVERS
+from ._estimators.classifier import LinearClassifier, ProbabilityMixin
+from ._estimators.sparse_coefficients import SparseCoefficients
 from ._problems import LinearProblems, class_problems, joint_classes
-from ._solution import Progress
-from ._sparse_coefficients import SparseCoefficients
-from ._state import unchanged_on_failure
+from ._solving.solution import Progress
 
 
 class BaseL1Logistic(ProbabilityMixin, SparseCoefficients, LinearClassifier):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ._checks import check_number as _check_number
 from ._core.losses import AnyLoss as _AnyLoss
 from ._core.losses import (
     ExpectedRankUtility,
@@ -29,7 +30,6 @@ from ._core.losses import (
 from ._core.losses import Loss as _Composed
 from ._core.losses import LossChecks as _LossChecks
 from ._core.losses import Oracle as Loss
-from ._validation import check_number as _check_number
 
 #: The base of losses known by values and subgradients only: the same class.
 FirstOrderLoss = Loss

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._classifier import JointHingeClassifier
+from ._checks import check_label_cost, check_option, check_rescaling
 from ._core.losses import Loss, Simplex
 from ._core.names import classes_axis
+from ._estimators.classifier import JointHingeClassifier
 from ._problems import LinearProblems, joint_classes
-from ._solution import Progress
-from ._validation import check_label_cost, check_option, check_rescaling
+from ._solving.solution import Progress
 
 
 class MulticlassHingeClassifier(JointHingeClassifier):

@@ -13,21 +13,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from ._callbacks import with_callbacks
-from ._callers import user_level
-from ._classifier import JointHingeClassifier
-from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
-from ._core.names import Axis, classes_axis, column_names
-from ._core.objective import Objective
-from ._problems import Contrasts, LinearProblems, Problems, joint_classes
-from ._solution import Floats, Progress, Solution
-from ._state import unchanged_on_failure
-from ._validation import (
+from ._checks import (
     check_label_margins,
     check_option,
     check_sample_weight,
     check_weights,
 )
+from ._checks.callers import user_level
+from ._checks.state import unchanged_on_failure
+from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
+from ._core.names import Axis, classes_axis, column_names
+from ._core.objectives.objective import Objective
+from ._estimators.classifier import JointHingeClassifier
+from ._problems import Contrasts, LinearProblems, Problems, joint_classes
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Progress, Solution
 
 
 def _has_threshold(estimator: MultilabelHingeClassifier) -> bool:

@@ -10,28 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ._callbacks import FitTask, with_callbacks
-from ._classifier import ProbabilityMixin, ScoringClassifier
-from ._core.losses import regression_losses
-from ._core.online.losses_with_curvature import (
-    LARGEST_COUNT,
-    OfScores,
-    OnlineLoss,
-)
-from ._epochs import OnlineEstimator
-from ._export import Exports
-from ._problems import InputFeatures
-from ._regressor import ScoringRegressor
-from ._solution import Floats, Progress
-from ._state import unchanged_on_failure
-from ._stream_classes import (
-    BINARY,
-    class_weighted,
-    factors_of_classes,
-    targets_of_classes,
-)
-from ._stream_weights import stream_weights, unit_of
-from ._validation import (
+from ._checks import (
     check_classes,
     check_number,
     check_option,
@@ -40,6 +19,23 @@ from ._validation import (
     check_weights,
     warn_of_unused,
 )
+from ._checks.state import unchanged_on_failure
+from ._core.losses import regression_losses
+from ._core.online.losses_with_curvature import LARGEST_COUNT, OfScores, OnlineLoss
+from ._estimators.classifier import ProbabilityMixin, ScoringClassifier
+from ._estimators.export import Exports
+from ._estimators.regressor import ScoringRegressor
+from ._problems import InputFeatures
+from ._solving.callbacks import FitTask, with_callbacks
+from ._solving.solution import Floats, Progress
+from ._streams.classes import (
+    BINARY,
+    class_weighted,
+    factors_of_classes,
+    targets_of_classes,
+)
+from ._streams.epochs import OnlineEstimator
+from ._streams.weights import stream_weights, unit_of
 
 _REGRESSION = ("squared_error", "huber", "quantile", "poisson")
 

@@ -20,7 +20,7 @@ from typing import Any
 import sklearn_subqn
 
 from . import linear_model, ranking, svm
-from ._export import Exports
+from ._estimators.export import Exports
 
 try:
     from skl2onnx import get_model_alias, update_registered_converter

@@ -9,21 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import OptimizeResult
 
-from ._core.certificate import CutBundle
-from ._core.generic import Function, penalized
-from ._core.objective import Objective
+from ._checks import check_callback, check_number, check_option
+from ._core.objectives.generic import Function, penalized
+from ._core.objectives.objective import Objective
 from ._core.regularizers import elastic_net
-from ._core.solvers import (
-    BUNDLE_SOLVERS,
-    L1_SOLVERS,
-    Options,
-    Result,
-    Start,
-    run,
-)
-from ._minimizers import MINIMIZERS, check_penalty, options_of, quasi_newton
-from ._own_function import OwnFunction, shielded, shown, with_squares
-from ._validation import check_callback, check_number, check_option
+from ._core.solvers import BUNDLE_SOLVERS, L1_SOLVERS, Options, Result, Start, run
+from ._core.steps.certificate import CutBundle
+from ._minimizing.minimizers import MINIMIZERS, check_penalty, options_of, quasi_newton
+from ._minimizing.own_function import OwnFunction, shielded, shown, with_squares
 
 __all__ = ["minimize"]
 

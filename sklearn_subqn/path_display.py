@@ -12,9 +12,9 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 
-from ._plotting import axes, check_matplotlib, check_records, styled
-from ._validation import check_number
-from ._warm_paths import check_alphas
+from ._checks import check_number
+from ._checks.plotting import axes, check_matplotlib, check_records, styled
+from ._search.warm_paths import check_alphas
 from .exceptions import ConstantModelWarning, UnderfittingWarning
 
 Floats = npt.NDArray[np.float64]

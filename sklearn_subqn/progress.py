@@ -6,9 +6,9 @@ import math
 import sys
 from typing import Any
 
-from ._search_report import FoldProgress
-from ._solution import Progress
-from ._validation import check_number
+from ._checks import check_number
+from ._search.search_report import FoldProgress
+from ._solving.solution import Progress
 
 __all__ = ["ProgressBar"]
 

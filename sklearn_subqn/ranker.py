@@ -8,18 +8,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
-from ._base_ranker import BaseRanker
-from ._callbacks import with_callbacks
-from ._core.losses import (
-    BINARY_LOSSES,
-)
-from ._estimator import forget, loss_name
-from ._held_out import HeldOutMeasures, Patience
-from ._preferences import Preferences
+from ._checks import check_number
+from ._checks.state import unchanged_on_failure
+from ._core.losses import BINARY_LOSSES
+from ._estimators.estimator import forget, loss_name
 from ._problems import LinearProblems, Problems
-from ._solution import Progress, Solution
-from ._state import unchanged_on_failure
-from ._validation import check_number
+from ._ranking.base_ranker import BaseRanker
+from ._ranking.held_out import HeldOutMeasures, Patience
+from ._ranking.preferences import Preferences
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Progress, Solution
 
 # What each is of the difference of the scores of a given pair.
 _OF_DIFFERENCES = {

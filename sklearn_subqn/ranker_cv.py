@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, check_cv
 
-from ._base_ranker import BaseRanker, checked_relevance
-from ._callbacks import with_callbacks
-from ._queries import Queries
-from ._search_report import FoldReport
-from ._solution import Floats, Progress
-from ._state import unchanged_on_failure
-from ._validation import check_number
-from ._warm_paths import FoldPath, WarmPaths
+from ._checks import check_number
+from ._checks.state import unchanged_on_failure
+from ._ranking.base_ranker import BaseRanker, checked_relevance
+from ._ranking.queries import Queries
+from ._search.search_report import FoldReport
+from ._search.warm_paths import FoldPath, WarmPaths
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Progress
 
 
 class BMRMRankerCV(WarmPaths, BaseRanker):

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._callbacks import with_callbacks
-from ._core.regularizers import Regularizer, elastic_net
-from ._core.solvers import STRUCTURED_SOLVERS, History
-from ._estimator import Estimator
-from ._problems import Problems
-from ._solution import Floats, Progress
-from ._state import unchanged_on_failure
-from ._structures.calls import in_threads, items_of, read_only, zero_one
-from ._structures.problem import StructureProblem
-from ._structures.structure_oracle import StructureOracle
-from ._validation import (
+from ._checks import (
     check_number,
     check_option,
     check_parameters,
     check_sample_weight,
     total_of,
 )
+from ._checks.state import unchanged_on_failure
+from ._core.regularizers import Regularizer, elastic_net
+from ._core.solvers import STRUCTURED_SOLVERS, History
+from ._estimators.estimator import Estimator
+from ._problems import Problems
+from ._solving.callbacks import with_callbacks
+from ._solving.solution import Floats, Progress
+from ._structures.calls import in_threads, items_of, read_only, zero_one
+from ._structures.problem import StructureProblem
+from ._structures.structure_oracle import StructureOracle
 
 _PENALTIES = ("l2", "l1", "elasticnet")
 

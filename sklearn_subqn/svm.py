@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._classifier import LinearClassifier
+from ._checks import check_option
 from ._core.losses import BINARY_LOSSES, Loss
 from ._core.solvers import SOLVERS
 from ._dropin.svm import LinearSVC, LinearSVR
+from ._estimators.classifier import LinearClassifier
 from ._problems import LinearProblems, class_problems
-from ._solution import Progress
-from ._validation import check_option
+from ._solving.solution import Progress
 
 __all__ = ["LinearSVC", "LinearSVR", "SubLBFGSLinearSVC"]
 

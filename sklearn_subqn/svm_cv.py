@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._cv import PathCV
-from ._solution import Progress
+from ._search.cv import PathCV
+from ._solving.solution import Progress
 from .svm import BaseLinearSVC
 
 

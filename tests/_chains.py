@@ -13,11 +13,11 @@ from sklearn_subqn._chains.hinge import ChainHinge
 from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._chains.pairs import observed_pairs, observed_transitions
 from sklearn_subqn._chains.solvers import CHAIN_SOLVERS
-from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2, ElasticNet
-from sklearn_subqn._core.risk import Risk
 from sklearn_subqn._core.solvers import Options, Start, run
+from sklearn_subqn._core.steps.certificate import CutBundle
 
 SlackHinge = partial(ChainHinge, rescaling="slack")
 

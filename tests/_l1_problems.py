@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import make_classification
 
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import elastic_net
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     MULTINOMIAL_LOSS,
@@ -26,12 +25,13 @@ from sklearn_subqn._core.losses import (
     SquaredRocArea,
     regression_losses,
 )
-from sklearn_subqn._core.objective import Objective
-from sklearn_subqn._core.parts import DesignOfParts, Parts
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
+from sklearn_subqn._core.places.parts import DesignOfParts, Parts
 from sklearn_subqn._core.regularizers import L2, ElasticNet
-from sklearn_subqn._core.risk import Risk
-from sklearn_subqn._core.risk_of_parts import RiskOfParts
-from sklearn_subqn._core.threshold_design import ThresholdDesign
+from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.rows.threshold_design import ThresholdDesign
 
 N, D, K = 60, 5, 3
 

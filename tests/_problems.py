@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 
 #: Settings of all property tests: the same examples at every run.
 EXPLORE = settings(deadline=None, max_examples=60, derandomize=True)

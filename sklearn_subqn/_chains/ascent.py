@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.line_search import minimizer
+from .._core.driver.run import Iterate, Solver, Start
 from .._core.losses._base import Floats
-from .._core.objective import Cut, Dual, Objective, Point
+from .._core.objectives.objective import Cut, Dual, Objective, Point
 from .._core.regularizers import ElasticNet
 from .._core.solvers.dual_ascent import Momentum
-from .._core.solvers.run import Iterate, Solver, Start
+from .._core.steps.line_search import minimizer
 from .design import ChainDesign
 from .loss import ChainLoss, Chains
 from .sweeps import chain_sweeps, marginals_fit

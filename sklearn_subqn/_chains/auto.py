@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import count
 
-from .._core.certificate import CutBundle
-from .._core.cut_model import cut_model
-from .._core.line_search import wolfe
-from .._core.objective import Cut, Objective
-from .._core.quasi_newton import LimitedMemoryInverseHessian
+from .._core.driver.run import Solver, Start
+from .._core.objectives.objective import Cut, Objective
 from .._core.solvers.bfgs import bfgs
 from .._core.solvers.bundle import ls_bmrm
 from .._core.solvers.owlqn import owlqn
-from .._core.solvers.run import Solver, Start
+from .._core.steps.certificate import CutBundle
+from .._core.steps.cut_model import cut_model
+from .._core.steps.line_search import wolfe
+from .._core.steps.quasi_newton import LimitedMemoryInverseHessian
 from .ascent import chain_ascent, chains_of, design_of
 from .sweeps import marginals_fit
 

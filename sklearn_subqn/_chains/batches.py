@@ -28,7 +28,7 @@ from .._core.online.olbfgs import OLBFGS, OLBFGSState, mean_scale
 from .._core.online.sgd import SGD
 from .._core.online.smd import SMD, SMDState
 from .._core.online.sparse_columns import Columns
-from .._core.quasi_newton import Pair, two_loop
+from .._core.steps.quasi_newton import Pair, two_loop
 from .design import ChainDesign
 from .pairs import Pairs
 

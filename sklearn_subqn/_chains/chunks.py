@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from .._validation import as_sample_weights, check_sample_weight
+from .._checks import as_sample_weights, check_sample_weight
 from .sequences import starts_of_lengths
 
 # Prefixes of labels of chunks, in the letters of IOBES.

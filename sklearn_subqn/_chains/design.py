@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._core.kernels import chain_pairs
-from .._core.linear_map import PART_SIZE
 from .._core.losses._base import Floats, Mask, Rows
+from .._core.rows.linear_map import PART_SIZE
 from .pairs import Pairs
 
 Result = TypeVar("Result")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._callbacks import FitTask, with_callbacks
+from .._checks import check_number, check_option, check_parameters, checked_options
+from .._checks.state import unchanged_on_failure
 from .._core.solvers import Options, Start
-from .._solution import Problem, Progress
-from .._solve import solve
-from .._state import unchanged_on_failure
-from .._validation import check_number, check_option, check_parameters, checked_options
+from .._solving.callbacks import FitTask, with_callbacks
+from .._solving.solution import Problem, Progress
+from .._solving.solve import solve
 from .learning import LearnsFromStreams
 from .prediction import PredictsLabels
 from .reading import of_sequences

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import check_no_nul, check_unmasked, is_missing
+from .._checks import check_no_nul, check_unmasked, is_missing
 from .sequences import Index
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .._checks import check_classes
+from .._checks.state import unchanged_on_failure
 from .._core.losses._base import Floats, Mask
-from .._estimator import forget
-from .._state import unchanged_on_failure
-from .._validation import check_classes
+from .._estimators.estimator import forget
 from .design import ChainDesign, tokens_of
 from .model import ChainModel
 from .pairs import Pairs, merged

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_sample_weight
 from .._core.losses import Loss
 from .._core.losses._base import Floats, Mask, Rows
-from .._core.objective import Objective
+from .._core.objectives.objective import Objective
+from .._core.objectives.risk import Risk
 from .._core.regularizers import Regularizer, elastic_net
-from .._core.risk import Risk
 from .._core.rounding import CLOSE
-from .._process import n_threads
-from .._validation import check_sample_weight
+from .._solving.process import n_threads
 from .design import ChainDesign
 from .hinge import ChainHinge
 from .inference import Lattice

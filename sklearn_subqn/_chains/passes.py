@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from .._core.objective import Dual, Objective
+from .._core.driver.run import Iterate, Options, Solver, Start
+from .._core.objectives.objective import Dual, Objective
 from .._core.online.olbfgs import OLBFGS
 from .._core.online.sgd import SGD
 from .._core.online.smd import SMD
 from .._core.options import Option, options_of
-from .._core.solvers.run import Iterate, Options, Solver, Start
 from .batches import ChainBatch, LazyMethod
 from .design import tokens_of
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from .._checks import check_number, check_sample_weight
 from .._core.losses._base import Floats
-from .._validation import check_number, check_sample_weight
 from .model import ChainModel
 
 

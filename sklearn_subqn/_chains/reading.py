@@ -14,10 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.losses._base import Floats
-from .._estimator import forget
-from .._linear_estimator import LinearEstimator
-from .._validation import (
+from .._checks import (
     as_sample_weights,
     check_class_weight,
     check_labels,
@@ -26,6 +23,9 @@ from .._validation import (
     check_sample_weight,
     check_unmasked,
 )
+from .._core.losses._base import Floats
+from .._estimators.estimator import forget
+from .._estimators.linear_estimator import LinearEstimator
 from .design import tokens_of
 from .labels import distinct_labels, flat_labels, label_codes
 from .sequences import Sequences, starts_of_lengths

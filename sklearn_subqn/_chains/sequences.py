@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._validation import check_unmasked
+from .._checks import check_unmasked
 
 Index = npt.NDArray[np.intp]
 

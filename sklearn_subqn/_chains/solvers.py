@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from .._core.objective import Objective
+from .._core.objectives.objective import Objective
 from .._core.solvers import (
     BUNDLE_SOLVERS,
     L1_SOLVERS,

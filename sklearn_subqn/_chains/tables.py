@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._validation import check_sparse_structure, check_unmasked
+from .._checks import check_sparse_structure, check_unmasked
 from .sequences import Index
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .._checks import check_unmasked
 from .._core.memory import BLOCK_SIZE
-from .._validation import check_unmasked
 from .sequences import Sequences
 from .tables import is_table, rows_of_table
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._checks.foreign_names import did_you_mean
 from .._core.losses._base import Mask
 from .._core.names import by_name, classes_axis
 from .._core.records import stored
-from .._foreign_names import did_you_mean
 from .sequences import Index
 
 # Of each scheme three sets of prefixes of labels: those that need a label of their

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._tables import by_size, data_frame
+from .._estimators.tables import by_size, data_frame
 from .model import ChainModel
 from .pairs import Pairs
 

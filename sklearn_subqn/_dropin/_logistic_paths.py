@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import _check_method_params
 
-from .._callbacks import FitTask
-from .._search_report import FoldReport
-from .._solution import Floats
+from .._search.search_report import FoldReport
+from .._solving.callbacks import FitTask
+from .._solving.solution import Floats
 
 
 class LogisticPath(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._foreign_names import instead_of
-from .._held_out import HeldOutMeasures, Patience
-from .._validation import check_number
+from .._checks import check_number
+from .._checks.foreign_names import instead_of
+from .._ranking.held_out import HeldOutMeasures, Patience
 
 # Parameters of trees, with their defaults.
 OF_TREES: dict[str, Any] = {

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._callbacks import FitTask
 from .._core.losses import Loss
-from .._core.objective import Objective
+from .._core.objectives.objective import Objective
 from .._core.rounding import running_rounding
 from .._problems import LinearModel, LinearProblems
 from .._problems.linear import NO_PENALTY
-from .._solution import Floats, Solution
+from .._solving.callbacks import FitTask
+from .._solving.solution import Floats, Solution
 
 
 class DropInProblems(LinearProblems):

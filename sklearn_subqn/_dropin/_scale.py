@@ -25,15 +25,15 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from .._callbacks import FitTask
-from .._callers import user_level
+from .._checks.callers import user_level
 from .._core.losses import regression_losses
-from .._core.objective import Objective
+from .._core.objectives.objective import Objective
 from .._core.rounding import EPS, ROUNDED, ROUNDED_32
 from .._core.solvers import History
 from .._problems import LinearModel
-from .._solution import Floats, Solution, changed
-from .._tolerance import SMALL
+from .._solving.callbacks import FitTask
+from .._solving.solution import Floats, Solution, changed
+from .._solving.tolerance import SMALL
 from ._problems import DropInProblems
 from ._scale_search import ScaleSearch
 

@@ -17,15 +17,15 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from .._callbacks import with_callbacks
-from .._callers import user_level
+from .._checks import as_sample_weights, check_sample_weight, check_targets
+from .._checks.callers import user_level
+from .._checks.state import unchanged_on_failure
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
-from .._export import Exports
-from .._linear_estimator import LinearEstimator
-from .._regressor import ScoringRegressor
-from .._solution import Floats
-from .._state import unchanged_on_failure
-from .._validation import as_sample_weights, check_sample_weight, check_targets
+from .._estimators.export import Exports
+from .._estimators.linear_estimator import LinearEstimator
+from .._estimators.regressor import ScoringRegressor
+from .._solving.callbacks import with_callbacks
+from .._solving.solution import Floats
 
 # Where users have been warned of what: Python forgets that when its filters change.
 _warned: set[tuple[str, int, str]] = set()

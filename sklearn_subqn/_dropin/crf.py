@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._chains.estimator import LinearChainCRF
 from .._chains.reading import of_sequences
+from .._checks import check_no_file, check_number, check_option
+from .._checks.state import unchanged_on_failure
 from .._core.solvers import History
-from .._estimator import Estimator, forget
-from .._state import unchanged_on_failure
-from .._validation import check_no_file, check_number, check_option
+from .._estimators.estimator import Estimator, forget
 from ._shared import warn
 
 _LOG_LOSS = ("lbfgs", "l2sgd")

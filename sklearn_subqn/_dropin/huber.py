@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .._solution import Floats
+from .._solving.solution import Floats
 from ._scale import ScaleProblem
 from ._shared import DropInRegressor
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import check_weights, row_weights
 from .._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from .._problems import codes, signs
-from .._solution import Floats
-from .._validation import check_weights, row_weights
+from .._solving.solution import Floats
 from ..logistic import BaseL1Logistic
 from ._problems import DropInProblems
 from ._shared import DropIn, warn

@@ -17,15 +17,15 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .._callbacks import FitTask, with_callbacks
-from .._estimator import forget
-from .._process import n_threads
-from .._scoring import refuses_weights
-from .._search_report import SearchReport
-from .._solution import Floats
-from .._state import unchanged_on_failure
-from .._validation import check_number, check_weights, row_weights
-from .._warm_paths import warn_of_folds
+from .._checks import check_number, check_weights, row_weights
+from .._checks.state import unchanged_on_failure
+from .._estimators.estimator import forget
+from .._search.scoring import refuses_weights
+from .._search.search_report import SearchReport
+from .._search.warm_paths import warn_of_folds
+from .._solving.callbacks import FitTask, with_callbacks
+from .._solving.process import n_threads
+from .._solving.solution import Floats
 from ._logistic_paths import best_place, fold_path, note
 from .logistic import BaseLogistic
 

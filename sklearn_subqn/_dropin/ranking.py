@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._base_ranker import BaseRanker
-from .._callbacks import with_callbacks
-from .._estimator import forget
-from .._held_out import HeldOutMeasures
+from .._checks import check_n_jobs, check_number, check_option
+from .._checks.state import unchanged_on_failure
+from .._estimators.estimator import forget
 from .._problems import LinearProblems, Problems
-from .._queries import Queries
-from .._solution import Floats, Solution
-from .._state import unchanged_on_failure
-from .._validation import check_n_jobs, check_number, check_option
+from .._ranking.base_ranker import BaseRanker
+from .._ranking.held_out import HeldOutMeasures
+from .._ranking.queries import Queries
+from .._solving.callbacks import with_callbacks
+from .._solving.solution import Floats, Solution
 from ._of_lightgbm import (
     OF_TREES,
     ReportedMeasures,

@@ -9,8 +9,8 @@ from scipy.special import xlogy
 
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
-from .._solution import Floats
-from .._strength import spread
+from .._features.strength import spread
+from .._solving.solution import Floats
 from ._problems import DropInProblems
 from ._shared import DropInRegressor
 

@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from .._classifier import LinearClassifier
-from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
-from .._core.regularizers import L2, ElasticNet, Regularizer
-from .._problems import Contrasts, LinearModel, codes, signs
-from .._solution import Floats
-from .._sparse_coefficients import SparseCoefficients
-from .._validation import (
+from .._checks import (
     as_sample_weights,
     check_number,
     check_weights,
     class_factors,
     row_weights,
 )
+from .._core.losses import BINARY_LOSSES, Loss, Simplex, regression_losses
+from .._core.regularizers import L2, ElasticNet, Regularizer
+from .._estimators.classifier import LinearClassifier
+from .._estimators.sparse_coefficients import SparseCoefficients
+from .._problems import Contrasts, LinearModel, codes, signs
+from .._solving.solution import Floats
 from ._problems import DropInProblems
 from ._shared import DropIn, DropInRegressor, warn
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._core.design import Design
 from .._core.regularizers import NormalizedEntropy, Regularizer
-from .._shift import Shift
-from .._solution import Floats
+from .._core.rows.design import Design
+from .._features.shift import Shift
+from .._solving.solution import Floats
 from .without_penalty import PartlyPenalized
 
 

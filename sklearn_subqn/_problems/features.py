@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._shift import Shift
-from .._solution import Floats
-from .._strength import Scales
+from .._features.shift import Shift
+from .._features.strength import Scales
+from .._solving.solution import Floats
 
 
 class Rows:

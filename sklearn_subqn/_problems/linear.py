@@ -7,16 +7,16 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy import sparse
 
-from .._callbacks import FitTask
-from .._core.design import Design
+from .._checks import check_start
 from .._core.losses import Loss, checked, read_only
-from .._core.objective import Objective
+from .._core.objectives.objective import Objective
+from .._core.objectives.risk import Risk
 from .._core.regularizers import L2, Bounded
-from .._core.risk import Risk
+from .._core.rows.design import Design
 from .._core.solvers import Start
-from .._solution import Floats, Solution
-from .._strength import Scales, divided
-from .._validation import check_start
+from .._features.strength import Scales, divided
+from .._solving.callbacks import FitTask
+from .._solving.solution import Floats, Solution
 from .coefficients import Coefficients
 from .features import Rows
 from .model_parameters import LinearModel

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.regularizers import Regularizer
-from .._solution import Floats, Settings
-from .._strength import Rule
+from .._features.strength import Rule
+from .._solving.solution import Floats, Settings
 from .features import InputFeatures
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core.losses import Features
 from .._core.regularizers import L2
-from .._solution import Floats
+from .._solving.solution import Floats
 from .linear import LinearProblems
 
 

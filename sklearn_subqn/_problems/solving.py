@@ -9,12 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from .._callbacks import FitTask
-from .._core.objective import Objective
+from .._core.objectives.objective import Objective
 from .._core.solvers import Start
-from .._report import Report
-from .._solution import Floats, Problem, Progress, Settings, Solution, Watch, changed
-from .._solve import solve
+from .._solving.callbacks import FitTask
+from .._solving.report import Report
+from .._solving.solution import (
+    Floats,
+    Problem,
+    Progress,
+    Settings,
+    Solution,
+    Watch,
+    changed,
+)
+from .._solving.solve import solve
 
 
 class Problems(ABC):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.losses import Loss
-from .._solution import Floats
+from .._solving.solution import Floats
 from .linear import LinearProblems
 from .model_parameters import LinearModel
 from .several_scores import Contrasts

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._core.design import Design
-from .._core.intercepts import best_intercept
 from .._core.lazy import cached_property
 from .._core.losses import BINARY_LOSSES
-from .._core.risk import Risk
-from .._core.threshold_design import ThresholdDesign
-from .._solution import Floats
+from .._core.objectives.risk import Risk
+from .._core.rows.design import Design
+from .._core.rows.threshold_design import ThresholdDesign
+from .._core.steps.intercepts import best_intercept
+from .._solving.solution import Floats
 from .linear import LinearProblems
 from .several_scores import JointProblem
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .._callbacks import FitTask
-from .._core.design import Design
-from .._core.free_columns import lower_bound
-from .._core.objective import Objective, Point
+from .._core.objectives.free_columns import lower_bound
+from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import PartlyFree
 from .._core.rounding import rounding
+from .._core.rows.design import Design
 from .._core.solvers import minimize_intercept
-from .._solution import Floats, Settings, Solution, changed
-from .._warnings import warn_of_gap
+from .._solving.callbacks import FitTask
+from .._solving.solution import Floats, Settings, Solution, changed
+from .._solving.warnings import warn_of_gap
 from .solving import Problems
 
 

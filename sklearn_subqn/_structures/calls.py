@@ -10,9 +10,9 @@ import joblib
 import numpy as np
 from scipy import sparse
 
-from .._process import n_threads
-from .._solution import Floats
-from .._validation import check_no_file, check_sparse_structure, check_unmasked
+from .._checks import check_no_file, check_sparse_structure, check_unmasked
+from .._solving.process import n_threads
+from .._solving.solution import Floats
 
 
 def in_threads(

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._core.design import Design
-from .._core.risk_by_oracle import Answers
+from .._checks import check_unmasked
+from .._checks.arrays import LARGEST_VALUE
+from .._core.objectives.risk_by_oracle import Answers
 from .._core.rounding import CLOSE
-from .._solution import Floats
-from .._validation import check_unmasked
-from .._validation.arrays import LARGEST_VALUE
+from .._core.rows.design import Design
+from .._solving.solution import Floats
 from .calls import in_threads, read_only
 
 

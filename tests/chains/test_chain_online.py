@@ -9,7 +9,7 @@ from _chains import fitted, random_problem
 from sklearn_subqn._chains.batches import ChainBatch, LazyMethod
 from sklearn_subqn._chains.design import tokens_of
 from sklearn_subqn._chains.log_loss import ChainLogLoss
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.online.olbfgs import OLBFGS
 from sklearn_subqn._core.online.sgd import SGD
 from sklearn_subqn._core.online.smd import SMD

@@ -21,10 +21,10 @@ from sklearn.model_selection import GridSearchCV
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
-from sklearn_subqn._core.quasi_newton import LimitedMemoryInverseHessian
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS, minimize_intercept, run
 from sklearn_subqn._core.solvers.owlqn import owlqn, owlqn_star
+from sklearn_subqn._core.steps.quasi_newton import LimitedMemoryInverseHessian
 
 SOLVERS = list(L1_SOLVERS)
 ROUNDING = 1e-12
@@ -519,7 +519,7 @@ def test_warm_start():
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_threads_make_no_difference(container, monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 1000)
+    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", 1000)
     X, y = data(20_000, 12)
     X = container(X)
     one, two = (
@@ -530,7 +530,7 @@ def test_threads_make_no_difference(container, monkeypatch):
 
 
 def test_threads_make_no_difference_on_text(monkeypatch):
-    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 100)
+    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", 100)
     rng = np.random.default_rng(0)
     X = sparse.random_array((600, 2000), density=0.01, format="csr", rng=rng)
     y = X @ rng.normal(size=2000) > 0.0

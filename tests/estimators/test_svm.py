@@ -691,7 +691,7 @@ def test_silent_by_default(capfd):
 
 
 def test_verbose(monkeypatch, capsys):
-    monkeypatch.setattr(sklearn_subqn._report, "QUIET", np.inf)
+    monkeypatch.setattr(sklearn_subqn._solving.report, "QUIET", np.inf)
     X, y = blobs()
     model = fit(X, y, solver="sublbfgs", verbose=1)
     *iterations, last = capsys.readouterr().out.splitlines()

@@ -12,11 +12,11 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from sklearn_subqn import MultilabelHingeClassifier
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import LabelOrder, Loss
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 
 each_form = pytest.mark.parametrize("threshold", [False, True])
 seeds = given(seed=st.integers(0, 2**31))

@@ -13,7 +13,6 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import entr, expit
 
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import (
     Groups,
     LogisticPairs,
@@ -25,9 +24,10 @@ from sklearn_subqn._core.losses import (
 )
 from sklearn_subqn._core.losses._pair_sums import PairSums
 from sklearn_subqn._core.losses._pairs import Pairs, Window
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Start, narrowing, newton, run
 
 TABLE = np.random.default_rng(0).random((3, 3))

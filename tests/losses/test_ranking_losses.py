@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_subqn._core.intercepts import minimize_intercept
 from sklearn_subqn._core.losses import (
     ExpectedRankUtility,
     FBeta,
@@ -28,6 +27,7 @@ from sklearn_subqn._core.losses import (
     Simplex,
     path_shares,
 )
+from sklearn_subqn._core.steps.intercepts import minimize_intercept
 
 TABLE = np.random.default_rng(0).random((3, 3))
 

@@ -20,7 +20,7 @@ from sklearn_subqn._core.online.curvature_pairs import pair_of
 from sklearn_subqn._core.online.obfgs import OBFGS
 from sklearn_subqn._core.online.olbfgs import OLBFGS, mean_scale
 from sklearn_subqn._core.online.res import RES, LimitedRES
-from sklearn_subqn._core.quasi_newton import two_loop
+from sklearn_subqn._core.steps.quasi_newton import two_loop
 
 Q = 5
 

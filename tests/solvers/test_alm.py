@@ -15,10 +15,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._core.certificate import CutBundle
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.solvers import SOLVERS, Options, Start, alm, run
 from sklearn_subqn._core.solvers.near_kinks import near_kinks
+from sklearn_subqn._core.steps.certificate import CutBundle
 
 METHODS = ["alm", "auto"]
 each_method = pytest.mark.parametrize("method", METHODS)
@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Threads take part however small the data."""
-    monkeypatch.setattr("sklearn_subqn._core.linear_map.PART_SIZE", 1)
+    monkeypatch.setattr("sklearn_subqn._core.rows.linear_map.PART_SIZE", 1)
 
 
 @pytest.fixture(autouse=True)

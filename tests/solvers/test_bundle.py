@@ -12,14 +12,6 @@ from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, linprog, minimize
 
 from sklearn_subqn import LinearChainCRF
-from sklearn_subqn._core import cut_model as cut_models
-from sklearn_subqn._core import simplex_qp
-from sklearn_subqn._core.certificate import CutBundle
-from sklearn_subqn._core.cut_model import CutModel, L1CutModel, cut_model
-from sklearn_subqn._core.design import Design
-from sklearn_subqn._core.intercepts import minimize_intercept
-from sklearn_subqn._core.kept_cuts import Cuts
-from sklearn_subqn._core.line_search import exact, minimize_by_cuts
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     Loss,
@@ -27,7 +19,8 @@ from sklearn_subqn._core.losses import (
     Simplex,
     regression_losses,
 )
-from sklearn_subqn._core.objective import Cut, Objective
+from sklearn_subqn._core.objectives.objective import Cut, Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import (
     L2,
     ElasticNet,
@@ -36,7 +29,7 @@ from sklearn_subqn._core.regularizers import (
     QuadraticForm,
     SquaredNorm,
 )
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
     CATALOGUE_SOLVERS,
@@ -49,6 +42,13 @@ from sklearn_subqn._core.solvers import (
 )
 from sklearn_subqn._core.solvers import bundle as bundle_methods
 from sklearn_subqn._core.solvers.proximal_bundle import CenteredModel
+from sklearn_subqn._core.steps import cut_model as cut_models
+from sklearn_subqn._core.steps import simplex_qp
+from sklearn_subqn._core.steps.certificate import CutBundle
+from sklearn_subqn._core.steps.cut_model import CutModel, L1CutModel, cut_model
+from sklearn_subqn._core.steps.intercepts import minimize_intercept
+from sklearn_subqn._core.steps.kept_cuts import Cuts
+from sklearn_subqn._core.steps.line_search import exact, minimize_by_cuts
 
 MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.25], [0.0, -0.25, 0.5]])
 REGULARIZERS = {

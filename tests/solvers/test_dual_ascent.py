@@ -14,12 +14,12 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.places.row_sweeps import row_sweeps
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
-from sklearn_subqn._core.row_sweeps import row_sweeps
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Start, alm, newton
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 

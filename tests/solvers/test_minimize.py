@@ -7,7 +7,7 @@ from scipy import optimize
 from sklearn.datasets import make_classification
 
 from sklearn_subqn import SubLBFGSLinearSVC, minimize
-from sklearn_subqn._minimizers import MINIMIZERS
+from sklearn_subqn._minimizing.minimizers import MINIMIZERS
 
 BY_CUTS = [name for name, method in MINIMIZERS.items() if method.by_cuts]
 QUASI_NEWTON = ["sublbfgs", "subbfgs", "lbfgs", "bfgs"]

@@ -7,12 +7,12 @@ from scipy import sparse
 from test_dual_ascent import optimum, origin
 
 from sklearn_subqn import MulticlassHingeClassifier
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import Loss, Simplex
-from sklearn_subqn._core.objective import Dual, Objective
+from sklearn_subqn._core.objectives.objective import Dual, Objective
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.places.row_sweeps import row_sweeps
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
-from sklearn_subqn._core.row_sweeps import row_sweeps
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Start
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 

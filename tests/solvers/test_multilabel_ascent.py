@@ -15,12 +15,12 @@ from test_multiclass_ascent import (
 )
 
 from sklearn_subqn import MultilabelHingeClassifier
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.kernels import multilabel
 from sklearn_subqn._core.losses import KindsOfLabels, Loss
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Start
 from sklearn_subqn._core.solvers.dual_ascent import dual_ascent
 

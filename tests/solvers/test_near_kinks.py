@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
-from sklearn_subqn._core.objective import Dual
+from sklearn_subqn._core.objectives.objective import Dual
 from sklearn_subqn._core.solvers import Start, alm, run
 from sklearn_subqn._core.solvers.near_kinks import near_kinks
 from sklearn_subqn._core.solvers.related.few_rows import FewRows

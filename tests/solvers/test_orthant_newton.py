@@ -9,12 +9,12 @@ import pytest
 from _l1_problems import data, problem, solve
 from scipy import sparse
 
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES, LogisticRocArea
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.objectives.risk_of_parts import RiskOfParts
 from sklearn_subqn._core.regularizers import ElasticNet
-from sklearn_subqn._core.risk import Risk
-from sklearn_subqn._core.risk_of_parts import RiskOfParts
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import L1_SOLVERS, Options, Start, run
 from sklearn_subqn._core.solvers.orthant_newton import orthant_newton
 

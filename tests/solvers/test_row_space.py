@@ -12,15 +12,15 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
-from sklearn_subqn._core.design import Design
+from sklearn_subqn._core.driver.run import Iterate, Start, run
 from sklearn_subqn._core.losses import Loss, Simplex
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Options, alm, auto
 from sklearn_subqn._core.solvers.related import solve
 from sklearn_subqn._core.solvers.related.row_space import row_space
-from sklearn_subqn._core.solvers.run import Iterate, Start, run
 
 ALPHA = 1e-2
 

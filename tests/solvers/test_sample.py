@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sklearn_subqn import SubLBFGSLinearSVC
-from sklearn_subqn._core.design import Design
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.objective import Objective
+from sklearn_subqn._core.objectives.objective import Objective
+from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2
-from sklearn_subqn._core.risk import Risk
+from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.solvers import Options, Start, auto
 from sklearn_subqn._core.solvers.related import solve, within
 from sklearn_subqn._core.solvers.related.sample import sample, spread

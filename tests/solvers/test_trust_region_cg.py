@@ -6,8 +6,11 @@ from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_allclose
 
 from sklearn_subqn._core.losses import BINARY_LOSSES
-from sklearn_subqn._core.newton_direction import conjugate_gradients, preconditioner
 from sklearn_subqn._core.solvers import cg, newton, run, trust_region
+from sklearn_subqn._core.steps.newton_direction import (
+    conjugate_gradients,
+    preconditioner,
+)
 
 
 def problem(seed, fit_intercept):

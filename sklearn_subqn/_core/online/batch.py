@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..columns import own_columns
 from ..lazy import cached_property
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature
 from ..records import stored
+from ..rows.columns import own_columns
 from .losses_with_curvature import OnlineLoss
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..losses._base import Floats
-from ..quasi_newton import Pair, has_curvature
+from ..steps.quasi_newton import Pair, has_curvature
 from .method import Batch, check_finite
 
 

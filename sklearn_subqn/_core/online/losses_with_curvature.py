@@ -12,14 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..losses import (
-    MULTINOMIAL_LOSS,
-    Box,
-    Loss,
-    Quadratic,
-    SoftmaxCurvature,
-    softmax,
-)
+from ..losses import MULTINOMIAL_LOSS, Box, Loss, Quadratic, SoftmaxCurvature, softmax
 from ..losses._base import Floats, Rows
 from ..losses._curvature import Curvature, DiagonalCurvature
 from ..rounding import ROUNDED, TINY

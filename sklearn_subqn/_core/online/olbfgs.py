@@ -8,8 +8,8 @@ import numpy as np
 
 from ..losses._base import Floats
 from ..options import option
-from ..quasi_newton import Pair, two_loop
 from ..records import stored
+from ..steps.quasi_newton import Pair, two_loop
 from .curvature_pairs import consistent_pair
 from .method import (
     Batch,

@@ -14,9 +14,9 @@ from scipy import linalg
 
 from ..losses._base import Floats
 from ..options import option
-from ..quasi_newton import Pair
 from ..records import stored
 from ..rounding import ROUNDED
+from ..steps.quasi_newton import Pair
 from .curvature_pairs import consistent_pair
 from .method import (
     Batch,

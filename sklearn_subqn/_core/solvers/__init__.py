@@ -13,19 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..line_search import exact, wolfe
+from ..driver.run import History, Iterate, Options, Result, Solver, Start, run, size_of
 from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
-from ..objective import Objective
+from ..objectives.objective import Objective
+from ..objectives.risk_by_oracle import OracleObjective
 from ..options import Option
-from ..quasi_newton import (
+from ..regularizers import L2, ElasticNet, Regularizer
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import exact, wolfe
+from ..steps.quasi_newton import (
     DenseInverseHessian,
     InverseHessian,
     LimitedMemoryInverseHessian,
 )
-from ..regularizers import L2, ElasticNet, Regularizer
-from ..risk_by_oracle import OracleObjective
 from .aggregated import aggregated_bmrm
 from .alm import alm
 from .bfgs import bfgs
@@ -50,7 +51,6 @@ from .newton import newton
 from .owlqn import owlqn, owlqn_star
 from .plans import auto
 from .proximal_bundle import proximal_bundle, trust_region_bundle
-from .run import History, Iterate, Options, Result, Solver, Start, run, size_of
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 from .trust_region import trust_region

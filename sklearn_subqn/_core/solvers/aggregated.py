@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Cut, Dual, Objective
-from .run import Iterate, Solver
+from ..objectives.objective import Cut, Dual, Objective
+from ..steps.intercepts import minimize_intercept
 
 
 def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..intercepts import minimize_intercept
-from ..line_search import scaled
-from ..newton_direction import NewtonDirections, is_short, is_wide
-from ..objective import Line, Objective, Point
-from ..one_dimension import NEAR, minimize_smooth
-from .run import Solver, Start
+from ..driver.run import Solver, Start
+from ..objectives.objective import Line, Objective, Point
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import scaled
+from ..steps.newton_direction import NewtonDirections, is_short, is_wide
+from ..steps.one_dimension import NEAR, minimize_smooth
 from .widths import Found, first_width, in_turn
 
 # Accuracy of Newton directions by conjugate gradients. With .1 hinges of five classes

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..intercepts import minimize_intercept
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..quasi_newton import InverseHessian, has_curvature
-from .run import Iterate, Solver
+from ..steps.intercepts import minimize_intercept
+from ..steps.quasi_newton import InverseHessian, has_curvature
 
 
 def bfgs(

@@ -12,12 +12,12 @@ from collections import deque
 
 import numpy as np
 
-from ..cut_model import CutModel, Unsolved, cut_model
-from ..intercepts import minimize_intercept
-from ..line_search import minimizer
+from ..driver.run import STALL_WINDOW, Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Cut, Dual, Line, Objective, Point
-from .run import STALL_WINDOW, Iterate, Solver
+from ..objectives.objective import Cut, Dual, Line, Objective, Point
+from ..steps.cut_model import CutModel, Unsolved, cut_model
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import minimizer
 
 # Up to this size of all cuts, as a share of X, the best points give cuts as well.
 _BOTH_CUTS = 0.25

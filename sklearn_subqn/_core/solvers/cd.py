@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..line_search import backtrack, lengthen, rounding_of
+from ..driver.run import Iterate, Solver, Start
 from ..losses._base import Floats, Rows
-from ..objective import Dual, Line, Objective, Point
-from ..quadratic import QuadraticModel, by_columns_at_last, forms_matrix
-from ..risk import Risk
-from ..sampling import fractions
-from .run import Iterate, Solver, Start
+from ..objectives.objective import Dual, Line, Objective, Point
+from ..objectives.risk import Risk
+from ..rows.sampling import fractions
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import backtrack, lengthen, rounding_of
+from ..steps.quadratic import QuadraticModel, by_columns_at_last, forms_matrix
 
 #: The model is minimized until its violations are this share of those before: roughly
 #: at first; a little better with a matrix from a sample, on which sweeps are cheap; and

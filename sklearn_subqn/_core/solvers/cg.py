@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..line_search import exact
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Dual, Objective
-from .run import Iterate, Solver
+from ..objectives.objective import Dual, Objective
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import exact
 
 
 def cg(objective: Objective, w: Floats) -> Solver:

@@ -17,11 +17,11 @@ from collections import deque
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..line_search import minimizer, scaled
-from ..objective import Dual, Objective, Point
+from ..driver.run import Iterate, Solver, Start
+from ..objectives.objective import Dual, Objective, Point
 from ..rounding import rounding
-from .run import Iterate, Solver, Start
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import minimizer, scaled
 
 # Changes of single rows add up to parameters with rounding errors; where the relative
 # gap is below this, its bound is made from parameters computed anew.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
+from ..driver.run import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..losses._curvature import Curvature
-from ..newton_direction import CG_ACCURACY, is_factorized, is_wide
-from ..objective import Dual, Objective, Point
+from ..objectives.objective import Dual, Objective, Point
 from ..regularizers import L2, ElasticNet
-from .run import Options, Start
+from ..steps.intercepts import minimize_intercept
+from ..steps.newton_direction import CG_ACCURACY, is_factorized, is_wide
 
 # Where the loss is less than the first share of the objective, or than the second one
 # of the loss without features, dual points of other alphas may be too long: if by more

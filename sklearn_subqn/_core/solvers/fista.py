@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Objective, Point
-from .run import Iterate, Solver
+from ..objectives.objective import Objective, Point
+from ..steps.intercepts import minimize_intercept
 
 
 def fista(objective: Objective, w: Floats) -> Solver:

@@ -9,10 +9,10 @@ risk of more candidates is only larger.
 
 from __future__ import annotations
 
-from ..cut_model import cut_model
-from ..risk_by_oracle import Candidates, OracleObjective
+from ..driver.run import SHARE_OF_TOL, Iterate, Solver, Start
+from ..objectives.risk_by_oracle import Candidates, OracleObjective
+from ..steps.cut_model import cut_model
 from .bundle import STALLED, ls_bmrm
-from .run import SHARE_OF_TOL, Iterate, Solver, Start
 
 # The gap of the candidates' problem is closed to this share of the whole one, or nearly
 # to the one that is asked for, in this many iterations at most. With a share of 0.5 the

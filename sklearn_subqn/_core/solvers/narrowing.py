@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..line_search import newton_step
-from ..newton_direction import NewtonDirections
-from ..objective import Objective
+from ..driver.run import Solver, Start
+from ..objectives.objective import Objective
 from ..rounding import CLOSE
-from .run import Solver, Start
+from ..steps.line_search import newton_step
+from ..steps.newton_direction import NewtonDirections
 from .widths import Found, in_turn
 
 # The factor by which widths fall.

@@ -14,14 +14,14 @@ from functools import partial
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
+from ..driver.run import SHARE_OF_TOL, Iterate, Solver, Start
 from ..losses._base import Floats, Mask
-from ..newton_direction import NewtonDirections
-from ..objective import Dual, Objective, Point
+from ..objectives.objective import Dual, Objective, Point
+from ..steps.intercepts import minimize_intercept
+from ..steps.newton_direction import NewtonDirections
 from .alm import alm, newton_step
 from .related import solve, within
 from .related.few_rows import FewRows
-from .run import SHARE_OF_TOL, Iterate, Solver, Start
 
 # A score is taken to move by this share of the first Newton step and of this many units
 # of the loss: with 0.1 units more rows cross, and hinges on covtype (alpha from 1e-4 to

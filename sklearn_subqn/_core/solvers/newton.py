@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..line_search import newton_step
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..newton_direction import NewtonDirections, hessian_stride, is_short, is_wide
-from ..objective import Dual, Objective
-from .run import Iterate, Solver
+from ..objectives.objective import Dual, Objective
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import newton_step
+from ..steps.newton_direction import NewtonDirections, hessian_stride, is_short, is_wide
 
 # Where a step leaves more than this share of the gap, second derivatives of all rows
 # take the place of those of a sample.

@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..line_search import SUFFICIENT, rounding_of
+from ..driver.run import Iterate, Solver, Start
 from ..losses._base import Floats
-from ..newton_direction import conjugate_gradients
-from ..objective import Hessian, Objective, Point
-from .run import Iterate, Solver, Start
+from ..objectives.objective import Hessian, Objective, Point
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import SUFFICIENT, rounding_of
+from ..steps.newton_direction import conjugate_gradients
 
 
 def orthant_newton(objective: Objective, start: Start) -> Solver:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..direction import descent_direction
-from ..intercepts import minimize_intercept
-from ..line_search import SUFFICIENT
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Objective, Point
-from ..quasi_newton import LimitedMemoryInverseHessian, has_curvature
-from .run import Iterate, Solver
+from ..objectives.objective import Objective, Point
+from ..steps.direction import descent_direction
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import SUFFICIENT
+from ..steps.quasi_newton import LimitedMemoryInverseHessian, has_curvature
 
 
 def owlqn(

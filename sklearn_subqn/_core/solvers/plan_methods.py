@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..line_search import exact
-from ..quasi_newton import LimitedMemoryInverseHessian
+from ..driver.run import Solver, Start
+from ..steps.line_search import exact
+from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
 from .bfgs import bfgs
 from .bundle import ls_bmrm
@@ -21,7 +22,6 @@ from .newton import newton
 from .orthant_newton import orthant_newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
-from .run import Solver, Start
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 

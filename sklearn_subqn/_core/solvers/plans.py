@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..newton_direction import CG_ACCURACY, is_factorized
-from ..objective import Objective
+from ..driver.run import Options, Solver, Start
+from ..objectives.objective import Objective
+from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .facts import Facts
 from .plan_conditions import (
     LARGE_CURVATURE,
@@ -55,7 +56,6 @@ from .related.larger_alphas import larger_alphas, roughly
 from .related.relaxed import relaxed
 from .related.row_space import row_space
 from .related.sample import as_accurate_as_rows, sample
-from .run import Options, Solver, Start
 
 # Samples are solved to such a relative gap.
 _TOL_OF_SAMPLE = 3e-2

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
-from ..kept_cuts import Cuts
-from ..line_search import exact
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Cut, Dual, Line, Objective, Point
+from ..objectives.objective import Cut, Dual, Line, Objective, Point
 from ..rounding import rounding
-from ..simplex_qp import minimize_by_rows, minimize_on_simplex
+from ..steps.intercepts import minimize_intercept
+from ..steps.kept_cuts import Cuts
+from ..steps.line_search import exact
+from ..steps.simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
-from .run import Iterate, Solver
 
 # A step is serious if it gains this share of what the model promises (rho of Alg. 1);
 # if it gains the second share, the next one may be longer.

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..gram_step import GramStep
-from ..intercepts import minimize_intercept
-from ..line_search import backtrack
-from ..objective import Objective
+from ..driver.run import Iterate, Solver, Start
+from ..objectives.objective import Objective
 from ..rounding import ROUNDED
+from ..steps.gram_step import GramStep
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import backtrack
 from .cd import LONGEST, ROUGH
-from .run import Iterate, Solver, Start
 
 # Models are minimized by this many sweeps over the coordinates at most.
 _MAX_SWEEPS = 300

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..intercepts import minimize_intercept
-from ..objective import Dual, Objective
+from ..driver.run import Iterate, Solver, Start
+from ..objectives.objective import Dual, Objective
+from ..steps.intercepts import minimize_intercept
 from .cd import cd
-from .run import Iterate, Solver, Start
 from .widths import Found, first_width, in_turn
 
 # Inner problems are solved to this share of the outer gap, and widths fall by these

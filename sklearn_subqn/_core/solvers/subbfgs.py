@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..direction import descent_direction
-from ..intercepts import minimize_intercept
-from ..line_search import exact
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..objective import Dual
-from ..quasi_newton import InverseHessian, has_curvature
-from .run import Iterate, Solver
+from ..objectives.objective import Dual
+from ..steps.direction import descent_direction
+from ..steps.intercepts import minimize_intercept
+from ..steps.line_search import exact
+from ..steps.quasi_newton import InverseHessian, has_curvature
 
 # The safeguard h > 0 on <dw, dg> / <dg, dg> (line 14).
 _LEAST_CURVATURE = 1e-8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..intercepts import minimize_intercept
+from ..driver.run import Iterate, Solver
 from ..losses._base import Floats
-from ..newton_direction import conjugate_gradients, preconditioner
-from ..objective import Dual, Objective
+from ..objectives.objective import Dual, Objective
 from ..rounding import EPS
-from .run import Iterate, Solver
+from ..steps.intercepts import minimize_intercept
+from ..steps.newton_direction import conjugate_gradients, preconditioner
 
 # Below the first improvement ratio the radius is halved, above the second it is doubled
 # if it was the radius that ended the step.

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..objective import Dual, Objective, Point
-from .run import Iterate, Solver
+from ..driver.run import Iterate, Solver
+from ..objectives.objective import Dual, Objective, Point
 
 # Inner problems are solved to this share of the outer gap, in this many steps at most.
 # With .6 hinges of five labels (300 x 300, alpha 1e-4) take 2.6 times as long.

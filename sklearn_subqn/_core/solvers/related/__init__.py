@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
-from ...objective import Objective
-from ..run import Iterate, Solver, Start
+from ...driver.run import Iterate, Solver, Start
+from ...objectives.objective import Objective
 
 #: From an objective and a start to iterates.
 Method = Callable[[Objective, Start], Solver]

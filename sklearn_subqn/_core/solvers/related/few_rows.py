@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...driver.run import Iterate, Start
 from ...losses._base import Floats, Mask
-from ...objective import Dual, Objective, Point
-from ...risk import Risk
+from ...objectives.objective import Dual, Objective, Point
+from ...objectives.risk import Risk
 from ...rounding import rounding
-from ..run import Iterate, Start
 from . import Related
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...line_search import scaled
-from ...objective import Dual, Objective, Point
-from ..run import SHARE_OF_TOL, Iterate, Start
+from ...driver.run import SHARE_OF_TOL, Iterate, Start
+from ...objectives.objective import Dual, Objective, Point
+from ...steps.line_search import scaled
 from . import Related, within
 
 _PHASE = "larger alphas"

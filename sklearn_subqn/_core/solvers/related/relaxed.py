@@ -8,9 +8,9 @@ its lower bounds, less that constant, are some of this loss.
 
 from __future__ import annotations
 
-from ...objective import Objective
+from ...driver.run import Iterate
+from ...objectives.objective import Objective
 from ...rounding import rounding
-from ..run import Iterate
 from . import Related
 
 _MAX_ITER = 200

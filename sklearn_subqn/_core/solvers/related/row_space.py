@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...driver.run import Iterate, Start
 from ...losses._base import Floats
-from ...objective import Dual, Objective, Point
+from ...objectives.objective import Dual, Objective, Point
+from ...objectives.risk import Risk
 from ...regularizers import L2
-from ...risk import Risk
-from ..run import Iterate, Start
 from . import Related
 
 # Bounds are computed from X itself each time that the gap has shrunk by this factor.

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...intercepts import minimize_intercept
-from ...objective import Objective
-from ...sampling import spread
-from ..run import Iterate
+from ...driver.run import Iterate
+from ...objectives.objective import Objective
+from ...rows.sampling import spread
+from ...steps.intercepts import minimize_intercept
 from . import Related
 
 # Limit on the iterations, of which small alphas take some hundred for larger ones.

@@ -1,0 +1,395 @@
+"""Fits to data in blocks of rows that stay where they are.
+
+A few rows stand here for all of them: one of each class, with the weight of the class,
+or two numbers with the mean and variance of the targets. Estimators make of these the
+same problems as of any data, only that the risks are those of all blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._checks import AUTO, distinct_classes, non_negative_weights, plain_csr
+from .._core.objectives.risk import Risk
+from .._core.objectives.risk_of_parts import RiskOfParts
+from .._core.places.places import PartsElsewhere, PlaceLost, Session
+from .._core.rows.read_design import ReadDesign, Shelf
+from .._core.solvers import Start
+from .._features.shift import Shift, relative_sums, suspects_of_sums
+from .._features.strength import Scales, column_sums, divided
+from .._problems import LinearProblems, Problems, RowsOfBlock
+from .._solving.callbacks import FitTask
+from .._solving.solution import Solution
+from .run_there import RunHere, solve_there
+
+Floats = npt.NDArray[np.float64]
+
+# A fit goes on after this many losses of places.
+_MOST_LOSSES = 3
+
+
+class Summary(NamedTuple):
+    """What is known of the rows of a block.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : dtype
+        Of X.
+    labels : ndarray of shape (k,) or None
+        Those that occur, sorted; None where targets are numbers.
+    sums : ndarray of shape (k,), or (3,) or (3, n_targets)
+        Weights of the labels; of numbers the sum of the weights, the mean, and the
+        weighted sum of squared distances from it.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: Any
+    labels: npt.NDArray[Any] | None
+    sums: Floats
+
+
+class Block:
+    """Some of the rows.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, dataframe} of shape (n, d)
+    y : array-like of shape (n,) or (n, n_targets)
+    weights : array-like of shape (n,) or None
+    """
+
+    def __init__(self, X: Any, y: Any, weights: Any) -> None:
+        self._X, self._y, self._weights = X, y, weights
+
+    def rows(self) -> Any:
+        """Return the rows of X, validated once they have been."""
+        return self._X
+
+    def keep(self, X: Any) -> None:
+        """Keep validated rows of X."""
+        self._X = X
+
+    def set_type(self, dtype: Any) -> None:
+        """Set the type in which rows are needed."""
+        self._X = self._X.astype(dtype, copy=False)
+
+    def release(self, problems: LinearProblems, shift: Shift | None) -> None:
+        """Release the rows, of which problems are made."""
+        self._X = None
+
+    def checked(self, estimator: Any, weight: float) -> Summary:
+        """Validate the rows, of a weight if they have none; say what they are."""
+        X = self.rows()
+        n = X.shape[0]
+        for name, given in (("y", self._y), ("sample_weight", self._weights)):
+            if given is not None and len(given) != n:
+                raise ValueError(
+                    f"Blocks of X and {name} must have the same numbers of rows; a "
+                    f"block of X has {n}, and that of {name} {len(given)}."
+                )
+        weights = weight if self._weights is None else np.ravel(self._weights)
+        X, self._y = estimator._checked(X, self._y)
+        self.keep(X)
+        self._weights = weights = non_negative_weights(weights, n)
+        y, labels = self._y, None
+        if hasattr(estimator, "class_weight"):
+            labels = distinct_classes(y)
+            places = np.searchsorted(labels, y)
+            sums: Floats = np.bincount(places, weights, len(labels)).astype(np.float64)
+        else:
+            total = float(weights.sum())
+            mean = weights @ y / (total or 1.0)
+            sums = np.array([total + 0.0 * mean, mean, weights @ np.square(y - mean)])
+        n, d = X.shape
+        return Summary(n, d, X.dtype, labels, sums)
+
+    def weigh(self, dtype: Any, labels: Any, factors: Floats) -> None:
+        """Set the type of X, and multiply weights, by the factors of the labels."""
+        self.set_type(dtype)
+        each = factors if labels is None else factors[np.searchsorted(labels, self._y)]
+        self._weights = self._weights * each
+
+    def column_sums(self, shift: Shift | None) -> Floats:
+        """Return the sums of columns of which scales are made."""
+        X = self.rows()
+        X = X if shift is None else shift.subtracted(X)
+        return column_sums(X, self._weights)
+
+    def relative_sums(self, columns: npt.NDArray[np.intp], about: Floats) -> Floats:
+        """Return the sums of columns of which the shift is made."""
+        return relative_sums(self.rows(), columns, about, self._weights)
+
+    def problems(
+        self, estimator: Any, shift: Shift | None, scales: Scales | None, names: Any
+    ) -> LinearProblems:
+        """Return the problems, of which these rows are a part; forget the rows."""
+        rows = RowsOfBlock(self.rows(), shift, scales)
+        args = rows, self._y, self._weights, names
+        problems: LinearProblems = estimator._problems(*args)
+        rows.X = self._y = self._weights = None
+        self.release(problems, shift)
+        return problems
+
+    def run(self, problems: LinearProblems) -> RunHere:
+        """Return what solves the problems here, where these are all rows."""
+        return RunHere(problems)
+
+
+class ReadBlock(Block):
+    """Some of the rows, which are read for each use.
+
+    Parameters
+    ----------
+    read : callable
+        Returns X.
+    y, weights : as of ``Block``
+    shelf : Shelf
+        Common to all blocks.
+    """
+
+    _dtype: Any = None
+
+    def __init__(
+        self, read: Callable[[], Any], y: Any, weights: Any, shelf: Shelf
+    ) -> None:
+        super().__init__(None, y, weights)
+        self._read, self._shelf = read, shelf
+
+    def rows(self) -> Any:
+        X = self._read()
+        if self._dtype is None:
+            return X
+        if sparse.issparse(X):
+            return plain_csr(X.tocsr().astype(self._dtype, copy=False))
+        return np.asarray(X, dtype=self._dtype)
+
+    def keep(self, X: Any) -> None:
+        self._dtype = X.dtype
+
+    def set_type(self, dtype: Any) -> None:
+        self._dtype = dtype
+
+    def release(self, problems: LinearProblems, shift: Shift | None) -> None:
+        sizes = problems.sizes
+
+        def changed(X: Any) -> Any:
+            X = X if shift is None else shift.subtracted(X)
+            return X if sizes is None else divided(X, sizes)
+
+        same = shift is None and sizes is None
+        args = self.rows, None if same else changed, self._shelf
+        problems.design = ReadDesign(problems.design, *args)
+
+
+class Source(Protocol):
+    """Where blocks come from.
+
+    Attributes
+    ----------
+    holds_rows : bool
+        Whether blocks are in memory as long as the session is open.
+    """
+
+    holds_rows: bool
+
+    def open(self) -> Session:
+        """Return a session whose parts are all blocks with rows."""
+
+    def close(self) -> None:
+        """Release what the session holds."""
+
+
+class Collection:
+    """Data in blocks, as the rows of a fit.
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+        With ``n_features_in_``.
+    source : Source
+    names : ndarray or None
+        Names of the columns of y.
+    weight : float
+        Of rows of blocks without weights.
+
+    Attributes
+    ----------
+    problems : LinearProblems
+    y, weights : ndarray
+        The rows that stand for all of them, with their weights as they were given.
+    """
+
+    def __init__(
+        self, estimator: Any, source: Source, names: Any, weight: float
+    ) -> None:
+        self._source, self._names, self._weight = source, names, weight
+        self._copy = copy_for_blocks(estimator)
+        self._session = source.open()
+        self._prepare(estimator)
+
+    def _prepare(self, estimator: Any) -> None:
+        summaries = self._blocks.results("checked", self._copy, self._weight)
+        known = {summary.n_features for summary in summaries}
+        if known != {estimator.n_features_in_}:
+            raise ValueError(
+                "All blocks of X must have the same number of columns, "
+                f"{estimator.n_features_in_}; there are blocks with "
+                f"{', '.join(map(str, sorted(known)))}."
+            )
+        self._n_rows = sum(summary.n_rows for summary in summaries)
+        self._dtype = np.result_type(*(summary.dtype for summary in summaries))
+        if summaries[0].labels is None:
+            self.y, self.weights, shares = _moments(summaries)
+            self._labels, self._factors = None, shares.sum() / self.weights.sum()
+        else:
+            self.y, self.weights = _counts(summaries)
+            shares, self._names = estimator._shares(self.y, self.weights)
+            used = np.where(self.weights > 0.0, self.weights, 1.0)
+            self._labels, self._factors = self.y, shares / used
+        self._weigh()
+        self._measure(estimator)
+        d = estimator.n_features_in_
+        rows = RowsOfBlock(
+            np.zeros((len(self.y), d), self._dtype), self._shift, self._scales
+        )
+        self.problems: LinearProblems = estimator._problems(
+            rows, self.y, shares, self._names
+        )
+        self._encode()
+        self.problems.elsewhere = self
+
+    @property
+    def _blocks(self) -> PartsElsewhere:
+        return self._session.parts
+
+    def _weigh(self) -> None:
+        self._blocks.each("weigh", self._dtype, self._labels, self._factors)
+
+    def _encode(self) -> None:
+        args = self._copy, self._shift, self._scales, self._names
+        self._encoded = self._blocks.of(self._blocks.each("problems", *args))
+
+    def _measure(self, estimator: Any) -> None:
+        """Find columns far from zero, and scales where the penalty asks for them."""
+        self._shift, self._scales = None, None
+        movable = bool(estimator.fit_intercept)
+        auto = estimator.alpha == AUTO
+        if not (movable or auto):
+            return
+        sums = self._blocks.total("column_sums", None)
+        if movable:
+            _, mean, square, stored = sums
+            columns = suspects_of_sums(mean, square, stored, self._n_rows)
+            if len(columns):
+                about = mean[columns]
+                relative = self._blocks.total("relative_sums", columns, about)
+                self._shift = Shift.of_sums(columns, about, relative, self._dtype)
+        if auto:
+            if self._shift is not None:
+                sums = self._blocks.total("column_sums", self._shift)
+            centered = movable and estimator._has_scales()
+            self._scales = Scales.of_sums(*sums[:3], centered=centered)
+
+    def risk(self, index: int) -> Risk:
+        """Return the risk of all rows in a problem."""
+        risk = RiskOfParts(self._encoded.of(self._encoded.each("risk", index)))
+        self._session.count(risk.design.parts.objects)
+        return risk
+
+    def solve(
+        self, problems: LinearProblems, alpha: Any, task: FitTask
+    ) -> list[Solution]:
+        """Return the solutions; go on from the best points where places were lost."""
+        problems.watch = _KeepBest()
+        for n_losses in range(1, _MOST_LOSSES + 2):
+            try:
+                return self._solve(problems, alpha, task)
+            except PlaceLost:
+                problems.starts = [Start(start.w) for start in problems.starts]
+                if n_losses > _MOST_LOSSES:
+                    raise
+                self._session = self._source.open()
+                self._blocks.results("checked", self._copy, self._weight)
+                self._weigh()
+                self._encode()
+        raise AssertionError("the last loss is raised")
+
+    def _solve(
+        self, problems: LinearProblems, alpha: Any, task: FitTask
+    ) -> list[Solution]:
+        if self._source.holds_rows and self._session.n_parts == 1:
+            run = self._blocks.each("run", self._encoded.objects)
+            return solve_there(self._blocks.of(run), problems, alpha, task)
+        problems.design = self.risk(0).design
+        return Problems.solve(problems, alpha, task)
+
+    def close(self) -> None:
+        """Release what is held elsewhere."""
+        self._source.close()
+
+
+class _KeepBest:
+    """Watches a run so that its problems know the best point so far."""
+
+    chosen: Floats | None = None
+
+    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
+        return False
+
+
+def copy_for_blocks(estimator: Any) -> Any:
+    """Return an estimator with the same parameters, for rows elsewhere."""
+    parameters = estimator.get_params(deep=False)
+    local = {name: None for name in ("callback", "n_jobs") if name in parameters}
+    copied = type(estimator)(**{**parameters, **local})
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(estimator, name):
+            setattr(copied, name, getattr(estimator, name))
+    return copied
+
+
+def without_callbacks(estimator: Any) -> Any:
+    """Return a fitted estimator for other processes; callbacks are of this one."""
+    copied = copy_for_blocks(estimator)
+    fitted = {k: v for k, v in vars(estimator).items() if k.endswith("_")}
+    vars(copied).update(fitted)
+    return copied
+
+
+def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
+    """Return all labels, and their weights."""
+    parts = [summary.labels for summary in summaries if summary.labels is not None]
+    labels, places = np.unique(np.concatenate(parts), return_inverse=True)
+    sums = np.concatenate([summary.sums for summary in summaries])
+    totals: Floats = np.bincount(places, sums, len(labels)).astype(np.float64)
+    return labels, totals
+
+
+def _moments(summaries: list[Summary]) -> tuple[Floats, Floats, Floats]:
+    """Return two numbers of the mean and variance of all, their weights and shares.
+
+    Blocks are added by the formula of Chan, Golub and LeVeque (1983).
+    """
+    total, mean, square = summaries[0].sums
+    for summary in summaries[1:]:
+        other_total, other_mean, other_square = summary.sums
+        both = total + other_total
+        share = other_total / np.where(both > 0.0, both, 1.0)
+        far = other_mean - mean
+        square = square + other_square + total * share * far * far
+        total, mean = both, mean + share * far
+    n = float(np.max(total))
+    if not n > 0.0:
+        raise ValueError(
+            "Sample weights must contain at least one non-zero number; all are zero."
+        )
+    deviation = np.sqrt(square / n)
+    y = np.stack([mean - deviation, mean + deviation])
+    return y, np.full(2, 0.5 * n), np.full(2, 0.5)

@@ -1,0 +1,251 @@
+"""Blocks of Dask collections on the workers where they are, as places of a session."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import dask
+import distributed
+import numpy as np
+from dask.dataframe.dispatch import concat
+from scipy import sparse
+
+from .._core.places.places import Here, Place, PlaceLost, Session
+from .blocks import Block
+from .dask_workers import (
+    CANCELLED,
+    GLANCE,
+    Worker,
+    check_scheduler,
+    is_silent,
+    last_seen,
+    loss_of,
+    without_workers,
+)
+
+# Blocks of lost workers are waited for this many seconds, and are looked for in such
+# intervals.
+_REPLACEMENT, _INTERVAL = 30.0, 0.2
+
+# Blocks come to one worker where X takes at most this share of its memory, which will
+# also have a copy in one piece, and perhaps one in other units. With more bytes than
+# the second number products of dense blocks take longer than messages to two workers:
+# 16 million entries take 25 ms, as do ten messages.
+_SHARE_OF_MEMORY, _FEW_BYTES = 0.125, 2**27
+
+
+class PlaceOfBlocks(Place):
+    """The blocks of a worker; those without rows are left out.
+
+    Parameters
+    ----------
+    X, y, weights : list
+        One entry for each block; weights may be None.
+    is_all : bool
+        Whether these are all blocks, which then are put together.
+    """
+
+    def __init__(
+        self,
+        X: list[Any],
+        y: list[Any],
+        weights: list[Any],
+        *,
+        is_all: bool = False,
+    ) -> None:
+        blocks = [each for each in zip(X, y, weights, strict=True) if each[0].shape[0]]
+        if is_all and len(blocks) > 1 and _fit_together(blocks):
+            blocks = [_together(*zip(*blocks, strict=True))]
+        super().__init__(Block(*each) for each in blocks)
+
+
+def _fit_together(blocks: list[Any]) -> bool:
+    """Whether blocks may be put together; errors are found in them one by one."""
+    kinds = {
+        (tuple(getattr(X, "columns", range(X.shape[1]))), sparse.issparse(X))
+        for X, *_ in blocks
+        if X.ndim == 2
+    }
+    return len(kinds) == 1 and all(
+        each is None or len(each) == X.shape[0]
+        for X, *others in blocks
+        for each in others
+    )
+
+
+def _together(X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Return the rows of several blocks, of y and of weights, in one of each."""
+    if sparse.issparse(X[0]):
+        rows = sparse.vstack(X, format="csr")
+    else:
+        rows = concat(X) if hasattr(X[0], "columns") else np.concatenate(X)
+    others = [
+        None if each[0] is None else np.concatenate(list(map(np.asarray, each)))
+        for each in (y, weights)
+    ]
+    return rows, *others
+
+
+def _sizes(keys: list[Any], address: str, dask_scheduler: Any) -> tuple[int, int]:
+    """Return the bytes of results, and the memory of a worker, zero if unlimited."""
+    worker = dask_scheduler.workers.get(address)
+    tasks = dask_scheduler.tasks
+    sizes = [tasks[key].nbytes for key in keys if key in tasks]
+    return sum(sizes), (worker.memory_limit or 0) if worker else 0
+
+
+class BlocksOnWorkers:
+    """Where the blocks of collections come from.
+
+    Parameters
+    ----------
+    X, y, weights : list of Delayed
+        One for each block; weights may be None.
+    client : distributed.Client or None
+        Without one the blocks come to this process, one after the other.
+    collections : list
+        What the blocks are of, kept as long as these are needed.
+    """
+
+    holds_rows = True
+
+    def __init__(
+        self,
+        X: list[Any],
+        y: list[Any],
+        weights: list[Any],
+        client: Any,
+        collections: list[Any],
+    ) -> None:
+        self._blocks, self._client = (X, y, weights), client
+        self._collections = collections
+        self._workers: list[Worker] = []
+        self._lost: set[str] = set()
+        self._futures: list[Any] = []
+
+    def open(self) -> Session:
+        """Return a session whose parts are the blocks with rows."""
+        if self._client is None:
+            blocks = [dask.compute(*each) for each in zip(*self._blocks, strict=True)]
+            place = PlaceOfBlocks(*map(list, zip(*blocks, strict=True)))
+            return _session([Here(place)], [place.n_parts()], early=False)
+        end = time.monotonic() + _REPLACEMENT
+        while True:
+            try:
+                return self._opened()
+            except PlaceLost:
+                self._release()
+                # Blocks of a silent worker that Dask counts on are not computed anew;
+                # that a worker has ended it knows a moment later.
+                seen = last_seen(self._client)
+                known = self._lost & seen.keys()
+                silent = any(is_silent(seen, address) for address in known)
+                if silent or time.monotonic() > end:
+                    raise
+                time.sleep(_INTERVAL)
+
+    def close(self) -> None:
+        """Release all that is held on workers."""
+        self._release()
+        # Tracebacks of errors may refer to futures and lists for long.
+        if self._client is not None:
+            for future in (*self._futures, *distributed.futures_of(self._collections)):
+                future.release()
+        for each in (*self._blocks, self._futures, self._collections):
+            each.clear()
+
+    def _release(self) -> None:
+        for worker in self._workers:
+            worker.close()
+        self._workers = []
+
+    def _opened(self) -> Session:
+        self._release()
+        self._place()
+        numbers = [worker.open() for worker in self._workers]
+        used = [(w, n) for w, n in zip(self._workers, numbers, strict=True) if n]
+        # Calls of a run in one place have to be made when they are asked for.
+        early = sum(numbers) > 1
+        return _session([w for w, _ in used], [n for _, n in used], early=early)
+
+    def _place(self) -> None:
+        """Begin places on the workers where the blocks of X are."""
+        weights, n = self._blocks[2], len(self._blocks[0])
+        futures = self._computed()
+        where = self._client.who_has(futures[:n])
+        alive = last_seen(self._client).keys() - self._lost
+        own: dict[str, list[int]] = {}
+        for i, future in enumerate(futures[:n]):
+            holders = where.get(future.key, ())
+            answering = [address for address in holders if address in alive]
+            if not answering:
+                raise loss_of(", ".join(holders or sorted(self._lost)))
+            address = min(answering, key=lambda a: len(own.get(a, ())))
+            own.setdefault(address, []).append(i)
+        most = max(own, key=lambda address: len(own[address]))
+        is_all = self._fits(futures[:n], most)
+        if is_all:
+            own = {most: list(range(n))}
+        for address, numbers in own.items():
+            place = self._client.submit(
+                PlaceOfBlocks,
+                [futures[i] for i in numbers],
+                [futures[n + i] for i in numbers],
+                [None if weights[i] is None else futures[2 * n + i] for i in numbers],
+                is_all=is_all,
+                actor=True,
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
+            self._workers.append(Worker(self._client, place, address, self._lost))
+
+    def _fits(self, X: list[Any], address: str) -> bool:
+        """Whether the blocks of X come to one worker."""
+        keys = [future.key for future in X]
+        n_bytes, memory = self._client.run_on_scheduler(_sizes, keys, address)
+        if n_bytes <= _FEW_BYTES:
+            return bool(n_bytes <= _SHARE_OF_MEMORY * (memory or np.inf))
+        if n_bytes > _SHARE_OF_MEMORY * memory:
+            return False
+        kind = self._client.submit(sparse.issparse, X[0], pure=False)
+        try:
+            return bool(kind.result())
+        except (OSError, *CANCELLED):
+            # What is lost is found when places begin.
+            return False
+
+    def _computed(self) -> list[Any]:
+        """Return futures of blocks once these are computed; raise their errors."""
+        check_scheduler(self._client)
+        before = list(self._futures)
+        self._futures[:] = self._client.compute(
+            [each for some in self._blocks for each in some if each is not None]
+        )
+        # Tracebacks of what was lost may refer to these for long.
+        for future in before:
+            future.release()
+        futures = self._futures
+        end = time.monotonic() + _REPLACEMENT
+        while True:
+            try:
+                distributed.wait(futures, timeout=GLANCE)
+                break
+            except TimeoutError:
+                if last_seen(self._client):
+                    end = time.monotonic() + _REPLACEMENT
+                elif time.monotonic() > end:
+                    raise without_workers("compute") from None
+        failed = [i for i, future in enumerate(futures) if future.status == "error"]
+        if failed:
+            futures[failed[0]].result()
+        return futures
+
+
+def _session(
+    connections: list[Any], numbers: list[int], *, early: bool = True
+) -> Session:
+    if not connections or not sum(numbers):
+        raise ValueError("X has no rows: all of its blocks are empty.")
+    return Session(connections, numbers, early=early)

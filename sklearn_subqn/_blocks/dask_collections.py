@@ -1,0 +1,268 @@
+"""Dask collections: fits where their blocks are, and predictions that stay lazy.
+
+Only this file and those of blocks and of workers import Dask. They are imported when a
+Dask collection is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import mean_tweedie_deviance
+
+try:
+    import dask
+    import dask.array
+    import dask.dataframe
+    import distributed
+    from dask.delayed import Delayed
+except ImportError as error:
+    raise ImportError(
+        "Dask collections need Dask's arrays, dataframes and scheduler: "
+        "pip install 'sklearn-subqn[dask]'."
+    ) from error
+
+from .blocks import Collection, without_callbacks
+from .dask_blocks import BlocksOnWorkers
+
+
+def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
+    """Return the rows of Dask collections for a fit.
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+    X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
+    y : dask.array.Array, dask.dataframe.Series or .DataFrame, or list of Delayed
+        Or an array in memory, where X is an array of known size.
+    sample_weight : as y, a number, or None
+    """
+    X, y = _joined("X", X), _joined("y", y)
+    sample_weight = _joined("sample_weight", sample_weight)
+    estimator._check_X(_row_like(X), reset=True)
+    names = np.array(list(y.columns)) if hasattr(y, "columns") else None
+    each = sample_weight is not None and np.ndim(sample_weight) > 0
+    number = 1.0 if each or sample_weight is None else float(sample_weight)
+    source = _source(X, y, sample_weight if each else None)
+    try:
+        return Collection(estimator, source, names, number)
+    except BaseException:
+        source.close()
+        raise
+
+
+def _source(X: Any, y: Any, sample_weight: Any) -> BlocksOnWorkers:
+    """Return where the blocks of collections come from, which are persisted."""
+    client = _client()
+    given = _collections(X, y, sample_weight)
+    collections = list(given.values())
+    if client is not None:
+        collections = list(client.persist(collections))
+    blocks = list(map(_delayed, collections))
+    n = len(blocks[0])
+    for name, each in zip(given, blocks, strict=True):
+        if len(each) != n:
+            raise ValueError(
+                f"X and {name} must have the same blocks of rows; X has {n} blocks, "
+                f"and {name} {len(each)}."
+            )
+    if len(blocks) < 3:
+        blocks.append([None] * n)
+    return BlocksOnWorkers(blocks[0], blocks[1], blocks[2], client, collections)
+
+
+def _joined(name: str, x: Any) -> Any:
+    """Return a list of delayed blocks as a collection, and else what is given.
+
+    The first block is computed where the others will be, and says what they are.
+    """
+    if not isinstance(x, (list, tuple)) or not x:
+        return x
+    if not all(isinstance(each, Delayed) for each in x):
+        if any(hasattr(each, "__dask_graph__") for each in x):
+            raise TypeError(
+                f"A list given as {name} must have delayed blocks, made by "
+                "dask.delayed, and nothing else."
+            )
+        return x
+    like = dask.delayed(_no_rows, pure=False)(x[0]).compute()
+    if hasattr(like, "index"):
+        return dask.dataframe.from_delayed(list(x), meta=like)
+    shape = np.nan, *like.shape[1:]
+    arrays = [
+        dask.array.from_delayed(each, shape, dtype=like.dtype, meta=like) for each in x
+    ]
+    return dask.array.concatenate(arrays, allow_unknown_chunksizes=True)
+
+
+def _no_rows(block: Any) -> Any:
+    return block[:0] if hasattr(block, "shape") else np.asarray(block)[:0]
+
+
+def _collections(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+    """Return the collections by their names, in the same blocks of whole rows."""
+    if isinstance(X, dask.array.Array) and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    given = {"X": X, "y": _aligned("y", y, X)}
+    if isinstance(given["y"], dask.array.Array) and given["y"].ndim > 1:
+        given["y"] = given["y"].rechunk({1: -1})
+    if sample_weight is not None:
+        given["sample_weight"] = _aligned("sample_weight", sample_weight, X)
+    return given
+
+
+def _client() -> Any:
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def _row_like(X: Any) -> Any:
+    """Return a row in memory with the columns of a collection."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}.")
+    if hasattr(X, "columns"):
+        return X._meta_nonempty.iloc[:1]
+    return np.zeros((1, X.shape[1]), X.dtype)
+
+
+def _aligned(name: str, y: Any, X: Any) -> Any:
+    """Return a collection in blocks of the rows of X, as far as these are known."""
+    if isinstance(X, dask.array.Array):
+        known = not np.isnan(X.shape[0])
+        if not hasattr(y, "__dask_graph__") and known:
+            y = dask.array.from_array(np.asarray(y), chunks=-1)
+        if isinstance(y, dask.array.Array) and known and not np.isnan(y.shape[0]):
+            if y.shape[0] != X.shape[0]:
+                raise ValueError(
+                    f"X and {name} must have the same number of rows; X has "
+                    f"{X.shape[0]}, and {name} {y.shape[0]}."
+                )
+            return y.rechunk({0: X.chunks[0]})
+    if not hasattr(y, "__dask_graph__"):
+        raise TypeError(
+            f"{name} must be a Dask collection in the same blocks of rows as X; got "
+            f"{type(y).__name__}."
+        )
+    return y
+
+
+def _delayed(x: Any) -> list[Any]:
+    blocks = x.to_delayed()
+    return list(np.ravel(blocks)) if isinstance(blocks, np.ndarray) else list(blocks)
+
+
+def mapped(estimator: Any, method: str, X: Any) -> Any:
+    """Return the results of a method for the rows of a collection, in its blocks.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted.
+    method : str
+    X : dask.array.Array, dask.dataframe.DataFrame or list of Delayed
+    """
+    X = _joined("X", X)
+    copied = without_callbacks(estimator)
+    like = getattr(copied, method)(_row_like(X))
+
+    def block(rows: Any) -> Any:
+        if not rows.shape[0]:
+            return np.empty((0, *like.shape[1:]), like.dtype)
+        return getattr(copied, method)(rows)
+
+    meta = np.empty((0, *like.shape[1:]), like.dtype)
+    if hasattr(X, "columns"):
+        return X.map_partitions(block, meta=meta)
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    if like.ndim == 1:
+        return X.map_blocks(block, dtype=like.dtype, drop_axis=1, meta=meta)
+    chunks = X.chunks[0], (like.shape[1],)
+    return X.map_blocks(block, dtype=like.dtype, chunks=chunks, meta=meta)
+
+
+def score(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, power: float | None
+) -> float:
+    """Return the accuracy, or the share of a deviance that predictions explain.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Fitted.
+    X, y, sample_weight
+        As of ``opened``.
+    power : float or None
+        Of the deviance, zero for squares; None for classes.
+    """
+    X, y = _joined("X", X), _joined("y", y)
+    given = _collections(X, y, _joined("sample_weight", sample_weight)).values()
+    blocks = list(zip(*map(_delayed, given), strict=True))
+    # One message holds the estimator for all blocks.
+    model = dask.delayed(without_callbacks(estimator), pure=False, traverse=False)
+
+    def total(function: Any, *args: Any) -> Any:
+        parts = [dask.delayed(function)(model, *args, *block) for block in blocks]
+        return sum(dask.compute(*parts))
+
+    if power is None:
+        correct, weight = total(_correct)
+        return float(correct / weight)
+    sums = total(_sums)
+    unexplained, all_of_it = total(_deviances, sums[1:] / sums[0], power)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = 1.0 - unexplained / all_of_it
+    scores = np.where(all_of_it > 0.0, scores, np.where(unexplained > 0.0, 0.0, 1.0))
+    return float(scores.mean())
+
+
+def _weights(X: Any, sample_weight: Any) -> Any:
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    return np.asarray(sample_weight, dtype=np.float64).ravel()
+
+
+def _correct(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    weights = _weights(X, sample_weight)
+    if not len(weights):
+        return np.zeros(2)
+    predicted = model.predict(X)
+    correct = np.asarray(y).reshape(predicted.shape) == predicted
+    correct = correct.reshape(len(weights), -1).all(axis=1)
+    return np.array([weights @ correct, weights.sum()])
+
+
+def _sums(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """Return the sum of the weights, and weighted sums of the columns of y."""
+    weights = _weights(X, sample_weight)
+    if not len(weights):
+        return np.zeros(1)
+    y = np.asarray(y, dtype=np.float64).reshape(len(weights), -1)
+    return np.append(weights.sum(), weights @ y)
+
+
+def _deviances(
+    model: Any, mean: Any, power: float, X: Any, y: Any, sample_weight: Any = None
+) -> Any:
+    """Return sums of deviances from predictions and from means, for each column."""
+    weights = _weights(X, sample_weight)
+    if not weights.sum() > 0.0:
+        return np.zeros((2, len(mean)))
+    y = np.asarray(y, dtype=np.float64).reshape(len(weights), -1)
+    predicted = model.predict(X).reshape(y.shape)
+    if power:
+        predicted = np.maximum(predicted, np.finfo(np.float64).tiny)
+    means = np.broadcast_to(mean, y.shape)
+    of = {"sample_weight": weights, "power": power}
+    return weights.sum() * np.array(
+        [
+            [
+                mean_tweedie_deviance(column, expected, **of)
+                for column, expected in zip(y.T, each.T, strict=True)
+            ]
+            for each in (predicted, means)
+        ]
+    )

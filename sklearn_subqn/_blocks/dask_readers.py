@@ -1,0 +1,143 @@
+"""Blocks that workers of Dask read for each use, as places of a session."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._core.places.places import Place, PlaceLost
+from .._core.rows.read_design import Shelf
+from .blocks import Collection, ReadBlock
+from .dask_blocks import BlocksOnWorkers
+from .dask_workers import Worker, last_seen, without_workers
+from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
+
+
+class PlaceOfReaders(Place):
+    """The blocks that a worker reads; those without rows are left out.
+
+    Parameters
+    ----------
+    given : tuple of list
+        Readers, targets and weights, these None of blocks that return their own.
+    names : list or None
+        Of the columns of dataframes.
+    """
+
+    def __init__(self, given: tuple[list[Any], ...], names: Any) -> None:
+        shelf = Shelf()
+        blocks = []
+        for reader, of_y, of_weights in zip(*given, strict=True):
+            read = partial(_rows, reader, names)
+            if reader.n_rows is None:
+                read()
+            targets = reader.y if of_y is None else of_y
+            others = reader.sample_weight if of_weights is None else of_weights
+            if targets is None:
+                raise ValueError(WITHOUT_TARGETS)
+            if reader.n_rows:
+                blocks.append(ReadBlock(read, targets, others, shelf))
+        super().__init__(blocks)
+
+    def __del__(self) -> None:
+        # Vectors of few rows are in the heap of glibc, which keeps it, and a worker
+        # whose memory is almost full waits for ever to begin anything else.
+        vars(self).clear()
+        gc.collect()
+        if sys.platform == "linux":
+            trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+            if trim is not None:
+                trim(0)
+
+
+def _rows(reader: Reader, names: Any) -> Any:
+    """Return the rows of a block."""
+    try:
+        return reader.read(names)
+    except OSError as error:
+        # Without that it would be taken for an error of the way to the worker.
+        kind = type(error).__name__
+        raise RuntimeError(f"A worker cannot read a block: {kind}: {error}") from error
+
+
+class ReadersOnWorkers(BlocksOnWorkers):
+    """Where the blocks come from: each worker reads its share of them for each use.
+
+    Parameters
+    ----------
+    readers : list of Reader
+    y, weights : list
+        One entry for each block, None where it returns its own.
+    names : list or None
+    client : distributed.Client
+    """
+
+    holds_rows = False
+
+    def __init__(
+        self,
+        readers: list[Reader],
+        y: list[Any],
+        weights: list[Any],
+        names: Any,
+        client: Any,
+    ) -> None:
+        super().__init__(readers, y, weights, client, [])
+        self._names = names
+
+    def _place(self) -> None:
+        """Begin places on all workers."""
+        alive = sorted(last_seen(self._client).keys() - self._lost)
+        if not alive:
+            raise without_workers("read")
+        for future in self._futures:
+            future.release()
+        self._futures.clear()
+        n = len(self._blocks[0])
+        ends = np.linspace(0, n, min(len(alive), n) + 1).round().astype(int).tolist()
+        for address, a, b in zip(alive, ends, ends[1:], strict=False):
+            own = tuple(each[a:b] for each in self._blocks)
+            to = {"workers": [address], "hash": False}
+            try:
+                self._futures += self._client.scatter([own], **to)
+            except TimeoutError:
+                raise PlaceLost(
+                    f"The worker {address} takes no data. It may have paused since its "
+                    "memory is full: take smaller blocks, or more workers."
+                ) from None
+            place = self._client.submit(
+                PlaceOfReaders,
+                self._futures[-1],
+                self._names,
+                actor=True,
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
+            self._workers.append(Worker(self._client, place, address, self._lost))
+
+
+def opened_by_workers(
+    estimator: Any, X: RowBlocks, y: Any, sample_weight: Any
+) -> Collection:
+    """Return the rows of blocks that workers read, for a fit.
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+    X : RowBlocks
+        With a client.
+    y, sample_weight : array-like, or a number, or None
+    """
+    readers, targets, weights, number = X._checked(estimator, y, sample_weight)
+    source = ReadersOnWorkers(readers, targets, weights, X._names, X._client)
+    try:
+        return Collection(estimator, source, None, number)
+    except BaseException:
+        source.close()
+        raise

@@ -1,0 +1,142 @@
+"""The way of messages to workers of Dask, and how long is waited for their answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import distributed
+
+from .._core.places.places import Answer, Message, PlaceLost
+
+# Of futures whose workers or scheduler are gone.
+CANCELLED = (
+    distributed.CancelledError,
+    distributed.client.FutureCancelledError,
+    distributed.scheduler.KilledWorker,
+)
+
+# Answers are waited for this many seconds at a time, in which the scheduler may go.
+GLANCE = 0.5
+
+# Workers are asked whether they live where an answer takes this many seconds, and are
+# lost when their last sign of life is this many seconds old.
+_PATIENCE, _SILENCE = 5.0, 20.0
+
+
+class Worker:
+    """The way to a place on a worker.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    future : distributed.Future
+        Of the place, an actor.
+    address : str
+    lost : set of str
+        Addresses of lost workers, to which this one may be added.
+    """
+
+    def __init__(self, client: Any, future: Any, address: str, lost: set[str]) -> None:
+        self._client, self._future, self._address = client, future, address
+        self._lost = lost
+        self._place: Any = None
+
+    def open(self) -> int:
+        """Wait for the place; return how many blocks it holds."""
+        # Handles of actors look for their client, which need not be the current one.
+        with self._client.as_current():
+            self._place = self._awaited(self._opened)
+        return int(self._awaited(self._call("n_parts")))
+
+    def _opened(self, timeout: float) -> Any:
+        try:
+            return self._future.result(timeout=timeout)
+        except UnboundLocalError:
+            if self._future.status == "error":
+                raise
+            # By Dask, of a question that was cancelled while its time ended.
+            raise TimeoutError from None
+
+    def close(self) -> None:
+        """Release the place."""
+        # Dask's handles of actors are in cycles, and would keep it for a while.
+        if self._client.status == "running":
+            self._client.cancel([self._future])
+        self._place = None
+
+    def send(self, message: Message) -> Callable[[], Answer]:
+        """Send a message; return what waits for the answer."""
+        call = self._call("answer", message)
+        return lambda: self._awaited(call)
+
+    def _call(self, name: str, *args: Any) -> Callable[..., Any]:
+        try:
+            method = getattr(self._place, name)
+        except RuntimeError as error:
+            # By Dask, of actors of workers that it knows to be lost.
+            raise self._loss() from error
+        result: Callable[..., Any] = method(*args).result
+        return result
+
+    def _awaited(self, result: Callable[..., Any]) -> Any:
+        asked = time.monotonic()
+        while True:
+            try:
+                return result(timeout=GLANCE)
+            except TimeoutError:
+                check_scheduler(self._client)
+                if time.monotonic() - asked < _PATIENCE:
+                    continue
+                asked = time.monotonic()
+                if is_silent(last_seen(self._client), self._address):
+                    raise self._loss() from None
+            except (OSError, *CANCELLED) as error:
+                raise self._loss() from error
+
+    def _loss(self) -> PlaceLost:
+        self._lost.add(self._address)
+        return loss_of(self._address)
+
+
+def loss_of(address: str) -> PlaceLost:
+    return PlaceLost(
+        f"The worker {address} was lost or does not answer. See its log; where its "
+        "memory was too small for its blocks, take more workers, or smaller blocks."
+    )
+
+
+def without_workers(use: str) -> PlaceLost:
+    return PlaceLost(
+        f"Dask has no worker to {use} blocks. See the logs of those that it had; where "
+        "their memory was too small, take more workers, or smaller blocks."
+    )
+
+
+def last_seen(client: Any) -> dict[str, float]:
+    """Return when the scheduler last heard of each worker."""
+    check_scheduler(client)
+    try:
+        seen: dict[str, float] = client.run_on_scheduler(_times_seen)
+    except Exception as error:
+        raise _without_scheduler() from error
+    return seen
+
+
+def is_silent(seen: dict[str, float], address: str) -> bool:
+    return time.time() - seen.get(address, 0.0) > _SILENCE
+
+
+def check_scheduler(client: Any) -> None:
+    """Raise ConnectionError where a client has lost its scheduler, with all results."""
+    if client.status != "running":
+        raise _without_scheduler()
+
+
+def _without_scheduler() -> ConnectionError:
+    return ConnectionError("Dask's scheduler cannot be reached.")
+
+
+def _times_seen(dask_scheduler: Any) -> dict[str, float]:
+    return {name: each.last_seen for name, each in dask_scheduler.workers.items()}

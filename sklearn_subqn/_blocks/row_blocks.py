@@ -1,0 +1,470 @@
+"""Data larger than memory: samples that are read in blocks of rows for each use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._checks import check_number
+from .._core.places.places import Here, Place, Session
+from .._core.rows.read_design import Shelf
+from .blocks import Collection, ReadBlock, without_callbacks
+
+WITHOUT_TARGETS = (
+    "The blocks have no y: give y to RowBlocks, or to fit after it, or let functions "
+    "return (X, y)."
+)
+_WITHOUT_ROWS = "X has no rows: all of its blocks are empty."
+
+
+class RowBlocks:
+    """Samples in blocks of rows, which are read for each use.
+
+    For data that do not fit into memory: ``fit``, ``predict``, ``decision_function``,
+    ``predict_proba`` and ``score`` of :class:`SubLBFGSLinearSVC`,
+    :class:`L1LogisticOWLQN`, :class:`MulticlassHingeClassifier`,
+    :class:`BMRMClassifier` and :class:`BMRMRegressor`, and :func:`dual_gap`, take such
+    an object in place of X. A few blocks are in memory at a time, and the targets. The
+    result of a fit is that of a fit in memory, with a gap proven for all rows.
+
+    Parameters
+    ----------
+    X : array, path, callable, or list of them
+        Where the rows come from, those of a list one below the other:
+
+        - an array with a shape and slices of rows that are read when they are taken: a
+          memory map, a dataset of h5py, an array of Zarr. NumPy arrays and CSR matrices
+          are accepted, too;
+        - the path of an ``.npy`` file, which is read in blocks;
+        - a function without arguments that returns a block: ``X``, ``(X, y)`` or
+          ``(X, y, sample_weight)``, where X is an array, a CSR matrix or a dataframe.
+          Each time it must return the same.
+    y : array-like, path, or list of arrays and paths, default=None
+        Labels or targets of all rows, or a list with those of each entry of the list X,
+        unless functions return them.
+    sample_weight : as ``y``, default=None
+        Non-negative weights.
+    block_size : int, default=20000
+        Number of rows that are read from arrays and files at a time. Functions choose
+        that themselves.
+    client : distributed.Client, default=None
+        Workers of Dask that read the blocks, each of them its share, for data that are
+        larger than the memory of all workers. Paths and functions are sent to them, so
+        that files must be where they find them. By default the process that calls
+        ``fit`` reads.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is something else among the sources, or numbers of rows differ.
+
+    See Also
+    --------
+    dual_gap : Bound on how far a model is from the optimum, over these rows, too.
+    OnlineLBFGSClassifier : Trained on batches that are seen once, without a bound.
+
+    Notes
+    -----
+    A fit reads all blocks four times at first, and then once for each pass over X,
+    which ``history_`` counts. Products with some of the rows look at these alone in
+    memory maps and files, and read whole blocks of other sources. In memory are,
+    besides the targets, about 25 vectors of n_samples numbers, times the number of
+    scores of a sample for joint losses, three blocks, and what the solver needs for its
+    coefficients. With ``client`` that is so on each worker for its share of the rows,
+    and functions are called once more, for the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn_subqn import RowBlocks, SubLBFGSLinearSVC
+    >>> X, y = make_classification(1000, random_state=0)
+    >>> rows = RowBlocks(X, y, block_size=300)
+    >>> clf = SubLBFGSLinearSVC().fit(rows)
+    >>> bool(clf.dual_gap_ <= 1e-3 * clf.objective_)
+    True
+    >>> clf.predict(rows).shape
+    (1000,)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        block_size: int = 20_000,
+        client: Any = None,
+    ) -> None:
+        check_number("block_size", block_size, low=1, integer=True)
+        if not (client is None or hasattr(client, "submit")):
+            raise TypeError(
+                "client must be a client of Dask, distributed.Client, or None; got an "
+                f"object of type {type(client).__name__}."
+            )
+        several = isinstance(X, (list, tuple))
+        sources = [_source(each) for each in (X if several else [X])]
+        for source in sources:
+            if client is not None and isinstance(source, np.ndarray | sparse.spmatrix):
+                raise TypeError(
+                    "Workers of a client read paths of .npy files and what functions "
+                    "return; got an array in memory, or a memory map, for which give "
+                    "its path."
+                )
+        self._client = client
+        self._names: list[Any] | None = None
+        self._readers = [_readers(source, block_size) for source in sources]
+        self._y = _numbers(y, len(sources) if several else 0)
+        self._weights = _numbers(sample_weight, len(sources) if several else 0)
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: Any,
+        y: str | None = None,
+        sample_weight: str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        client: Any = None,
+    ) -> RowBlocks:
+        """Return the rows of Parquet files, whose row groups are the blocks.
+
+        Reading them takes many times as long as reading arrays: where there is room
+        for a copy, convert them to ``.npy`` files once. Needs pyarrow.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Of files with the same columns.
+        y, sample_weight : str, default=None
+            Names of the columns with the targets, and weights.
+        columns : list of str, default=None
+            The features; by default all other columns.
+        client : distributed.Client, default=None
+            Workers that read the row groups.
+
+        Returns
+        -------
+        rows : RowBlocks
+        """
+        from pyarrow import parquet
+
+        if isinstance(paths, (str, os.PathLike)):
+            paths = [paths]
+        others = [name for name in (y, sample_weight) if name is not None]
+        functions = []
+        for path in paths:
+            file = parquet.ParquetFile(path)
+            names = list(columns or file.schema_arrow.names)
+            names = [name for name in names if name not in others]
+            functions += [
+                _RowGroup(path, i, names, y, sample_weight)
+                for i in range(file.num_row_groups)
+            ]
+            file.close()
+        return cls(functions, client=client)
+
+    def _opened(self, estimator: Any, y: Any, sample_weight: Any) -> Collection:
+        """Return the rows for a fit, with targets and weights where they lack them."""
+        readers, targets, weights, number = self._checked(estimator, y, sample_weight)
+        shelf = Shelf()
+        blocks = [
+            ReadBlock(partial(self._read, reader), of_y, of_weights, shelf)
+            for reader, of_y, of_weights in zip(readers, targets, weights, strict=True)
+            if reader.n_rows
+        ]
+        return Collection(estimator, _InThisProcess(blocks), None, number)
+
+    def _checked(self, estimator: Any, y: Any, sample_weight: Any) -> Any:
+        """Return readers, targets, weights and the weight of all for a fit.
+
+        Targets and weights that functions return beside X are not there if these are
+        called by workers.
+        """
+        one = sample_weight is not None and np.ndim(sample_weight) == 0
+        number = float(sample_weight) if one else 1.0
+        given = None if one else sample_weight
+        own = [self._own("y", y, "fit"), self._own("sample_weight", given, "fit")]
+        if self._client is None and any(each is None for each in own[0]):
+            raise ValueError(WITHOUT_TARGETS)
+        readers = list(self._each())
+        if self._client is None:
+            first = _first_row(reader for reader in readers if reader.n_rows != 0)
+        else:
+            first = self._called(_first_row, [readers])[0]
+        if first is None:
+            raise ValueError(_WITHOUT_ROWS)
+        self._names = list(first.columns) if hasattr(first, "columns") else None
+        estimator._check_X(first, reset=True)
+        return readers, *own, number
+
+    def _mapped(self, method: Callable[..., Any], estimator: Any) -> Any:
+        """Return the results of a method of an estimator for the rows of all blocks."""
+        if self._client is None:
+            blocks = (self._read(reader) for reader in self._each())
+            results = [method(estimator, X) for X in blocks if X.shape[0]]
+        else:
+            call = {"name": method.__name__, "estimator": without_callbacks(estimator)}
+            results = self._called(_applied, list(self._each()), **call)
+            results = [each for each in results if each is not None]
+        if not results:
+            raise ValueError(_WITHOUT_ROWS)
+        return np.concatenate(results)
+
+    def _all(self, name: str, given: Any) -> Any:
+        """Return targets or weights of all rows, in one array, or None."""
+        own = self._own(name, given)
+        if any(each is None for each in own):
+            return None
+        return np.concatenate(own)
+
+    def _each(self) -> Iterator[Reader]:
+        return (reader for readers in self._readers for reader in readers)
+
+    def _read(self, reader: Reader) -> Any:
+        """Return the rows of a block."""
+        X = reader.read(self._names)
+        if self._names is None and hasattr(X, "columns"):
+            self._names = list(X.columns)
+        return X
+
+    def _look(self) -> None:
+        """Call functions for the numbers of rows, targets and weights."""
+        unknown = [reader for reader in self._each() if reader.n_rows is None]
+        if self._client is None:
+            for reader in unknown:
+                self._read(reader)
+            return
+        looked = self._called(_looked, unknown)
+        for reader, known in zip(unknown, looked, strict=True):
+            reader.n_rows, reader.y, reader.sample_weight = known
+
+    def _called(self, function: Callable[..., Any], each: Any, **others: Any) -> Any:
+        """Return what workers return for each of some arguments."""
+        calls = self._client.map(function, each, pure=False, **others)
+        try:
+            return self._client.gather(calls)
+        finally:
+            # Tracebacks of errors may refer to these for long.
+            for call in calls:
+                call.release()
+
+    def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
+        """Return targets or weights of each block, None where there are none."""
+        own = self._y if name == "y" else self._weights
+        if use == "fit" and self._client is not None and own is None and given is None:
+            return [None] * len(list(self._each()))
+        self._look()
+        returned = [getattr(reader, name) for reader in self._each()]
+        has_own = own is not None or any(each is not None for each in returned)
+        if has_own and given is not None:
+            raise ValueError(f"The blocks have {name} of their own; leave it out.")
+        if own is None and given is None:
+            return returned
+        own = _numbers(given, len(self._readers)) if own is None else own
+        parts: list[Any] = []
+        if isinstance(own, list):
+            for readers, numbers in zip(self._readers, own, strict=True):
+                parts += _split(name, numbers, readers)
+            return parts
+        return _split(name, own, list(self._each()))
+
+
+class Reader:
+    """Reads a block.
+
+    Parameters
+    ----------
+    source : object
+        With slices of rows, or a function that returns the block.
+    rows : slice or None
+        None of a function.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        None as long as a function has not been called.
+    y, sample_weight : ndarray or None
+        What the function has returned beside X.
+    """
+
+    def __init__(self, source: Any, rows: slice | None) -> None:
+        self._source, self._rows = source, rows
+        self.n_rows = None if rows is None else rows.stop - rows.start
+        self.y = self.sample_weight = None
+
+    def first_row(self) -> Any:
+        """Return a row of X, None if there is none."""
+        if self._rows is not None:
+            return self._source[self._rows.start : self._rows.start + 1]
+        X = self.read()
+        head = X.iloc if hasattr(X, "iloc") else X
+        return head[:1] if X.shape[0] else None
+
+    def read(self, names: list[Any] | None = None) -> Any:
+        """Return the rows of X; raise where its columns have other names."""
+        X = self._any()
+        if hasattr(X, "columns") and names not in (None, list(X.columns)):
+            raise ValueError(
+                "Blocks must have the same columns in the same order; there are "
+                f"blocks with {names} and {list(X.columns)}."
+            )
+        return X
+
+    def _any(self) -> Any:
+        if self._rows is not None:
+            return self._source[self._rows]
+        X = self._source()
+        others: list[Any] = []
+        if isinstance(X, tuple):
+            if not 1 <= len(X) <= 3:
+                raise ValueError(
+                    "Functions of blocks must return X, (X, y) or (X, y, "
+                    f"sample_weight); got a tuple of {len(X)}."
+                )
+            X, *others = X
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        if len(X.shape) != 2:
+            raise ValueError(f"X must have two dimensions, got {len(X.shape)}.")
+        if self.n_rows is None:
+            self.n_rows = X.shape[0]
+            for name, numbers in zip(("y", "sample_weight"), others, strict=False):
+                if numbers is not None:
+                    setattr(self, name, np.asarray(numbers))
+        elif self.n_rows != X.shape[0]:
+            raise ValueError(
+                "A function of a block must return the same each time; it has returned "
+                f"{self.n_rows} rows, and then {X.shape[0]}."
+            )
+        return X
+
+
+def _first_row(readers: Iterable[Reader]) -> Any:
+    """Return a row of the first block that has rows, None if there is none."""
+    rows = (reader.first_row() for reader in readers)
+    row = next((row for row in rows if row is not None), None)
+    # Not a view of a file.
+    return np.array(row) if isinstance(row, np.ndarray) else row
+
+
+def _looked(reader: Reader) -> tuple[int | None, Any, Any]:
+    """Return the number of rows that a function returns, targets and weights."""
+    reader.read()
+    return reader.n_rows, reader.y, reader.sample_weight
+
+
+def _applied(reader: Reader, name: str, estimator: Any) -> Any:
+    """Return what a method returns for a block, None for none without rows."""
+    X = reader.read()
+    return getattr(estimator, name)(X) if X.shape[0] else None
+
+
+class _File:
+    """The array in an ``.npy`` file, slices of which are mapped while they live."""
+
+    def __init__(self, path: Any) -> None:
+        self._path = path
+        self.shape = np.load(path, mmap_mode="r").shape
+
+    def __getitem__(self, rows: slice) -> Any:
+        return np.load(self._path, mmap_mode="r")[rows]
+
+
+class _RowGroup:
+    """Reads a row group of a Parquet file."""
+
+    def __init__(
+        self,
+        path: Any,
+        number: int,
+        columns: list[str],
+        y: str | None,
+        sample_weight: str | None,
+    ) -> None:
+        self._path, self._number, self._columns = path, number, columns
+        self._others = [name for name in (y, sample_weight) if name is not None]
+
+    def __call__(self) -> Any:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self._path) as file:
+            names = [*self._columns, *self._others]
+            frame = file.read_row_group(self._number, columns=names).to_pandas()
+        others = [frame[name].to_numpy() for name in self._others]
+        return frame[self._columns], *others
+
+
+class _InThisProcess:
+    """Where the blocks of a fit come from: all of them are parts of one place."""
+
+    holds_rows = False
+
+    def __init__(self, blocks: list[ReadBlock]) -> None:
+        self._blocks = blocks
+
+    def open(self) -> Session:
+        """Return a session whose parts are the blocks."""
+        place = Place(self._blocks)
+        return Session([Here(place)], [place.n_parts()], early=False)
+
+    def close(self) -> None:
+        """Release the blocks."""
+        self._blocks = []
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike))
+
+
+def _source(source: Any) -> Any:
+    """Return an object with slices of rows, or a function, from what a user gives."""
+    if _is_path(source):
+        source = _File(source)
+    if callable(source):
+        return source
+    if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
+        raise TypeError(
+            "X must be an array with slices of rows, the path of an .npy file, a "
+            "function that returns a block, or a list of these; got an object of type "
+            f"{type(source).__name__}."
+        )
+    if len(source.shape) != 2:
+        raise ValueError(f"X must have two dimensions, got {len(source.shape)}.")
+    return source.tocsr() if sparse.issparse(source) else source
+
+
+def _readers(source: Any, size: int) -> list[Reader]:
+    """Return readers of the blocks of a source."""
+    if callable(source):
+        return [Reader(source, None)]
+    n = source.shape[0]
+    return [Reader(source, slice(a, min(a + size, n))) for a in range(0, n, size)]
+
+
+def _numbers(given: Any, n_sources: int) -> Any:
+    """Return targets or weights: an array, or a list of them for several sources."""
+    if given is None:
+        return None
+    several = isinstance(given, (list, tuple)) and 0 < n_sources == len(given)
+    if several and all(_is_path(each) or np.ndim(each) > 0 for each in given):
+        return [_numbers(each, 0) for each in given]
+    return np.load(given) if _is_path(given) else np.asarray(given)
+
+
+def _split(name: str, numbers: Any, readers: list[Reader]) -> list[Any]:
+    """Return the numbers of each of some blocks, which are those of all their rows."""
+    sizes = [reader.n_rows or 0 for reader in readers]
+    if len(numbers) != sum(sizes):
+        raise ValueError(
+            f"X and {name} must have the same number of rows; X has {sum(sizes)}, and "
+            f"{name} {len(numbers)}."
+        )
+    ends = np.cumsum([0, *sizes])
+    return [numbers[a:b] for a, b in pairwise(ends)]

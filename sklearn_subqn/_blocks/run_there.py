@@ -1,0 +1,159 @@
+"""Runs on rows that are all in one place elsewhere: there, with reports to here.
+
+Calls of single rows would be too many to travel. So the whole run is made where the
+rows are, in a thread; what it reports is asked for, and iterations wait for the answer
+if anybody listens. It ends where nobody asks any more.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core.places.parts import Parts
+from .._core.places.places import PlaceLost
+from .._core.solvers import Start
+from .._problems import LinearProblems
+from .._solving.callbacks import FitTask
+from .._solving.solution import Floats, Progress, Solution
+
+# Reports are waited for this many seconds at a time, and runs go on this many seconds
+# without a question.
+_WAIT, _SILENCE = 1.0, 60.0
+
+
+class News(NamedTuple):
+    """What is known of a run.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        Parameters so far.
+    progress : Progress or None
+        Of an iteration that waits for an answer.
+    solution : Solution or None
+        At the end, without numbers of each row.
+    """
+
+    w: Floats
+    progress: Progress | None = None
+    solution: Solution | None = None
+
+
+class Abandoned(Exception):
+    """Nobody asks for a run any more."""
+
+
+class RunHere:
+    """A run on rows in this process, for others elsewhere.
+
+    Parameters
+    ----------
+    problems : LinearProblems
+        Of all rows.
+    """
+
+    # Of iterations before the first one after the start there is no news.
+    chosen: Floats | None = None
+
+    def __init__(self, problems: LinearProblems) -> None:
+        self._problems = problems
+
+    def begin(self, index: int, start: Start, alpha: float, listened: bool) -> None:
+        """Begin to solve a problem; iterations wait for answers if these are wanted."""
+        self._problems.starts[index] = start
+        self._w, self._listened, self._ends = start.w, listened, False
+        self._heard = time.monotonic()
+        self._news: queue.SimpleQueue[News | BaseException] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        args = self._problems, index, alpha
+        threading.Thread(target=self._run, args=args, daemon=True).start()
+
+    def news(self, answer: bool | None) -> News:
+        """Return news, after an answer to the last one if that has waited for it."""
+        self._heard = time.monotonic()
+        if answer is not None:
+            self._answers.put(answer)
+        try:
+            news = self._news.get(timeout=_WAIT)
+        except queue.Empty:
+            return News(self._w)
+        if isinstance(news, BaseException):
+            raise news
+        return news
+
+    def end(self) -> None:
+        """End the run at its next iteration."""
+        self._ends = True
+        self._answers.put(True)
+
+    def _run(self, problems: LinearProblems, index: int, alpha: float) -> None:
+        try:
+            solution = problems.run(index, alpha, self._answered, self)
+            solution.dual, solution.scores = None, np.empty(0)
+            self._news.put(News(solution.w, None, solution))
+        except BaseException as error:
+            self._news.put(error)
+
+    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
+        """Keep the parameters so far."""
+        self._w = w
+        return False
+
+    def _answered(self, progress: Progress) -> bool:
+        """Return whether to stop after an iteration."""
+        if self._ends or time.monotonic() - self._heard > _SILENCE:
+            raise Abandoned
+        if not self._listened:
+            return False
+        self._news.put(News(self._w, progress))
+        try:
+            return self._answers.get(timeout=_SILENCE)
+        except queue.Empty:
+            raise Abandoned from None
+
+
+def solve_there(
+    runs: Parts, problems: LinearProblems, alpha: Any, task: FitTask
+) -> list[Solution]:
+    """Return the solutions of problems whose rows are elsewhere.
+
+    Parameters
+    ----------
+    runs : Parts
+        A single ``RunHere``.
+    problems : LinearProblems
+        Those of the user, without the rows.
+    alpha : float or sequence of float
+    task : FitTask
+    """
+    alphas = np.broadcast_to(alpha, len(problems)).tolist()
+    return [_solved(runs, problems, i, each, task) for i, each in enumerate(alphas)]
+
+
+def _solved(
+    runs: Parts, problems: LinearProblems, index: int, alpha: float, task: FitTask
+) -> Solution:
+    reporter = problems.reporter(index, task)
+    runs.results("begin", index, problems.starts[index], alpha, reporter.listens)
+    answer: bool | None = None
+    try:
+        while True:
+            news: News = runs.results("news", answer)[0]
+            problems.starts[index] = Start(news.w)
+            if news.solution is not None:
+                break
+            answer = None
+            if news.progress is not None:
+                answer = reporter.iteration(news.progress, news.w)
+    except PlaceLost:
+        raise
+    except BaseException:
+        runs.results("end")
+        raise
+    reporter.end(news.solution)
+    return news.solution

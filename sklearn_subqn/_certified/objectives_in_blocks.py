@@ -1,0 +1,59 @@
+"""Objectives of drop-ins over data in blocks, by the estimators that take these.
+
+Both are the same up to a factor: ``Omega(w) + C * sum_i s_i loss_i`` is C S times
+``alpha * Omega(w)`` plus the mean loss for ``alpha = 1 / (C * S)``, where the weights
+have the sum S, which is known once the blocks have been looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dropin._shared import DropIn
+from ..bundle_classification import BMRMClassifier
+from ..bundle_regression import BMRMRegressor
+from ..linear_model import LogisticRegression, QuantileRegressor
+from ..logistic import L1LogisticOWLQN
+from ..multiclass import MulticlassHingeClassifier
+from ..svm import LinearSVC, LinearSVR
+
+
+def for_blocks(estimator: Any, *, several: bool) -> tuple[Any, float | None]:
+    """Return an estimator that takes data in blocks, and C.
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+    several : bool
+        Whether there are more than two classes.
+
+    Returns
+    -------
+    estimator : LinearEstimator
+        With the same objective, or that divided by C and the sum of the weights once
+        its ``alpha`` is one over these.
+    C : float or None
+        None where the objective is the same.
+    """
+    if not isinstance(estimator, DropIn):
+        return estimator, None
+    given = {"tol": estimator.tol, "fit_intercept": estimator.fit_intercept}
+    if hasattr(estimator, "class_weight"):
+        given["class_weight"] = estimator.class_weight
+    if isinstance(estimator, LogisticRegression) and not estimator._is_free:
+        share = estimator._l1_share()
+        return L1LogisticOWLQN(1.0, l1_ratio=share, **given), estimator.C
+    if isinstance(estimator, LinearSVC):
+        if estimator.multi_class == "crammer_singer":
+            return MulticlassHingeClassifier(1.0, **given), estimator.C
+        # With several classes each of them has weights of its own.
+        if estimator.class_weight is None or not several:
+            given |= {"loss": estimator.loss, "penalty": estimator.penalty}
+            return BMRMClassifier(1.0, **given), estimator.C
+    if isinstance(estimator, LinearSVR):
+        given |= {"loss": estimator.loss, "epsilon": estimator.epsilon}
+        return BMRMRegressor(1.0, **given), estimator.C
+    if isinstance(estimator, QuantileRegressor) and estimator.alpha:
+        given |= {"quantile": estimator.quantile, "penalty": "l1"}
+        return BMRMRegressor(estimator.alpha, loss="quantile", **given), None
+    return estimator, None

@@ -1,0 +1,136 @@
+"""What models minimize, of this package and of scikit-learn, by their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._checks import row_weights
+from .._estimators.estimator import Estimator
+from .._estimators.linear_estimator import LinearEstimator
+from .._ranking.base_ranker import BaseRanker
+from ..bundle_classification import BMRMClassifier
+from ..bundle_regression import BMRMRegressor
+from ..linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
+from ..svm import LinearSVC, LinearSVR
+
+# Those of scikit-learn's SGDClassifier and SGDRegressor that have the same names here.
+_LOSSES_OF_SGD = {
+    "classifier": ["hinge", "log_loss", "modified_huber", "squared_hinge"],
+    "regressor": [
+        "squared_error",
+        "huber",
+        "epsilon_insensitive",
+        "squared_epsilon_insensitive",
+    ],
+}
+
+
+def has_objective(estimator: Any) -> bool:
+    """Whether parameters of an estimator say what it minimizes, given X and y."""
+    if not isinstance(estimator, LinearEstimator):
+        return False
+    one_strength = {"alpha", "C"} & estimator.get_params(deep=False).keys()
+    in_batches = type(estimator)._encode is Estimator._encode
+    return (
+        bool(one_strength) and not in_batches and not isinstance(estimator, BaseRanker)
+    )
+
+
+def objective_of(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return an estimator with the objective that a model was trained for."""
+    if has_objective(model):
+        return model
+    # A class that scikit-learn derives from another has an objective of its own.
+    kinds = (kind for kind in type(model).__mro__ if kind.__module__[:8] == "sklearn.")
+    name = next(kinds, object).__name__
+    if name in _OBJECTIVES:
+        objective = _OBJECTIVES[name](model, y, sample_weight)
+        if objective is not None:
+            return objective
+    known = ", ".join(sorted(_OBJECTIVES))
+    raise TypeError(
+        f"The objective of {model!r} is not known. Give an estimator of this package "
+        "with the same objective as estimator; without one, models of this package and "
+        f"scikit-learn's {known} are taken, the linear ones with an L1 or L2 penalty."
+    )
+
+
+def _same_parameters(kind: Any) -> Callable[..., Any]:
+    """Return a function from a model to an estimator with the same parameters."""
+
+    def objective(model: Any, y: Any, sample_weight: Any) -> Any:
+        known, given = kind().get_params(deep=False), model.get_params(deep=False)
+        # What only chooses a method leaves the objective as it is.
+        without = {"max_iter", "verbose", *kind._without_effect}
+        same = {name: given[name] for name in known if name in given.keys() - without}
+        return kind(**same)
+
+    return objective
+
+
+def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the objective of SGDClassifier and SGDRegressor, if it is one of ours."""
+    classifies = hasattr(model, "classes_")
+    weights = sample_weight
+    given = {"loss": model.loss, "penalty": model.penalty}
+    if model.penalty == "elasticnet":
+        given["l1_ratio"] = model.l1_ratio
+    if classifies:
+        if model.class_weight is not None and len(model.classes_) > 2:
+            # Each class against the rest then has weights of its own.
+            return None
+        given["class_weight"] = model.class_weight
+        if model.class_weight is not None:
+            weights = row_weights(
+                model.class_weight, model.classes_, np.asarray(y), sample_weight
+            )
+    kind: Any = BMRMClassifier if classifies else BMRMRegressor
+    losses = _LOSSES_OF_SGD["classifier" if classifies else "regressor"]
+    if model.loss not in losses or model.penalty is None or model.alpha <= 0.0:
+        return None
+    if not classifies and model.loss != "squared_error":
+        given["epsilon"] = model.epsilon
+    return kind(
+        model.alpha / _mean(weights, y), fit_intercept=model.fit_intercept, **given
+    )
+
+
+def _squared(model: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the objective of Lasso, ElasticNet and Ridge, if that has a penalty."""
+    given: dict[str, Any] = {"fit_intercept": model.fit_intercept}
+    if np.any(np.asarray(model.alpha) <= 0.0) or np.ndim(model.alpha):
+        return None
+    if getattr(model, "positive", False):
+        return None
+    if hasattr(model, "l1_ratio"):
+        given |= {"penalty": "elasticnet", "l1_ratio": model.l1_ratio}
+        return BMRMRegressor(model.alpha, **given)
+    # Ridge has the sum of squares, and no factors of one half.
+    total = _mean(sample_weight, y) * len(y)
+    return BMRMRegressor(model.alpha / total, **given)
+
+
+def _mean(weights: Any, y: Any) -> float:
+    return 1.0 if weights is None else float(np.mean(np.broadcast_to(weights, len(y))))
+
+
+_OBJECTIVES: dict[str, Callable[..., Any]] = {
+    **{
+        kind.__name__: _same_parameters(kind)
+        for kind in (
+            LinearSVC,
+            LinearSVR,
+            LogisticRegression,
+            PoissonRegressor,
+            QuantileRegressor,
+        )
+    },
+    "ElasticNet": _squared,
+    "Lasso": _squared,
+    "Ridge": _squared,
+    "SGDClassifier": _sgd,
+    "SGDRegressor": _sgd,
+}

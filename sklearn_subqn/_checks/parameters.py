@@ -1,0 +1,130 @@
+"""Checks of the parameters of estimators."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from .callers import user_level
+from .options import checked_options
+from .values import (
+    check_callback,
+    check_flag,
+    check_fraction,
+    check_n_jobs,
+    check_number,
+    check_strength,
+    check_verbose,
+)
+
+
+def _from(low: float, **limits: Any) -> Callable[[str, Any], None]:
+    """Return the check of a number from ``low`` on, as by ``check_number``."""
+    return functools.partial(check_number, low=low, **limits)
+
+
+def _optional(check: Callable[[str, Any], None]) -> Callable[[str, Any], None]:
+    """Return the check of what may be None as well."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+_POSITIVE = _from(0.0, low_included=False)
+_SHARE = _from(0.0, high=1.0)
+_COUNT = _from(1, integer=True)
+
+#: What parameters may be, by their names, which mean the same everywhere.
+_PARAMETERS: dict[str, Callable[[str, Any], None]] = {
+    "alpha": lambda name, value: check_strength(name, value),
+    "tol": _from(0.0),
+    "max_iter": _COUNT,
+    "memory": _COUNT,
+    "bundle_size": _optional(_from(2, integer=True)),
+    "direction_tol": _from(0.0),
+    "direction_max_iter": _COUNT,
+    "l1_ratio": _SHARE,
+    "min_freq": _from(0.0),
+    "p": _from(1.0, low_included=False, high=2.0),
+    "beta": _POSITIVE,
+    "k": _optional(_COUNT),
+    "quantile": check_fraction,
+    "epsilon": _optional(_POSITIVE),
+    "n_joint_features": _optional(_COUNT),
+    "batch_size": _COUNT,
+    "eta0": _optional(_POSITIVE),
+    "tau": _optional(_POSITIVE),
+    "validation_fraction": check_fraction,
+    "n_iter_no_change": _COUNT,
+    "average": check_flag,
+    "early_stopping": check_flag,
+    "fit_intercept": check_flag,
+    "positive": check_flag,
+    "refit": check_flag,
+    "threshold": check_flag,
+    "all_possible_states": check_flag,
+    "all_possible_transitions": check_flag,
+    "warm_start": check_flag,
+    "n_jobs": lambda name, value: check_n_jobs(value),
+    "callback": lambda name, value: check_callback(value),
+    "verbose": lambda name, value: check_verbose(value),
+}
+
+
+def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
+    """Raise for the first parameter that is not acceptable, of those with a rule.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+    but : collection of str
+        Names of parameters without effect, or with rules of their own.
+    """
+    for name, value in vars(estimator).items():
+        if name == "alpha" and getattr(estimator, "_may_have_no_penalty", False):
+            check_strength(name, value, may_be_zero=True)
+        elif name in _PARAMETERS and name not in but:
+            _PARAMETERS[name](name, value)
+    if hasattr(estimator, "solver_options"):
+        checked_options(estimator)
+
+
+def warn_of_unused(
+    estimator: Any, defaults: Mapping[str, tuple[Any, str, Collection[str]]]
+) -> list[str]:
+    """Warn of parameters that were set, but belong to another choice than was made.
+
+    Returns all that do.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+    defaults : dict
+        For each such parameter its default, the parameter that it depends on, and the
+        values of that which use it.
+    """
+    unused = []
+    for name, (default, depends_on, users) in defaults.items():
+        value, choice = getattr(estimator, name), getattr(estimator, depends_on)
+        if isinstance(choice, str) and choice in users:
+            continue
+        unused.append(name)
+        if value is None if default is None else _equal(value, default):
+            continue
+        options = " or ".join(f"{depends_on}={user!r}" for user in users)
+        got = repr(choice) if isinstance(choice, str) else type(choice).__name__
+        shown = f"{name}={value!r}" if np.ndim(value) == 0 else name
+        warnings.warn(
+            f"{shown} has no effect with {depends_on}={got}: it belongs to {options}.",
+            UserWarning,
+            stacklevel=user_level(),
+        )
+    return unused
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a parameter, of any type, has its default."""
+    return isinstance(value, type(default) | numbers.Number) and value == default

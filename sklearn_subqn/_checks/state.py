@@ -1,0 +1,164 @@
+"""What estimators are stored as: plain types, which load without private classes.
+
+Files of skops name each class whose objects they hold, and load those alone that their
+reader trusts. So records of this package, dataclasses and named tuples such as
+histories or states of streams, are stored as dicts of their fields, and long lists of
+numbers or of equal words, and tables of names, as arrays, which also take less space.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from itertools import accumulate, chain, groupby, pairwise, repeat
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._core.records import RECORDS
+from .foreign_names import check_data
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+# Key that no dict of an estimator has, under which the kind of what was replaced is.
+_KIND = "sklearn_subqn kind"
+
+
+class PlainState:
+    """Base of estimators whose attributes are stored as plain types.
+
+    Parameters of the constructor are the user's, and stored as they are.
+    """
+
+    _get_param_names: Callable[[], list[str]]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes that are stored, of plain types."""
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        given = self._get_param_names()
+        return {k: v if k in given else plain(v) for k, v in state.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the attributes to those that were stored."""
+        vars(self).update({k: restored(v) for k, v in state.items()})
+
+
+def plain(value: Any) -> Any:
+    """Return a value without records of this package, and in few and large pieces."""
+    kind = type(value)
+    if kind is dict:
+        if value and _is_enumeration(value):
+            return {_KIND: "names", **_packed(value)}
+        return {key: plain(each) for key, each in value.items()}
+    if kind is list:
+        if value and all(isinstance(each, float) for each in value):
+            return {_KIND: "floats", "values": np.array(value)}
+        if value and all(type(each) is str for each in value):
+            runs = [(word, len(list(same))) for word, same in groupby(value)]
+            words, counts = zip(*runs, strict=True)
+            return {_KIND: "words", "words": list(words), "counts": np.array(counts)}
+        return [plain(each) for each in value]
+    if isinstance(value, np.dtype):
+        return {_KIND: "dtype", "name": value.str}
+    if kind in RECORDS.values():
+        named = getattr(value, "_asdict", value.__getstate__)
+        return {_KIND: kind.__name__, "fields": plain(named())}
+    if kind is tuple:
+        return tuple(map(plain, value))
+    return value
+
+
+def restored(value: Any) -> Any:
+    """Return the value that ``plain`` has returned this for."""
+    kind = type(value)
+    if kind is list:
+        return [restored(each) for each in value]
+    if kind is tuple:
+        return tuple(map(restored, value))
+    if kind is not dict:
+        return value
+    name = value.get(_KIND)
+    if name is None:
+        return {key: restored(each) for key, each in value.items()}
+    if name == "names":
+        return _unpacked(value["text"], value["ends"])
+    if name == "floats":
+        return value["values"].tolist()
+    if name == "words":
+        runs = zip(value["words"], value["counts"].tolist(), strict=True)
+        return list(chain.from_iterable(repeat(*run) for run in runs))
+    if name == "dtype":
+        return np.dtype(value["name"])
+    return _record(name, restored(value["fields"]))
+
+
+def _record(name: str, fields: Any) -> Any:
+    """Return the record of a name with such fields.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name, as in files of other versions.
+    """
+    # Earlier versions wrote the module of the class in front.
+    kind = RECORDS.get(name.rpartition(".")[2])
+    if kind is None:
+        raise ValueError(
+            f"The stored estimator has a record {name!r}, which this version of "
+            "sklearn_subqn does not know. Load it with the version that stored it."
+        )
+    if issubclass(kind, tuple):
+        return kind(**fields)
+    # As in copies of any object, without checks of the constructor.
+    record = kind.__new__(kind)
+    if hasattr(record, "__setstate__"):
+        record.__setstate__(fields)
+    else:
+        vars(record).update(fields)
+    return record
+
+
+def _is_enumeration(value: dict[Any, Any]) -> bool:
+    """Whether keys are words, and values their numbers from zero."""
+    return all(
+        type(name) is str and type(at) is int and at == i
+        for i, (name, at) in enumerate(value.items())
+    )
+
+
+def _packed(names: dict[str, int]) -> dict[str, Any]:
+    """Return the letters of all names, and where each ends."""
+    letters = [name.encode("utf-8", "surrogatepass") for name in names]
+    text = np.frombuffer(b"".join(letters), dtype=np.uint8)
+    return {"text": text, "ends": np.array([*accumulate(map(len, letters))])}
+
+
+def _unpacked(text: Any, ends: Any) -> dict[str, int]:
+    letters = text.tobytes()
+    places = pairwise([0, *ends.tolist()])
+    return {
+        letters[first:end].decode("utf-8", "surrogatepass"): i
+        for i, (first, end) in enumerate(places)
+    }
+
+
+def unchanged_on_failure(method: _Method) -> _Method:
+    """Make a method that raises leave the estimator's attributes as they were.
+
+    Of data that it has by another name, the error says so.
+    """
+    known = frozenset(inspect.signature(method).parameters)
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_data(f"{type(self).__name__}.{method.__name__}", kwargs, known)
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]

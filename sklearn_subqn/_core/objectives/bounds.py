@@ -1,0 +1,227 @@
+"""The two terms of an objective, and lower bounds of it by dual points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..losses._base import Floats
+from ..losses._loss import Loss
+from ..memory import BLOCK_SIZE
+from ..regularizers import L2, ElasticNet, Regularizer
+from ..rounding import EPS, rounding
+from ..rows.design import Design
+from .cuts import Cut, Dual
+from .risk import Risk
+
+# A dual point that would have to change by more than this share of itself for its free
+# parameters to vanish proves nothing.
+MOST_IMBALANCED = 1e-3
+
+# What rounding costs matters where it is more than this share of a bound: less is not
+# worth the pass over X that sizes of columns take.
+_LITTLE = 1e-10
+
+
+class Bounds:
+    """A sum J(w) = alpha * Omega(w) + R(w), and lower bounds of it by dual points.
+
+    Parameters
+    ----------
+    risk : Risk
+        The convex function R of scores Xw.
+    regularizer : Regularizer
+        The convex function Omega of parameters.
+    alpha : float
+        Strength of the regularizer, positive.
+
+    Attributes
+    ----------
+    design, loss, targets, weights
+        Those of the risk.
+    """
+
+    def __init__(self, risk: Risk, regularizer: Regularizer, alpha: float) -> None:
+        self.risk = risk
+        self.regularizer = regularizer
+        self.alpha = alpha
+
+    @property
+    def design(self) -> Design:
+        return self.risk.design
+
+    @property
+    def loss(self) -> Loss:
+        return self.risk.loss
+
+    @property
+    def targets(self) -> Any:
+        return self.risk.targets
+
+    @property
+    def weights(self) -> Floats:
+        return self.risk.weights
+
+    @property
+    def n_params(self) -> int:
+        """Number q of parameters."""
+        return self.design.n_params
+
+    @property
+    def n_free(self) -> int:
+        """Number of parameters that the regularizer leaves free, the last ones."""
+        return self.n_params - self.regularizer.n_penalized
+
+    @property
+    def passes(self) -> float:
+        """Products with X or its transpose so far."""
+        return self.design.passes
+
+    @property
+    def risk_infimum(self) -> float:
+        """The infimum of the risk over all scores, -R*(0), or a little less."""
+        return self.risk.infimum
+
+    @property
+    def least(self) -> float:
+        """A lower bound of J that costs nothing: by the infima of risk and penalty."""
+        return self.dual_value(Cut(np.zeros(self.n_params), self.risk_infimum))
+
+    @property
+    def column_sizes(self) -> Floats:
+        """Weighted root mean squares of the columns, of shape (n_penalized,)."""
+        return self.risk.column_sizes[: self.regularizer.n_penalized]
+
+    @property
+    def row_size(self) -> float:
+        """Root of the sum of the squares of all ``column_sizes``."""
+        return self.risk.row_size
+
+    def imbalance(self, dual: Floats) -> float:
+        """Return the share by which u has to change for its columns to sum to zero.
+
+        So that u proves a bound where intercepts are free.
+        """
+        if not self.n_free:
+            return 0.0
+        # Rounding of these sums is accounted for with that of all others.
+        return self.risk.imbalance(dual, self.risk.column_sums(dual))
+
+    def cut(self, dual: Dual) -> Cut:
+        """Return the cut of a dual point u, lowered by how far u is from one.
+
+        All bounds are made of such cuts. What rounding has done to u, to its product
+        with X and to its conjugate is accounted for by the size of what was summed. And
+        so is how far u is from being balanced in free parameters: a balanced point of
+        the domain lies within a share of it, of no larger conjugate except for that
+        share.
+        """
+        risk, (u, normal, offset, error, norm, share) = self.risk, dual
+        share = self.imbalance(u) if share is None else share
+        is_balanced = share <= MOST_IMBALANCED
+        share = (share if is_balanced else 0.0) + rounding(risk.n_scored)
+        if offset is None:
+            height, size = risk.conjugate_and_size(u)
+        else:
+            height, size = -offset, abs(offset) + risk.conjugate_rest(u)
+        offset = -height - share * size
+        if normal is None:
+            normal = risk.adjoint(u)
+        if self.n_free and is_balanced:
+            normal = normal.copy()
+            normal[self.regularizer.n_penalized :] = 0.0
+        norm = risk.dual_norm(u) if norm is None else norm
+        return Cut(normal, offset, error + share * norm + risk.distance(u), norm)
+
+    def dual_value(self, cut: Cut) -> float:
+        """Return min_w alpha * Omega(w) + <a, w> + offset, a lower bound of J.
+
+        It is -inf unless the cut is balanced in the free parameters. With an L1 penalty
+        the cut is mixed with the trivial one R >= inf R as far as the conjugate asks
+        for. Rounding errors are accounted for: the bound is one as computed.
+        """
+        if not cut.is_balanced(self.regularizer.n_penalized):
+            return -np.inf
+        if isinstance(self.regularizer, L2):
+            return self._less(cut.offset, self._half_square(cut))
+        v, radius = self._conjugate_point(cut)
+        bound = self._less(cut.offset, self.regularizer.conjugate_within(v, radius))
+        scale = self.regularizer.scaling(np.abs(v) + radius)
+        if scale < 1.0:
+            rest = (1.0 - scale) * self.risk_infimum
+            bound = max(bound, self._less(scale * cut.offset + rest, 0.0))
+        return bound
+
+    def dual_bound(self, dual: Dual) -> float:
+        """Return a dual value of u: no J is smaller.
+
+        It is the better one of u itself and of u scaled down as the conjugate of the
+        regularizer asks for.
+        """
+        # The L1 norm has a conjugate, zero, of small enough normals only.
+        is_norm = isinstance(self.regularizer, ElasticNet) and (
+            self.regularizer.l1_ratio == 1.0
+        )
+        offset = self.risk.at_zero if is_norm else None
+        cut = self.cut(dual._replace(offset=offset))
+        bound = -np.inf if is_norm else self.dual_value(cut)
+        if isinstance(self.regularizer, L2):
+            return bound
+        v, radius = self._conjugate_point(cut)
+        scale = self.regularizer.scaling(np.abs(v) + radius)
+        if 0.0 < scale < 1.0 or is_norm:
+            u, normal = self.risk.scaled(scale, dual.u), scale * cut.normal
+            error, norm = scale * dual.error, scale * cut.norm
+            cut = self.cut(Dual(u, normal, None, error, norm, dual.imbalance))
+            bound = max(bound, self.dual_value(cut))
+        return bound
+
+    def _half_square(self, cut: Cut) -> float:
+        """Return the largest ||a||² / (2 alpha²) of penalized entries, or more.
+
+        By the length of their errors, or where that is no small matter by the columns:
+        those of different scale may have less.
+        """
+        normal = cut.normal[: self.regularizer.n_penalized]
+        length = float(np.sqrt(normal @ normal)) * (1.0 + rounding(len(normal)))
+        error = cut.error * self.row_size if cut.error else 0.0
+        value = abs(cut.offset) + 0.5 * length * length / self.alpha
+        more = error * (2.0 * length + error) if error else 0.0
+        if more > _LITTLE * value * self.alpha:
+            sizes, product = self.column_sizes, 0.0
+            # Without temporary arrays of all parameters, which take most of the time.
+            for a in range(0, len(normal), BLOCK_SIZE):
+                part = np.abs(normal[a : a + BLOCK_SIZE]) @ sizes[a : a + BLOCK_SIZE]
+                product += float(part)
+            product *= 2.0 * cut.error * (1.0 + rounding(len(normal)))
+            more = min(more, product + error * error)
+        return 0.5 * (length * length + more) / self.alpha / self.alpha
+
+    def _conjugate_point(self, cut: Cut) -> tuple[Floats, Floats]:
+        """Return -a / alpha of shape (n_penalized,), and how far off each entry is."""
+        normal, offset, error, _ = cut
+        v = normal[: self.regularizer.n_penalized] / -self.alpha
+        size = np.abs(v)
+        radius = 4.0 * EPS * size
+        if error:
+            # Bounds far below zero need no accuracy.
+            value = abs(offset) + self.alpha * float(size @ size)
+            sizes = self.sizes_for(size + radius, error, value)
+            radius += error / self.alpha * sizes
+        return v, radius
+
+    def sizes_for(self, w: Floats, factor: float, value: float) -> Floats | float:
+        """Return sizes of columns, of which ``factor`` times |w| bounds the error.
+
+        The size of the rows is enough, at less cost, where it is negligible against a
+        value.
+        """
+        if factor * self.row_size * float(np.abs(w).sum()) <= _LITTLE * abs(value):
+            return self.row_size
+        return self.column_sizes
+
+    def _less(self, offset: float, conjugate: float) -> float:
+        """Return offset - alpha * conjugate, or a little less for rounding."""
+        penalty = self.alpha * conjugate
+        return offset - penalty - rounding(self.n_params) * (abs(offset) + abs(penalty))

@@ -1,0 +1,285 @@
+"""What an objective is at a point: value, subgradients, bounds, second derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..lazy import cached_property
+from ..losses._base import Floats, Rows
+from ..losses._curvature import Curvature
+from ..rounding import EPS, ROUNDED, rounding
+from .bounds import MOST_IMBALANCED, Bounds
+from .cuts import Cut, Dual
+from .hessian import Hessian
+from .risk import Risk
+
+# Gradients of the risk are updated by the rows whose dual variable changed; every so
+# often they are computed anew, so that rounding errors do not add up.
+_MAX_UPDATES = 30
+
+# Gradients with this many rounding errors are not worth a product: it has some itself.
+# They have more where dual variables were much larger.
+_FEW_ROUNDINGS = 100.0
+
+
+class Evaluation:
+    """What an objective is at a point w; all is computed when first asked for.
+
+    Parameters
+    ----------
+    objective : Bounds
+    w : ndarray of shape (q,)
+    scores : ndarray of shape (n,) or (n, k)
+        Xw.
+    dual : ndarray of the shape of scores, optional
+        The subgradient of the risk at ``scores`` to use; default the loss' own choice.
+    origin : Evaluation, optional
+        A point near by, whose risk gradient may be updated to that of this one.
+    drift : float
+        As the attribute, of scores that are not an update.
+    is_update : bool
+        Whether the scores are those of another point and a change. Then ``drift`` is
+        that of the other scores and the largest of them.
+
+    Attributes
+    ----------
+    value, risk : float
+        J(w) and R(Xw).
+    kinks : ndarray of int
+        Rows in which the loss is not differentiable.
+    risk_gradient : ndarray of shape (q,)
+        Xᵀu for the dual u, a subgradient of w -> R(Xw).
+    gradient : ndarray of shape (q,)
+        The subgradient of J that belongs to u.
+    cut : Cut
+        The lower bound of the risk that touches it here; with several free parameters
+        one near it that is balanced in them.
+    lower_bound : float
+        The dual value of u: no J is smaller.
+    mixture : Dual or None
+        The dual u, where it is no subgradient but a mixture of some near by.
+    gradient_error : float
+        What updates have left in ``risk_gradient``, in units of the column sizes.
+    """
+
+    def __init__(
+        self,
+        objective: Bounds,
+        w: Floats,
+        scores: Floats,
+        dual: Floats | None = None,
+        origin: Evaluation | None = None,
+        drift: float = 0.0,
+        is_update: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.w = w
+        self.scores = scores
+        self._drift, self._is_update = drift, is_update
+        if dual is not None:
+            self.dual = dual
+        self._origin = origin
+        self._n_updates = 0
+        self.gradient_error = 0.0
+        self._slack = self._norm = 0.0
+        self.mixture: Dual | None = None
+
+    @cached_property
+    def value(self) -> float:
+        o = self.objective
+        return o.alpha * o.regularizer.value(self.w) + self.risk
+
+    @cached_property
+    def risk(self) -> float:
+        o = self.objective
+        if o.loss.has_lines or "dual" in vars(self):
+            return o.risk.value(self.scores)
+        risk, self.dual = o.risk.evaluate(self.scores)
+        return risk
+
+    @cached_property
+    def kinks(self) -> Rows:
+        return self.objective.risk.kinks(self.scores)
+
+    @property
+    def n_kinks(self) -> int:
+        """Number of rows in which the loss is not differentiable."""
+        risk = self.objective.risk
+        return 0 if risk.loss.smooth else risk.length(self.kinks)
+
+    @cached_property
+    def dual(self) -> Floats:
+        o = self.objective
+        if o.loss.has_lines or "risk" in vars(self):
+            return o.risk.subgradient(self.scores)
+        self.risk, dual = o.risk.evaluate(self.scores)
+        return dual
+
+    @cached_property
+    def risk_gradient(self) -> Floats:
+        origin, self._origin = self._origin, None
+        risk = self.objective.risk
+        if origin is not None and origin._n_updates < _MAX_UPDATES:
+            change = risk.difference(self.dual, origin.dual)
+            share = rounding(risk.n_scored)
+            # The change is no longer than both together.
+            error = origin.gradient_error + share * (2.0 * origin.norm + self.norm)
+            most = _FEW_ROUNDINGS * share * self.norm
+            if error <= most and risk.has_fewer(change, self.dual):
+                self._n_updates = origin._n_updates + 1
+                self.gradient_error = error
+                return origin.risk_gradient + risk.adjoint(change)
+        return risk.adjoint(self.dual)
+
+    @cached_property
+    def norm(self) -> float:
+        """The root of sum_i u_i² / s_i of the dual u."""
+        return self.objective.risk.dual_norm(self.dual)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        o = self.objective
+        gradient = o.regularizer.gradient(self.w)
+        gradient *= o.alpha
+        gradient += self.risk_gradient
+        return gradient
+
+    @cached_property
+    def dual_point(self) -> Dual:
+        """The dual u, and what is known of it."""
+        known = self.mixture or Dual(self.dual)
+        share = known.imbalance
+        return known._replace(
+            normal=self.risk_gradient,
+            error=self.gradient_error,
+            norm=self.norm,
+            imbalance=self.objective.imbalance(self.dual) if share is None else share,
+        )
+
+    @cached_property
+    def cut(self) -> Cut:
+        o, dual = self.objective, self.dual_point
+        assert dual.imbalance is not None, "known"
+        if o.n_free > 1 and dual.imbalance > ROUNDED:
+            balanced = o.risk.balance(dual.u)
+            if balanced is not dual.u:
+                return o.cut(Dual(balanced))
+        if dual.offset is None and o.risk.knows_subgradients_only:
+            error = dual.error + o.risk.distance_at(dual.u, self.scores)
+            dual = dual._replace(offset=self._offset, error=error)
+        return o.cut(dual)
+
+    @property
+    def _offset(self) -> float:
+        """The risk's height -R*(u) at the origin along the subgradient u."""
+        o = self.objective
+        if o.loss.has_rounding:
+            # By the equality of Fenchel and Young, and no higher than rounding allows.
+            height = self.risk - o.risk.inner(self.dual, self.scores)
+            return height - o.risk.rounding(self.scores)
+        return -o.risk.conjugate_at(self.dual, self.scores)
+
+    def cut_of(self, gradient: Floats) -> Cut:
+        """Return the cut of a combination of ``gradient`` and what ``steepest`` gave.
+
+        It touches the risk here if rows lie on kinks exactly, and is lower by what they
+        lack of that: they only have to lie near them.
+        """
+        o = self.objective
+        penalty = o.alpha * o.regularizer.gradient(self.w)
+        normal = gradient - penalty
+        own = self._slack_of(o.risk.take(self.dual, self.kinks))
+        slack = max(self._slack, own)
+        n = o.regularizer.n_penalized
+        share, norm = 0.0, max(self._norm, self.norm)
+        if o.n_free:
+            # A little of u itself, changed much, makes up for what is left.
+            share = o.risk.imbalance(self.dual, normal[n:])
+            if share <= MOST_IMBALANCED:
+                normal[n:] = 0.0
+        length = o.risk.n_scored
+        share = min(share, 1.0) + rounding(length)
+        # Scores are off by rounding, and so are the risk and products with w.
+        sizes = np.abs(normal)
+        sizes[:n] += norm * o.sizes_for(
+            self.w[:n], rounding(o.n_params) * norm, self.risk
+        )
+        terms = float(np.abs(self.w) @ sizes) + self.risk
+        terms += o.risk.inner_size(self.dual, self.scores)
+        slack += rounding(o.n_params + length) * terms + share * terms
+        slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
+        # The difference of gradients is off by rounding of either. Times another w that
+        # is at most that of both penalties, of which one is rounded anyway.
+        slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
+        offset = self.risk - float(normal @ self.w) - slack
+        return Cut(normal, offset, share * 2.0 * norm, norm)
+
+    def _slack_of(self, dual: Floats) -> float:
+        """Return R(z) + R*(u) - <u, z> for rows on kinks, zero for a subgradient u."""
+        if not self.n_kinks:
+            return 0.0
+        return self.objective.risk.slack(dual, self._kink_scores, self.kinks)
+
+    @cached_property
+    def _kink_scores(self) -> Floats:
+        return self.objective.risk.take(self.scores, self.kinks)
+
+    @cached_property
+    def lower_bound(self) -> float:
+        o = self.objective
+        if o.regularizer.smooth or o.risk.knows_subgradients_only:
+            return o.dual_value(self.cut)
+        return o.dual_bound(self.dual_point)
+
+    def steepest(self, p: Floats) -> Floats:
+        """Return argsup <g, p> over the subdifferential of J, of shape (q,).
+
+        Only rows on a kink have a choice (Yu 2009, section 3.3.1), so that the cost is
+        two products with those.
+        """
+        if not self.n_kinks:
+            return self.gradient
+        risk, some, rows = self.objective.risk, self._kink_risk, self.kinks
+        chosen = risk.argsup(self._kink_scores, some.forward(p), rows)
+        self._slack = max(self._slack, self._slack_of(chosen))
+        norms = self.norm, risk.dual_norm(chosen, rows)
+        self._norm = max(self._norm, float(np.hypot(*norms)))
+        change = some.adjoint(some.difference(chosen, risk.take(self.dual, rows)))
+        risk.count(some, 2.0)
+        return self.gradient + change
+
+    @cached_property
+    def _kink_risk(self) -> Risk:
+        return self.objective.risk.of_rows(self.kinks)
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Second derivatives of the loss, for losses that have them."""
+        return self.objective.risk.curvature(self.scores)
+
+    @property
+    def hessian(self) -> Hessian:
+        """The generalized Hessian of J here, for losses that have one."""
+        return Hessian(self.objective, self.w, self.curvature)
+
+    def sampled_hessian(self, stride: int) -> Hessian:
+        """Return an estimate of it by every so many rows, for one score per row."""
+        if stride == 1:
+            return self.hessian
+        some = self.objective.risk.thinned(self.curvature, stride)
+        return Hessian(self.objective, self.w, some)
+
+    @property
+    def drift(self) -> float:
+        """Sum of the sizes of all updates since the scores were a product with X.
+
+        That of an update is the largest score before and that after it: the change is
+        no larger than both. Updates leave this many roundings of the number one, times
+        few, and with features that are summed as many as a product has.
+        """
+        return self._drift + self.largest_score if self._is_update else self._drift
+
+    @cached_property
+    def largest_score(self) -> float:
+        """The largest magnitude of a score."""
+        return self.objective.risk.largest(self.scores)

@@ -1,0 +1,164 @@
+"""Objectives given by functions, for methods beyond losses of scores."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..lazy import cached_property
+from ..losses._base import Floats
+from ..losses._oracle import Oracle
+from ..regularizers import Regularizer
+from ..rows.design import Identity
+from .objective import Cut, Dual, Objective
+from .risk import Risk
+
+
+class Function(Oracle):
+    """A function f(w) of parameters as a loss whose scores are the parameters.
+
+    Parameters
+    ----------
+    evaluate : callable
+        ``evaluate(w)`` returns f(w) and one g in the subdifferential at w.
+    infimum : float
+        A lower bound of f, minus infinity where none is known.
+    """
+
+    def __init__(
+        self, evaluate: Callable[[Floats], tuple[float, Floats]], infimum: float
+    ) -> None:
+        self._evaluate = evaluate
+        self.infimum = infimum
+        # What is asked for again is one of the last points: both ends of a line.
+        self._last: deque[tuple[Floats, float, Floats]] = deque(maxlen=2)
+
+    def at(self, w: Floats) -> tuple[float, Floats]:
+        """Return value and subgradient, those of the last points from memory."""
+        for known, value, gradient in self._last:
+            if np.array_equal(known, w):
+                return value, gradient
+        w = w.copy()
+        value, gradient = self._evaluate(w)
+        self._last.append((w, value, gradient))
+        return value, gradient
+
+    def value(self, scores: Floats, targets: Any, weights: Floats) -> float:
+        return self.at(scores)[0]
+
+    def subgradient(self, scores: Floats, targets: Any, weights: Floats) -> Floats:
+        return self.at(scores)[1]
+
+
+def penalized(function: Function, regularizer: Regularizer, alpha: float) -> Objective:
+    """Return f(w) + alpha * Omega(w) of a convex function, with bounds by its cuts."""
+    d = regularizer.n_penalized
+    risk = Risk(Identity(d), function, np.zeros(d), np.full(d, 1.0 / d))
+    return Objective(risk, regularizer, alpha)
+
+
+class FunctionObjective:
+    """A convex function given by callables, with the methods of ``Objective``.
+
+    Parameters
+    ----------
+    value : callable
+        ``value(w)`` returns J(w).
+    subgradient : callable
+        ``subgradient(w)`` returns one g in the subdifferential at w.
+    oracle : callable, optional
+        ``oracle(w, p)`` returns argsup <g, p> over the subdifferential at w. Default
+        for differentiable functions: the gradient.
+    risk : Objective, optional
+        The same J as a convex risk plus squares, for bounds.
+    """
+
+    n_free = 0
+
+    def __init__(
+        self,
+        value: Callable[[Floats], float],
+        subgradient: Callable[[Floats], Floats],
+        oracle: Callable[[Floats, Floats], Floats] | None = None,
+        risk: Objective | None = None,
+    ) -> None:
+        self.value = value
+        self.subgradient = subgradient
+        self.risk = risk
+        self.oracle = oracle or (lambda w, p: subgradient(w))
+
+    def at(self, w: Floats) -> FunctionPoint:
+        """Return the point w."""
+        return FunctionPoint(self, w)
+
+
+class FunctionPoint:
+    """A point w of a ``FunctionObjective``; of cuts others make lower bounds."""
+
+    dual = None
+    lower_bound = float("-inf")
+
+    def __init__(
+        self, objective: FunctionObjective, w: Floats, toward: Floats | None = None
+    ) -> None:
+        self.objective = objective
+        self.w = w
+        self._toward = toward
+
+    @cached_property
+    def value(self) -> float:
+        return float(self.objective.value(self.w))
+
+    @cached_property
+    def gradient(self) -> Floats:
+        if self._toward is None:
+            return self.objective.subgradient(self.w)
+        return self.steepest(self._toward)
+
+    def steepest(self, p: Floats) -> Floats:
+        """Return argsup <g, p> over the subdifferential."""
+        return self.objective.oracle(self.w, p)
+
+    @cached_property
+    def cut(self) -> Cut | None:
+        return self.cut_of(self.objective.subgradient(self.w))
+
+    def cut_of(self, gradient: Floats) -> Cut | None:
+        """Return the cut of the risk by a subgradient of J, None if J has no risk."""
+        risk, w = self.objective.risk, self.w
+        if risk is None:
+            return None
+        u = gradient - risk.alpha * risk.regularizer.gradient(w)
+        return risk.cut(Dual(u, normal=u, offset=-risk.risk.conjugate_at(u, w)))
+
+    def refreshed(self, *, at_kinks: bool = True) -> FunctionPoint:
+        """Return itself: nothing here is an update."""
+        return self
+
+    def along(self, p: Floats) -> FunctionLine:
+        """Return the half-line w + eta * p."""
+        return FunctionLine(self, p)
+
+
+class FunctionLine:
+    """The half-line point + eta * p, eta >= 0."""
+
+    def __init__(self, point: FunctionPoint, p: Floats) -> None:
+        self.start = point
+        self.p = p
+
+    def value(self, step: float) -> float:
+        """Return J(w + step * p)."""
+        return self.point(step).value
+
+    def slope(self, step: float) -> float:
+        """Return the directional derivative at ``step``, sup of the subdifferential."""
+        return float(self.point(step).gradient @ self.p)
+
+    def point(self, step: float) -> FunctionPoint:
+        """Return the point at ``step``; its gradient is the steepest along p."""
+        w = self.start.w + step * self.p
+        return FunctionPoint(self.start.objective, w, toward=self.p)

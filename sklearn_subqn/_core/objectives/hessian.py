@@ -1,0 +1,82 @@
+"""Second derivatives of an objective at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..losses._base import Floats
+from ..losses._curvature import Curvature
+from .bounds import Bounds
+
+
+class Hessian:
+    """alpha * Omega'' + R'' at a point.
+
+    Parameters
+    ----------
+    objective : Bounds
+    w : ndarray of shape (q,)
+    curvature : Curvature
+        Second derivatives of the loss there.
+
+    Attributes
+    ----------
+    risk : RiskHessian
+        R''.
+    n_free : int
+        Number of intercepts.
+    """
+
+    def __init__(self, objective: Bounds, w: Floats, curvature: Curvature) -> None:
+        o = objective
+        self.risk = o.risk.hessian(curvature)
+        self.n_free = o.n_free
+        self._design = o.design
+        self._penalty = o.alpha * o.regularizer.curvature(w)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with curvature."""
+        return self.risk.n_rows
+
+    def apply(self, v: Floats) -> Floats:
+        """Return the product with v of shape (q,)."""
+        return self._penalty * v + self.risk.apply(v)
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal, of shape (q,)."""
+        return self._penalty + self.risk.diagonal()
+
+    def spectral_solve(self) -> Callable[[Floats], Floats]:
+        """Return the solution operator of an approximation, for several scores per row.
+
+        It takes every class' rows of curvature to have the features of all rows: with
+        the mean C of x xᵀ and the sum h_j of the second derivatives of class j, the
+        block of the class is alpha I + h_j C and others vanish.
+        """
+        values, vectors = self._design.spectrum
+        h = self.risk.class_sums()
+        scale = np.multiply.outer(values, h) + float(self._penalty.max())
+
+        def solve(v: Floats) -> Floats:
+            rotated = vectors.T @ v.reshape(scale.shape)
+            rotated /= scale
+            solution: Floats = (vectors @ rotated).ravel()
+            return solution
+
+        return solve
+
+    def matrix(self) -> Floats:
+        """Return the whole matrix, of shape (q, q)."""
+        matrix = self.risk.matrix()
+        matrix[np.diag_indices_from(matrix)] += self._penalty
+        return matrix
+
+    @property
+    def penalty(self) -> float:
+        """The one of all entries of w but intercepts, not a number if they differ."""
+        penalty = self._penalty[: self._design.n_coef]
+        alike = penalty.size and penalty.min() == penalty.max()
+        return float(penalty[0]) if alike else np.nan

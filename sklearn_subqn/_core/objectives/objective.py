@@ -1,0 +1,341 @@
+"""The objective J(w) = alpha * Omega(w) + R(Xw), and what solvers see of it.
+
+``Objective.at(w)`` gives a ``Point`` (value, subgradient, oracle, lower bound),
+``Point.along(p)`` a ``Line`` through it: one product with X, after which slopes, kinks
+and further points at any step size touch X no more, except for the subgradient there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..lazy import cached_property
+from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows
+from ..losses._loss import Loss
+from ..regularizers import L2, ElasticNet, Regularizer
+from ..rounding import rounding
+from .bounds import Bounds
+from .cuts import Cut, Dual
+from .evaluation import Evaluation
+from .hessian import Hessian
+from .risk import Risk
+
+__all__ = ["Cut", "Dual", "Hessian", "Line", "Objective", "Point"]
+
+# Scores whose rounding errors change the objective by this many of its own at most are
+# not worth a product: 2e-13 of itself.
+_FEW_OF_VALUE = 1e3
+
+
+class Objective(Bounds):
+    """J(w) = alpha * Omega(w) + R(w).
+
+    Its parameters are those of ``Bounds``.
+    """
+
+    def with_risk(self, risk: Risk) -> Objective:
+        """Return the objective of another risk on the same data."""
+        return Objective(risk, self.regularizer, self.alpha)
+
+    def with_loss(self, loss: Loss) -> Objective:
+        """Return the objective of another loss on the same data."""
+        return self.with_risk(self.risk.with_loss(loss))
+
+    def with_envelope(self, center: Floats, width: float) -> Objective:
+        """Return the objective of the loss' Moreau envelope around a center."""
+        return self.with_risk(self.risk.envelope(center, width))
+
+    def with_regularizer(self, regularizer: Regularizer) -> Objective:
+        """Return the objective with another penalty of the same parameters."""
+        return Objective(self.risk, regularizer, self.alpha)
+
+    def with_alpha(self, alpha: float) -> Objective:
+        """Return the objective of another penalty on the same data."""
+        return Objective(self.risk, self.regularizer, alpha)
+
+    @property
+    def elastic_net(self) -> ElasticNet:
+        """The regularizer, for methods that need an ``ElasticNet``."""
+        if not isinstance(self.regularizer, ElasticNet):
+            name = type(self.regularizer).__name__
+            raise TypeError(f"The method needs an ElasticNet penalty, not {name}.")
+        return self.regularizer
+
+    @property
+    def penalties(self) -> tuple[float, float]:
+        """Factors of |w| and of w² / 2 in J, for an ``ElasticNet``."""
+        ratio = self.elastic_net.l1_ratio
+        return self.alpha * ratio, self.alpha * (1.0 - ratio)
+
+    def sample(self, rows: Rows) -> Objective | None:
+        """Return the objective of some of the rows, in ascending order, in one place.
+
+        None if they have no weight.
+        """
+        part = self.risk.gathered(rows)
+        total = float(part.weights.sum())
+        if not total:
+            return None
+        return self.with_risk(part.with_weights(part.weights / total))
+
+    def origin(self) -> Point:
+        """Return the point w = 0, at no cost."""
+        return Point(self, np.zeros(self.n_params), self.risk.zero_scores())
+
+    def at(
+        self,
+        w: Floats,
+        scores: Floats | None = None,
+        drift: float = 0.0,
+        origin: Point | None = None,
+    ) -> Point:
+        """Return the point w, for a product with X unless w = 0 or scores are known.
+
+        Of points near by on the same data the gradient may be updated.
+        """
+        if scores is None:
+            scores = self.risk.forward(w) if w.any() else self.risk.zero_scores()
+            drift = 0.0
+        if origin is not None and origin.objective.design is not self.design:
+            origin = None
+        return Point(self, w, scores, origin=origin, drift=drift)
+
+
+class Point(Evaluation):
+    """A point w with its scores, from which others near by are reached.
+
+    Its parameters are those of ``Evaluation``.
+    """
+
+    objective: Objective
+    _origin: Point | None
+
+    def under(self, objective: Objective) -> Point:
+        """Return the same w as a point of an objective with the same data."""
+        origin, drift = self.evaluated(), self.drift
+        return Point(objective, self.w, self.scores, origin=origin, drift=drift)
+
+    def refreshed(
+        self, roundings: float = _FEW_OF_VALUE, *, at_kinks: bool = True
+    ) -> Point:
+        """Return the same w with its scores computed anew, at the cost of a product.
+
+        It returns itself where what updates have left in the scores changes the value
+        by this many of its rounding errors at most. Where rows may lie on kinks, or
+        bend, dual variables are as large as those of the loss, and else those here.
+        """
+        if not self.drift:
+            return self
+        o = self.objective
+        size = o.risk.size(self.dual)
+        if at_kinks:
+            size = max(size, o.risk.dual_scale)
+        if self.drift * size <= roundings * abs(self.value):
+            return self
+        scores = o.risk.forward(self.w)
+        return Point(o, self.w, scores, origin=self.evaluated())
+
+    def centered(self) -> Point:
+        """Return the point whose outputs sum to zero, if the loss stays the same.
+
+        The squares of the coefficients can but become less.
+        """
+        o = self.objective
+        if not o.loss.invariant or not isinstance(o.regularizer, L2):
+            return self
+        W = self.w.reshape(-1, o.design.n_outputs or 1)
+        w = (W - W.mean(axis=1, keepdims=True)).ravel()
+        drift, scores = self.drift + self.largest_score, o.risk.centered(self.scores)
+        return Point(o, w, scores, drift=drift, is_update=True)
+
+    def evaluated(self) -> Point | None:
+        """Return the nearest point whose risk gradient has been computed."""
+        return self if "risk_gradient" in vars(self) else self._origin
+
+    def along(self, p: Floats) -> Line:
+        """Return the line w + eta * p, at the cost of one product with X."""
+        return Line(self, p, self.objective.risk.forward(p))
+
+    def towards(self, other: Point) -> Line:
+        """Return the line through another point at 1; X takes no part."""
+        drift = other.drift + self.largest_score + other.largest_score
+        dscores = self.objective.risk.difference(other.scores, self.scores)
+        return Line(self, other.w - self.w, dscores, drift, -1.0)
+
+    def along_free(self, direction: Floats) -> Line:
+        """Return the line that moves the free parameters only; X takes no part."""
+        o = self.objective
+        p = np.zeros(o.n_params)
+        p[o.regularizer.n_penalized :] = direction
+        return Line(self, p, o.risk.shifted(o.risk.zero_scores(), direction))
+
+
+class Line:
+    """The half-line point + eta * p, eta >= 0.
+
+    Parameters
+    ----------
+    point : Point
+    p : ndarray of shape (q,)
+    dscores : ndarray of the shape of the scores
+        Xp.
+    drift : float
+        As of ``Point``, of dscores.
+    share : float
+        Further errors of dscores, as a multiple of those of the point's scores.
+    """
+
+    def __init__(
+        self,
+        point: Point,
+        p: Floats,
+        dscores: Floats,
+        drift: float = 0.0,
+        share: float = 0.0,
+    ) -> None:
+        self.start = point
+        self.p = p
+        self.dscores = dscores
+        self._drift, self._share = drift, share
+        self._last: tuple[float, Point] | None = None
+
+    @property
+    def is_accurate(self) -> bool:
+        """Whether dscores are Xp, up to a small share: not only rounding errors."""
+        # A direction with more rounding errors than that is of no use.
+        drift = self._drift + abs(self._share) * self.start.drift
+        return drift <= 1e6 * self.largest_change
+
+    @cached_property
+    def largest_change(self) -> float:
+        """The largest magnitude of a change of a score, for the step 1."""
+        return self.start.objective.risk.largest(self.dscores)
+
+    @cached_property
+    def restriction(self) -> PiecewiseQuadratic:
+        """J(w + eta * p) as a function of eta, up to a constant."""
+        o = self.start.objective
+        return o.risk.restriction(self.start.scores, self.dscores, self._penalty)
+
+    @cached_property
+    def derivatives(self) -> Derivatives:
+        """The function eta -> (slope, curvature) of J(w + eta * p), for smooth J."""
+        o = self.start.objective
+        return self._penalty.plus(o.risk.derivatives(self.start.scores, self.dscores))
+
+    @property
+    def _penalty(self) -> PiecewiseQuadratic:
+        o = self.start.objective
+        if not self._is_penalized:
+            return PiecewiseQuadratic.smooth(0.0, 0.0)
+        return o.regularizer.restrict(self.start.w, self.p).scaled(o.alpha)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss is differentiable, so that J has one-sided derivatives."""
+        return self.start.objective.loss.smooth
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the slopes along the line are known without a ``Point`` at each."""
+        o = self.start.objective
+        return o.loss.has_lines and (o.regularizer.has_lines or not self._is_penalized)
+
+    @property
+    def _is_penalized(self) -> bool:
+        """Whether any penalized parameter changes along the line."""
+        return bool(self.p[: self.start.objective.regularizer.n_penalized].any())
+
+    def value(self, step: float) -> float:
+        """Return J(w + step * p)."""
+        return self._at(step).value
+
+    def slope(self, step: float) -> float:
+        """Return the directional derivative at ``step``, sup of the subdifferential.
+
+        Where slopes are not known, that of the loss' own subgradient there.
+        """
+        if not self.is_known:
+            return self.slope_of(self._at(step))
+        return (
+            self.derivatives(step)[0]
+            if self.smooth
+            else self.restriction.slope_at(step)
+        )
+
+    def slope_of(self, point: Point) -> float:
+        """Return the slope along p of the subgradient at a point of the line."""
+        o = self.start.objective
+        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+        return penalty + o.risk.inner(point.dual, self.dscores)
+
+    def point(self, step: float, *, balanced: bool = False) -> Point:
+        """Return the point at ``step``.
+
+        Where rows lie on a kink its dual is the steepest along p (the argsup), so that
+        its gradient g has <g, p> equal to the slope to the right. With ``balanced``, at
+        a minimizer along p, it is the combination of both extremes with <g, p> = 0.
+        """
+        o = self.start.objective
+        point, risk = self._at(step), o.risk
+        if point.n_kinks:
+            rows, scores = point.kinks, point._kink_scores
+            dscores = risk.take(self.dscores, rows)
+            right = risk.argsup(scores, dscores, rows)
+            dual = risk.subgradient(point.scores)
+            if balanced:
+                left = risk.argsup(scores, risk.scaled(-1.0, dscores), rows)
+                jump = risk.inner(risk.difference(right, left), dscores)
+                rest = risk.replaced(dual, rows, 0.0)
+                penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+                slope = penalty + risk.inner(rest, self.dscores)
+                slope += risk.inner(right, dscores)
+                share = min(max(slope / jump, 0.0), 1.0) if jump > 0.0 else 0.0
+                right = risk.moved(right, share, risk.difference(left, right))
+            dual = risk.replaced(dual, rows, right)
+            point.dual = dual
+        elif balanced and self.smooth:
+            self._level_rounding(point)
+        return point
+
+    def _level_rounding(self, point: Point) -> None:
+        """Remove what rounding has left of the slope at a minimizer along p.
+
+        Where a smooth loss bends sharply, the nearest numbers to the minimizing step
+        leave much. Dual variables of the heavier side shrink a little, which keeps them
+        feasible; those of rows with curvature, if possible, as a step would move them.
+        """
+        o, risk = self.start.objective, self.start.objective.risk
+        products = risk.products(point.dual, self.dscores)
+        penalty = o.alpha * float(o.regularizer.gradient(point.w) @ self.p)
+        total, size = risk.total_and_size(products)
+        excess = penalty + float(total)
+        if abs(excess) <= rounding(1.0) * size:
+            return
+        for curvature in (point.curvature, None):
+            side = risk.side(products, excess, curvature)
+            total = risk.total(products, side)
+            if abs(total) >= abs(excess) * (1.0 - rounding(1.0)):
+                left = 1.0 - excess / total
+                # Of all there is on one side, nothing is left, not even its rounding.
+                left = left if left > rounding(1.0) else 0.0
+                point.dual = risk.shrunk(point.dual, side, left)
+                return
+
+    def _at(self, step: float) -> Point:
+        start = self.start
+        if self._last is not None and self._last[0] == step:
+            return self._last[1]
+        drift = abs(1.0 + step * self._share) * start.drift + step * self._drift
+        point = Point(
+            start.objective,
+            start.w + step * self.p,
+            start.objective.risk.moved(start.scores, step, self.dscores),
+            origin=start.evaluated(),
+            drift=drift + start.largest_score,
+            is_update=True,
+        )
+        if not start.objective.loss.has_lines:
+            # Value and slope of a trial, and the next point, are of one evaluation.
+            self._last = step, point
+        return point

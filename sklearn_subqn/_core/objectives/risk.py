@@ -1,0 +1,314 @@
+"""The risk of rows, R(w) = sum_i s_i loss_i(z_i) of scores z = Xw.
+
+``Risk`` is the one object that knows rows. Where they are in one place, numbers of each
+row, such as scores and dual variables, are arrays. Elsewhere these stay where the rows
+are: others pass them from one method to the next, and decorators of the methods say how
+the results of the parts are combined, for ``RiskOfParts``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lazy import cached_property
+from ..losses._base import Derivatives, Floats, PiecewiseQuadratic, Rows, RowwiseDual
+from ..losses._curvature import Curvature, DiagonalCurvature, as_curvature
+from ..losses._loss import AnyLoss, Loss
+from ..places.kinks import Kinks
+from ..places.parts import Parts, maximal, rowwise, summed, summed_function
+from ..places.row_sweeps import RowSweeps, row_sweeps
+from ..places.sweeps_of_parts import SweepsOfPart
+from ..rows.design import Design
+from .risk_duals import DualsOfRisk
+from .risk_hessian import RiskHessian
+
+
+class Risk(DualsOfRisk):
+    """The risk of a loss on a design: all sums over rows, and numbers of each row.
+
+    Parameters
+    ----------
+    design : Design
+        The map w -> Xw.
+    loss : Loss
+        The convex function of scores.
+    targets : ndarray of shape (n,) or as the loss asks
+    weights : ndarray of shape (n,)
+        Non-negative row weights s that sum to one, those of all parts together.
+
+    Attributes
+    ----------
+    parts : Parts or None
+        The risks of the parts, where the rows are in several.
+    """
+
+    parts: Parts | None = None
+
+    def __init__(
+        self, design: Design, loss: AnyLoss, targets: Any, weights: Floats
+    ) -> None:
+        self.design = design
+        self.loss = Loss.of(loss)
+        self.oracle = self.loss.oracle
+        self.targets = targets
+        self.weights = weights
+        # Shared by the risks of other losses on the same data, once they are known.
+        self._sizes: dict[str, Any] = {}
+
+    @property
+    def in_one_place(self) -> bool:
+        """Whether methods may look at any rows of X, or go through them in order."""
+        return self.design.in_one_place
+
+    def with_loss(self, loss: Loss) -> Risk:
+        """Return the risk of another loss on the same data."""
+        other = Risk(self.design, loss, self.targets, self.weights)
+        other._sizes = self._sizes
+        return other
+
+    def with_weights(self, weights: Floats) -> Risk:
+        """Return the risk of the same rows, in one place, with other weights."""
+        return Risk(self.design, self.loss, self.targets, weights)
+
+    def gathered(self, rows: Rows) -> Risk:
+        """Return the risk of some of the rows, ascending, in one place."""
+        return self._of_rows(self.design.kept_rows(rows), rows)
+
+    def of_rows(self, rows: Rows) -> Risk:
+        """Return the risk of some of the rows, where they are; weights remain."""
+        return self._of_rows(self.design.rows(rows), rows)
+
+    def _of_rows(self, design: Design, rows: Rows) -> Risk:
+        return Risk(
+            design,
+            self.loss.of_rows(rows),
+            self.targets[rows],
+            self.weights[rows],
+        )
+
+    def count(self, other: Risk, products: float) -> None:
+        """Count products with X made for the risk of some of the rows."""
+        self.design.count(other.design, products)
+
+    # Numbers of each row.
+
+    @rowwise
+    def forward(self, w: Floats) -> Floats:
+        """Return the scores Xw."""
+        return self.design.forward(w)
+
+    @rowwise
+    def subgradient(self, scores: Floats) -> Floats:
+        """Return the loss' own choice of a dual u in the subdifferential."""
+        return self.oracle.subgradient(scores, self.targets, self.weights)
+
+    @rowwise
+    def kinks(self, scores: Floats) -> Rows:
+        """Return the rows in which the loss is not differentiable."""
+        return self.oracle.kink_rows(scores, self.targets)
+
+    @rowwise
+    def argsup(self, scores: Floats, dscores: Floats, rows: Rows) -> Floats:
+        """Return the steepest dual along changes of the scores of some of the rows."""
+        args = self.targets[rows], self.weights[rows]
+        return self.oracle.argsup(scores, dscores, *args)
+
+    @rowwise
+    def curvature(self, scores: Floats) -> Curvature:
+        """Return the second derivatives of the loss."""
+        found = self.oracle.curvature(scores, self.targets, self.weights)
+        return as_curvature(found, scores, type(self.oracle).__name__)
+
+    @rowwise
+    def damped(
+        self, curvature: Curvature, scores: Floats, dual: Floats, longest: float
+    ) -> Curvature:
+        """Return second derivatives of one score, as large as steps ask for.
+
+        They are at least the slope over ``longest``, or over what the loss says is
+        within reach.
+        """
+        limits = np.maximum(self.oracle.curvature_radius(scores, self.targets), longest)
+        least = np.abs(dual) / limits
+        return DiagonalCurvature(np.maximum(curvature.diagonal(), least))
+
+    @rowwise
+    def center(self, dual: Floats) -> Floats:
+        """Return the variables that stand for a dual, for ``envelope``."""
+        return self.oracle.dual_variables(dual, self.targets, self.weights)
+
+    # Sums over rows.
+
+    @summed
+    def value(self, scores: Floats) -> float:
+        """Return R."""
+        return self.oracle.value(scores, self.targets, self.weights)
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats]:
+        """Return R and a dual, of losses that compute them together."""
+        return self.oracle.evaluate(scores, self.targets, self.weights)
+
+    @summed
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return Xᵀu."""
+        return self.design.adjoint(dual)
+
+    @summed
+    def mean_size(self, scores: Floats) -> float:
+        """Return the weighted mean of the largest absolute score of each row."""
+        sizes = np.abs(scores)
+        return float(self.weights @ (sizes if sizes.ndim == 1 else sizes.max(axis=1)))
+
+    def restriction(
+        self, scores: Floats, dscores: Floats, penalty: PiecewiseQuadratic
+    ) -> PiecewiseQuadratic:
+        """Return R on a line, of losses with kinks, and a penalty there."""
+        return penalty + self.restrict(scores, dscores)
+
+    def restrict(self, scores: Floats, dscores: Floats) -> PiecewiseQuadratic:
+        """Return R on a line, of losses with kinks."""
+        if not len(scores):
+            return PiecewiseQuadratic.smooth(0.0, 0.0)
+        args = scores, dscores, self.targets, self.weights
+        return self.oracle.restrict(*args)
+
+    @rowwise
+    def kinks_along(self, scores: Floats, dscores: Floats) -> Kinks:
+        """Return the kinks of R on a line."""
+        return Kinks(self.restrict(scores, dscores))
+
+    @summed_function
+    def derivatives(self, scores: Floats, dscores: Floats) -> Derivatives:
+        """Return slope and curvature of R on a line, of smooth losses."""
+        args = scores, dscores, self.targets, self.weights
+        return self.oracle.derivatives(*args)
+
+    @summed
+    def mean_squares(self) -> Floats:
+        """Return weighted mean squares of the columns."""
+        return self.design.mean_squares(self.weights)
+
+    @summed
+    def squared_size(self) -> float:
+        """Return the sum of these, except for intercepts, at less cost."""
+        return self.design.squared_size(self.weights)
+
+    # Norms and largest numbers.
+
+    @maximal
+    def overflows(self, scores: Floats) -> bool:
+        """Whether scores are beyond those up to which R is that of the loss."""
+        return self.oracle.overflows(scores, self.targets, self.weights)
+
+    @maximal
+    def curvature_radius(self, scores: Floats) -> float:
+        """Return how far second derivatives describe the loss of some row at least."""
+        return float(
+            self.oracle.curvature_radius(scores, self.targets).max(initial=0.0)
+        )
+
+    # What is no sum over parts.
+
+    def score_scale(self, scores: Floats) -> float:
+        """Return a length of scores to which widths of envelopes are relative."""
+        return self.oracle.score_scale(scores, self.targets, self.weights)
+
+    @cached_property
+    def dual_scale(self) -> float:
+        """About what the absolute dual variables sum to at most."""
+        return self.oracle.dual_scale(self.targets, self.weights) or 1.0
+
+    def has_equal_targets(self) -> bool:
+        """Whether all targets with a weight are the same."""
+        targets = self.targets_that_differ()
+        return len(targets) < 2 or bool(np.all(targets == targets[0]))
+
+    def targets_that_differ(self) -> Any:
+        """Return a target with a weight, and one that differs from it if any does."""
+        targets = self.targets[self.weights > 0.0]
+        if not len(targets):
+            return targets
+        differ = np.reshape(targets != targets[0], (len(targets), -1)).any(axis=1)
+        return targets[[0, int(differ.argmax())]]
+
+    # Related risks, and what they are made of.
+
+    def envelope(self, center: Floats, width: float) -> Risk:
+        """Return the risk of the Moreau envelope around a center."""
+        return self.with_loss(self.loss.envelope(center, width))
+
+    @rowwise
+    def neutral_center(self) -> Floats:
+        """Return the center in the middle of the sets of dual variables."""
+        return self.oracle.neutral_variables(self.targets)
+
+    def hessian(self, curvature: Curvature) -> RiskHessian:
+        """Return the second derivatives of w -> R(Xw)."""
+        return RiskHessian(self.design, curvature)
+
+    def makes_matrix(self, curvature: Curvature) -> bool:
+        """Whether the matrix of the Hessian can be formed."""
+        if not self.design.several_scores or self.design.shares_coef:
+            return True
+        return type(curvature).add_gram is not Curvature.add_gram
+
+    def has_rows_apart(self, curvature: Curvature) -> bool:
+        """Whether second derivatives are those of each row by itself."""
+        return curvature.by_rows
+
+    def rowwise_dual(self) -> RowwiseDual | None:
+        """Return the form of the loss by dual variables of each row, if it has one."""
+        return self.loss.rowwise_dual(self.targets)
+
+    def sweeps(
+        self, alpha: float, dual: Floats | None = None, proximity: float = 0.0
+    ) -> RowSweeps:
+        """Return dual coordinate ascent over the rows, as of ``row_sweeps``."""
+        loss = self.rowwise_dual()
+        assert loss is not None, "separable by rows"
+        args = self.design, loss, self.weights, alpha
+        return row_sweeps(*args, dual, proximity)
+
+    # For the risk of all parts.
+
+    def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
+        """Return such an ascent over these rows as a part of all: ``SweepsOfPart``."""
+        return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
+
+    def own_design(self) -> Design:
+        """Return ``design``."""
+        return self.design
+
+    def loss_of_no_rows(self) -> Loss:
+        """Return the loss without what it knows of each row."""
+        return self.loss.of_rows(np.empty(0, dtype=np.intp))
+
+    def row_data(self, what: str) -> Any:
+        """Return ``targets`` or ``weights``."""
+        return getattr(self, what)
+
+    # Facts.
+
+    @property
+    def column_sizes(self) -> Floats:
+        """Weighted root mean squares of the columns, of shape (q,)."""
+        if "columns" not in self._sizes:
+            self._sizes["columns"] = np.sqrt(self.mean_squares())
+        sizes: Floats = self._sizes["columns"]
+        return sizes
+
+    @property
+    def row_size(self) -> float:
+        """Root of the sum of the squares of these, except for intercepts."""
+        if "rows" not in self._sizes:
+            self._sizes["rows"] = np.sqrt(self.squared_size())
+        return float(self._sizes["rows"])
+
+    @property
+    def at_zero(self) -> float:
+        """R at w = 0 of one of the losses on the same data, a scale of bounds."""
+        if "risk" not in self._sizes:
+            self._sizes["risk"] = self.value(self.zero_scores())
+        return float(self._sizes["risk"])

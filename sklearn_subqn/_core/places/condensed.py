@@ -1,0 +1,52 @@
+"""A few rows that stand for many where the columns of dual points are balanced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..losses._base import Floats
+
+#: Duals, targets and weights of some rows.
+OfRows = tuple[Floats, Any, Floats]
+
+
+def condensed(
+    dual: Floats, targets: Any, weights: Floats, *, invariant: bool
+) -> OfRows:
+    """Return a few rows that stand for these in ``balance``, or all of them.
+
+    Of one score per row only sums over either sign count, and that of the targets; of
+    several, where only differences count, ``invariant``, the flows from one label to
+    another, and the weights of classes.
+    """
+    if dual.ndim == 1:
+        # Several times faster than sums of chosen entries.
+        up = float(np.maximum(dual, 0.0).sum())
+        down = float(np.minimum(dual, 0.0).sum())
+        total = weights @ targets
+        both = np.stack([total, np.zeros_like(total)])
+        return np.array([up, down]), both, np.array([1.0, 0.0])
+    if not invariant:
+        return dual, targets, weights
+    p, q, k = np.maximum(dual, 0.0), np.maximum(-dual, 0.0), dual.shape[1]
+    totals = p.sum(axis=1)
+    flows = (q.T / np.where(totals > 0.0, totals, 1.0)) @ p
+    sources, sinks = np.nonzero(flows)
+    rows, n = k + np.arange(len(sources)), k + len(sources)
+    few, few_weights = np.zeros((n, k)), np.zeros(n)
+    few[rows, sinks] = flows[sources, sinks]
+    few[rows, sources] = -flows[sources, sinks]
+    few_targets = np.zeros((n, *targets.shape[1:]), targets.dtype)
+    if targets.ndim == 1:
+        few_targets[:k] = np.arange(k)
+        few_weights[:k] = np.bincount(targets.astype(np.intp), weights, k)
+    return few, few_targets, few_weights
+
+
+def joined(rows: Sequence[OfRows]) -> OfRows:
+    """Return duals, targets and weights of several in one array each."""
+    dual, targets, weights = map(np.concatenate, zip(*rows, strict=True))
+    return dual, targets, weights

@@ -1,0 +1,149 @@
+"""Exact line searches over rows in several parts, of whose kinks few travel.
+
+The slope at some pivots, sums over all parts, brackets the minimizer. Pivots of the
+kinks in the bracket narrow it until these are few; they come to one place, and others
+as their sums. So the search takes three questions, whatever the number of rows is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..losses._base import Floats, PiecewiseQuadratic
+
+
+class Some(NamedTuple):
+    """Some of the kinks of a part in an interval.
+
+    Attributes
+    ----------
+    start : ndarray of shape (2,)
+        Slope and curvature at 0.
+    jumps : ndarray of shape (2,)
+        The sums of the jumps of slope and curvature of all kinks.
+    last : float
+        The last kink, zero if there is none.
+    kinks : ndarray of shape (3, m)
+        Kinks, jumps of the slope and of the curvature, where these are all kinks of the
+        interval; else (1, m), pivots among which the first and last kinks are.
+    """
+
+    start: Floats
+    jumps: Floats
+    last: float
+    kinks: Floats
+
+    @property
+    def is_all(self) -> bool:
+        """Whether these are all kinks of the interval."""
+        return len(self.kinks) == 3
+
+
+class Kinks:
+    """The kinks of a function of a step size that is a part of a sum.
+
+    Parameters
+    ----------
+    function : PiecewiseQuadratic
+    """
+
+    def __init__(self, function: PiecewiseQuadratic) -> None:
+        self._function = function
+
+    def some(self, low: float, high: float, n_pivots: int, few: int) -> Some:
+        """Return the kinks in (low, high] if they are few or equal; else pivots."""
+        f = self._function
+        jumps = np.stack([f.slope_jumps, f.curvature_jumps])
+        start = np.array([f.slope, f.curvature])
+        known = start, jumps.sum(axis=1), float(f.kinks.max(initial=0.0))
+        inside = np.flatnonzero((f.kinks > low) & (f.kinks <= high))
+        kinks, jumps = f.kinks[inside], jumps[:, inside]
+        if len(kinks) <= few:
+            return Some(*known, np.vstack([kinks, jumps]))
+        least, most = kinks.min(), kinks.max()
+        if least == most:
+            return Some(*known, np.array([[least], *jumps.sum(axis=1, keepdims=True)]))
+        pivots = kinks[:: -(-len(kinks) // n_pivots)]
+        return Some(*known, np.append(pivots, [least, most])[np.newaxis])
+
+    def passed(self, steps: Floats) -> Floats:
+        """Return sums of the jumps of kinks up to ascending steps, of shape (2, m)."""
+        f = self._function
+        places = np.searchsorted(steps, f.kinks)
+        sums = [
+            np.bincount(places, jumps, len(steps) + 1)[:-1].cumsum()
+            for jumps in (f.slope_jumps, f.curvature_jumps)
+        ]
+        return np.array(sums)
+
+
+class SumOfParts(PiecewiseQuadratic):
+    """The sum of functions of a step size, with the kinks next to its minimizer.
+
+    It is like the sum in a bracket of the minimizer; elsewhere slopes are asked for.
+
+    Parameters
+    ----------
+    parts : Parts
+        Of ``Kinks``.
+    n_parts : int
+    other : PiecewiseQuadratic
+        A further function, all of whose kinks are known here.
+    """
+
+    def __init__(self, parts: Any, n_parts: int, other: PiecewiseQuadratic) -> None:
+        # Of all parts so many pivots, and so many kinks at most: 80 kB of them.
+        n_pivots, few = max(512 // n_parts, 1), 3000 // n_parts
+        low, high, last = 0.0, np.inf, 0.0
+        start = before = beyond = jumps = np.zeros(2)
+        found: list[Some] = []
+        while True:
+            found = parts.results("some", low, high, n_pivots, few)
+            start = np.sum([each.start for each in found], axis=0)
+            jumps = np.sum([each.jumps for each in found], axis=0)
+            last = max(each.last for each in found)
+            # A function that does not descend has its minimizer at 0.
+            if start[0] + other.slope >= 0.0:
+                low, high, found = 0.0, 0.0, []
+            some = [each.kinks[0] for each in found if not each.is_all]
+            if not some:
+                break
+            pivots = np.unique(np.concatenate(some))
+            passed = parts.total("passed", pivots)
+            slope, curvature = start[:, np.newaxis] + passed
+            slopes = slope + curvature * pivots
+            slopes += [other.slope_at(step) for step in pivots.tolist()]
+            ahead = np.flatnonzero(slopes >= 0.0)
+            place = int(ahead[0]) if len(ahead) else len(pivots)
+            if place:
+                low, before = float(pivots[place - 1]), passed[:, place - 1]
+            if place < len(pivots):
+                high, beyond = float(pivots[place]), passed[:, place]
+        kinks = [each.kinks for each in found]
+        if low > 0.0:
+            kinks.append(np.array([low, *before])[:, np.newaxis])
+        if 0.0 < high < np.inf:
+            kinks.append(np.array([last, *(jumps - beyond)])[:, np.newaxis])
+        known = np.hstack([np.zeros((3, 0)), *kinks])
+        whole = PiecewiseQuadratic(start[0], start[1], *known) + other
+        super().__init__(
+            whole.slope,
+            whole.curvature,
+            whole.kinks,
+            whole.slope_jumps,
+            whole.curvature_jumps,
+        )
+        of_parts = {"_parts": parts, "_start": start, "_other": other}
+        # It cannot be changed otherwise.
+        vars(self).update(of_parts, _bracket=(low, high))
+
+    def slope_at(self, step: float) -> float:
+        asked: dict[str, Any] = vars(self)
+        low, high = asked["_bracket"]
+        if low <= step < high:
+            return super().slope_at(step)
+        passed = asked["_parts"].total("passed", np.array([step]))[:, 0]
+        slope, curvature = asked["_start"] + passed
+        return float(slope + curvature * step) + asked["_other"].slope_at(step)

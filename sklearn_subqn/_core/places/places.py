@@ -1,0 +1,382 @@
+"""Parts that are elsewhere: places that hold them, and calls that travel there.
+
+A place holds objects of its parts by numbers. What ``each`` returns stays there: here
+it is a ``Handle``, and the call is only noted. Noted calls travel with the next one
+whose result is wanted here, so that many calls of row-wise methods cost one message.
+With it travel calls that are likely to follow, as of the norm and the conjugate of a
+dual point after its gradient: solvers ask for the same of one point after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..losses._base import Floats
+from .foresight import Call, Foresight, Reference, Trace
+from .parts import OfParts, Parts, passed_on
+
+# Results of calls that were only likely are kept for this many messages.
+_KEPT = 3
+
+
+class PlaceLost(RuntimeError):
+    """A place, such as a worker, cannot be reached any more."""
+
+
+class Message(NamedTuple):
+    """Calls that travel together.
+
+    Attributes
+    ----------
+    calls : list of Call
+        In their order; the answer is the result of the last one.
+    likely : list of Call
+        Those that may be wanted later.
+    dropped : list of int
+        Numbers of objects that are not needed afterwards.
+    counted : int
+        Number of designs whose products so far come with the answer, or -1.
+    """
+
+    calls: list[Call]
+    likely: list[Call]
+    dropped: list[int]
+    counted: int
+
+
+class Answer(NamedTuple):
+    """What comes back.
+
+    Attributes
+    ----------
+    result : object
+    likely : list
+        Results of the calls that may be wanted later; fewer where one failed.
+    products : list of float
+        Those that designs have made so far.
+    """
+
+    result: Any
+    likely: list[Any]
+    products: list[float]
+
+
+class Place:
+    """Objects of some of the parts, and the end of the way of calls to them.
+
+    All calls of a message are made for one part before those for the next, so that
+    what is read of its rows serves them all.
+
+    Parameters
+    ----------
+    objects : sequence
+        Of each part; their number is zero.
+    """
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self._held: dict[int, list[Any]] = {0: list(objects)}
+
+    def n_parts(self) -> int:
+        """Return the number of parts."""
+        return len(self._held[0])
+
+    def answer(self, message: Message) -> Answer:
+        """Make the calls of a message."""
+        calls = [*message.calls, *message.likely]
+        results: list[list[Any]] = [[] for _ in calls]
+        n_wanted, n_made = len(message.calls), len(calls)
+        for call, own in zip(calls, results, strict=True):
+            if call.how == "each":
+                self._held[call.result] = own
+        # In such a call each part changes what the next one is given.
+        goes_on = message.calls[-1].how == "passed_on"
+        for i in range(self.n_parts()):
+            for number in range(n_made - goes_on):
+                try:
+                    self._add(calls[number], i, results[number])
+                except Exception:
+                    if number < n_wanted:
+                        raise
+                    # Errors of calls that may be wanted later count then.
+                    n_made = number
+                    break
+        if goes_on:
+            results[-1].append(self._passed_on(message.calls[-1]))
+        whole = [_WHOLE[calls[i].how](results[i]) for i in range(n_made)]
+        for call in calls[n_made:]:
+            self._held.pop(call.result, None)
+        for number in message.dropped:
+            self._held.pop(number, None)
+        counted = self._held.get(message.counted, ())
+        products = [design.products_so_far() for design in counted]
+        return Answer(whole[n_wanted - 1], whole[n_wanted:], products)
+
+    def _add(self, call: Call, i: int, results: list[Any]) -> None:
+        """Make a call of a part, and add the result to those of others."""
+        args = [self._own(arg, i) for arg in call.args]
+        with np.errstate(**call.errors):
+            result = getattr(self._held[call.objects][i], call.name)(*args)
+        if call.how == "total" and results:
+            results[0] = results[0] + result
+        else:
+            results.append(result)
+
+    def _passed_on(self, call: Call) -> Any:
+        with np.errstate(**call.errors):
+            return passed_on(self._held[call.objects], call.name, *call.args)
+
+    def _own(self, arg: Any, i: int) -> Any:
+        if isinstance(arg, Reference):
+            return self._held[arg.number][i]
+        return arg[i] if isinstance(arg, OfParts) else arg
+
+
+# What results of all parts make, by methods of ``Parts``.
+_WHOLE: dict[str, Callable[[list[Any]], Any]] = {
+    "each": lambda results: None,
+    "results": list,
+    "total": lambda results: results[0],
+    "passed_on": lambda results: results[0],
+    "norm": lambda results: float(np.linalg.norm(results)),
+    "largest": lambda results: float(max(results)),
+    "collect": np.concatenate,
+}
+
+
+class Connection(Protocol):
+    """The way to a place."""
+
+    def send(self, message: Message) -> Callable[[], Answer]:
+        """Send a message; return what waits for the answer and returns it."""
+
+
+class Here:
+    """The way to a place in this process.
+
+    Parameters
+    ----------
+    place : Place
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def send(self, message: Message) -> Callable[[], Answer]:
+        """Let the place answer at once."""
+        answer = self._place.answer(message)
+        return lambda: answer
+
+
+class Handle:
+    """What stays in all places under a number, until it is not needed any more."""
+
+    __slots__ = ("_session", "number")
+
+    def __init__(self, session: Session, number: int) -> None:
+        self._session, self.number = session, number
+
+    def __del__(self) -> None:
+        self._session.drop(self.number)
+
+
+class Session:
+    """Places that are asked together.
+
+    Parameters
+    ----------
+    connections : sequence of Connection
+    n_parts : sequence of int
+        Number of parts of each place.
+    early : bool
+        Whether calls that are likely to follow travel with others. That takes memory
+        in the places, and saves messages.
+
+    Attributes
+    ----------
+    parts : Parts
+        Of the first objects of the places.
+    n_parts : int
+        Their number.
+    n_places : int
+        Number of places.
+    n_messages : int
+        How often the places have been asked so far.
+    """
+
+    def __init__(
+        self,
+        connections: Sequence[Connection],
+        n_parts: Sequence[int],
+        *,
+        early: bool = True,
+    ) -> None:
+        self._connections, self.n_places = connections, len(connections)
+        self._ends = np.cumsum([0, *n_parts]).tolist()
+        self.n_parts = self._ends[-1]
+        self._noted: list[Call] = []
+        self._dropped: list[int] = []
+        self._next = 1
+        self._foresight = Foresight() if early else None
+        # What has come, or stays in the places, of calls that were only likely, and
+        # after how many messages.
+        self._early: dict[Trace, tuple[int, list[Any] | Handle]] = {}
+        self._counted: Handle | None = None
+        self._products: list[float] = []
+        self.n_messages = 0
+        self.parts = PartsElsewhere(self, Handle(self, 0))
+
+    def drop(self, number: int) -> None:
+        """Let the places forget objects, with the next message."""
+        self._dropped.append(number)
+
+    def note(self, objects: Handle, name: str, args: Sequence[Any]) -> Handle:
+        """Let a call of a method travel with the next message."""
+        # Arrays may change before they travel.
+        args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+        call = self._call("each", objects.number, name, args)
+        result = self._made(call)
+        if not isinstance(result, Handle):
+            result = Handle(self, self._new_number())
+            self._noted.append(call._replace(result=result.number))
+        if self._foresight is not None:
+            self._foresight.note(call._replace(result=result.number))
+        return result
+
+    def ask(
+        self, how: str, objects: Handle, name: str, args: Sequence[Any]
+    ) -> list[Any]:
+        """Return the result of each place for a method of its parts."""
+        dropped, self._dropped = self._dropped, []
+        call = self._call(how, objects.number, name, args)
+        likely: list[Call] = []
+        if self._foresight is not None:
+            for number in dropped:
+                self._foresight.drop(number)
+            self._foresight.ask(call)
+            known = self._made(call)
+            if isinstance(known, list):
+                self._dropped = dropped + self._dropped
+                return known
+            self._forget()
+        if self._foresight is not None and how != "passed_on":
+            likely = self._foresight.likely(call.errors, self._known, self._new_number)
+        calls, self._noted = [*self._noted, call], []
+        counted = -1 if self._counted is None else self._counted.number
+        self.n_messages += 1
+        waiting = [
+            connection.send(
+                Message(
+                    [self._own(call, i) for call in calls], likely, dropped, counted
+                )
+            )
+            for i, connection in enumerate(self._connections)
+        ]
+        answers = [wait() for wait in waiting]
+        self._products = [n for answer in answers for n in answer.products]
+        self._keep(likely, [answer.likely for answer in answers])
+        return [answer.result for answer in answers]
+
+    def _new_number(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def _made(self, call: Call) -> Any:
+        """Return the results of a call that has been made because it was likely."""
+        key = call.key()
+        return None if key is None else self._early.pop(key, (0, None))[1]
+
+    def _known(self, key: Trace | None) -> int | None:
+        """Return the number of the results of such a call."""
+        if key not in self._early:
+            return None
+        results = self._early[key][1]
+        return results.number if isinstance(results, Handle) else 0
+
+    def _keep(self, calls: list[Call], results: list[list[Any]]) -> None:
+        """Keep the results of each place of calls that were likely."""
+        n_made = min(map(len, results))
+        for i, call in enumerate(calls):
+            key = call.key()
+            of_places: list[Any] | Handle = [own[i] for own in results if i < len(own)]
+            if call.how == "each":
+                of_places = Handle(self, call.result)
+            if key is not None and i < n_made:
+                self._early[key] = self.n_messages, of_places
+
+    def _forget(self) -> None:
+        """Forget results for which nobody has asked for long."""
+        for key, (number, _) in list(self._early.items()):
+            if self.n_messages - number >= _KEPT:
+                del self._early[key]
+
+    def count(self, designs: Handle) -> None:
+        """Let answers say how many products these designs have made."""
+        self._counted, self._products = designs, []
+
+    def products(self, designs: Handle) -> list[float] | None:
+        """Return these products as of the last answer, if it had them."""
+        counts = self._counted is not None and self._counted.number == designs.number
+        return self._products if counts and self._products else None
+
+    def _call(self, how: str, objects: int, name: str, args: Sequence[Any]) -> Call:
+        sent = [Reference(a.number) if isinstance(a, Handle) else a for a in args]
+        return Call(how, objects, name, tuple(sent), {**np.geterr()})
+
+    def _own(self, call: Call, i: int) -> Call:
+        """Return a call for the parts of one place."""
+        parts = slice(*self._ends[i : i + 2])
+        own = [OfParts(a[parts]) if isinstance(a, OfParts) else a for a in call.args]
+        return call._replace(args=tuple(own))
+
+
+class PartsElsewhere(Parts):
+    """Objects of the same methods in the places of a session.
+
+    Parameters
+    ----------
+    session : Session
+    objects : Handle
+    """
+
+    def __init__(self, session: Session, objects: Handle) -> None:
+        self._session, self.objects = session, objects
+
+    def of(self, objects: Handle) -> PartsElsewhere:
+        return PartsElsewhere(self._session, objects)
+
+    def each(self, name: str, *args: Any) -> Handle:
+        return self._session.note(self.objects, name, args)
+
+    def results(self, name: str, *args: Any) -> list[Any]:
+        results = self._session.ask("results", self.objects, name, args)
+        return [each for of_place in results for each in of_place]
+
+    def total(self, name: str, *args: Any) -> Any:
+        totals = self._session.ask("total", self.objects, name, args)
+        return sum(totals[1:], start=totals[0])
+
+    @property
+    def n_places(self) -> int:
+        return self._session.n_places
+
+    def passed_on(self, name: str, x: Floats, *args: Any) -> list[Floats]:
+        results = self._session.ask("passed_on", self.objects, name, [x, *args])
+        return [result - x for result in results]
+
+    def norm(self, name: str, *args: Any) -> float:
+        norms = self._session.ask("norm", self.objects, name, args)
+        return float(np.linalg.norm(norms))
+
+    def largest(self, name: str, *args: Any) -> float:
+        return max(self._session.ask("largest", self.objects, name, args))
+
+    def collect(self, name: str, *args: Any) -> Any:
+        collected = self._session.ask("collect", self.objects, name, args)
+        return np.concatenate(collected)
+
+    def products(self) -> Floats:
+        counted = self._session.products(self.objects)
+        return super().products() if counted is None else np.array(counted)

@@ -1,0 +1,212 @@
+"""Some of the columns of X, for methods that go by features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..kernels import gram, products
+from ..lazy import cached_property
+from ..losses._base import Floats, Mask, Rows
+from ..memory import BLOCK_SIZE, COPY_SIZE
+from .column_maps import InPlace
+from .design import Design
+from .row_views import dense_rows, row_view
+
+
+class Columns:
+    """Some columns A of a design's X, without intercepts.
+
+    Parameters
+    ----------
+    design : Design
+    columns : ndarray of shape (m,)
+        Their indices in X.
+
+    Attributes
+    ----------
+    sparse : bool
+        Whether X is sparse.
+    row_size : float
+        Mean number of stored entries in a row, of a sparse X about that.
+    """
+
+    def __init__(self, design: Design, columns: Rows) -> None:
+        self._design = design
+        self._columns = columns
+        self.sparse = design.is_sparse
+        self.row_size = design.entries_in(columns)
+
+    @cached_property
+    def block(self) -> Any:
+        """A, an ndarray or a CSC array of shape (n, m)."""
+        if len(self._columns) == self._design.n_features:
+            return self._matrix
+        return _some_columns(self._matrix, self._columns)
+
+    @cached_property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """Arrays indptr, indices and data of a CSC matrix that has the columns."""
+        columns = self._matrix if self.sparse else sparse.csc_array(self.block)
+        return columns.indptr, columns.indices, columns.data
+
+    @property
+    def positions(self) -> Rows:
+        """Where the columns are in it."""
+        return self._columns if self.sparse else np.arange(len(self._columns))
+
+    def take(self, which: Rows) -> Any:
+        """Return some of the columns, as a CSC array of float64."""
+        indptr, indices, data = self.arrays
+        shape = (self._design.n_rows, len(indptr) - 1)
+        matrix = sparse.csc_array((data, indices, indptr), shape=shape)
+        return matrix[:, self.positions[which]].astype(np.float64, copy=False)
+
+    def scaled(
+        self, scales: Floats, kept: Mask
+    ) -> tuple[tuple[Any, Any, Any], tuple[Floats, Floats]]:
+        """Return some of the rows of diag(scales) A.
+
+        As the arrays of its CSC format, with row indices of two bytes and values in
+        single precision, which makes products faster, unless their ranges are too
+        small; and the squared norms of its columns and of what they are without.
+        """
+        indptr, indices, data = self.arrays
+        sizes = np.diff(indptr)[self.positions]
+        size = int(sizes.sum())
+        n_rows = int(np.count_nonzero(kept))
+        dtype = np.uint16 if n_rows <= np.iinfo(np.uint16).max else indices.dtype
+        rows = np.where(kept, np.cumsum(kept) - 1, n_rows).astype(dtype)
+        own = np.empty(len(self.positions) + 1, indptr.dtype)
+        of_rows: Any = np.empty(size, dtype)
+        values: Any = np.empty(size, np.float32)
+        squares = np.empty((2, len(self.positions)))
+        source = indptr, indices, data, self.positions, scales, rows, n_rows
+        products.scale_columns(*source, own, of_rows, values, squares)
+        least, most = np.finfo(np.float32).tiny, np.finfo(np.float32).max
+        if not np.all((squares <= most) & ((squares >= least) | (squares == 0.0))):
+            befores = indptr[self.positions] - (np.cumsum(sizes) - sizes)
+            entries = np.arange(size) + np.repeat(befores, sizes)
+            entries = entries[kept[indices[entries]]]
+            values = scales[indices[entries]] * data[entries]
+        end = own[-1]
+        return (own, of_rows[:end], values[:end]), (squares[0], squares[1])
+
+    def in_place(
+        self, arrays: tuple[Any, Any, Any], which: Rows, n_rows: int
+    ) -> InPlace:
+        """Return some columns of a matrix like that of ``scaled`` as a linear map."""
+        return InPlace(self._design, arrays, which, n_rows)
+
+    @property
+    def are_copied(self) -> bool:
+        """Whether they are an array of their own, of less than half the size of X."""
+        few = 2 * len(self._columns) < self._design.n_features
+        return not self.sparse and few and "block" in vars(self)
+
+    def forward(self, coef: Floats) -> Floats:
+        """Return the product with coefficients of shape (m,) or (m, k), if dense."""
+        self._design.passes += len(self._columns) / self._design.n_features
+        block, scores = self.block, np.empty((self._design.n_rows, *coef.shape[1:]))
+
+        def multiply(part: slice) -> None:
+            for rows in self._cached(part):
+                scores[rows] = block[rows] @ coef
+
+        self._design.each(multiply, self._design.row_slices)
+        return scores
+
+    def _cached(self, part: slice) -> Iterable[slice]:
+        """Yield slices of some rows, of a dense block that caches hold."""
+        n_rows = max(1, BLOCK_SIZE // max(len(self._columns), 1))
+        for start in range(part.start, part.stop, n_rows):
+            yield slice(start, min(start + n_rows, part.stop))
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the product of the transpose with u of shape (n,), as float64."""
+        if self.sparse:
+            return np.asarray(self._design.X.T @ dual, np.float64)[self._columns]
+        if (
+            "block" not in vars(self)
+            and 2 * len(self._columns) >= self._design.n_features
+        ):
+            # A copy of most of X takes longer than the product with all of it.
+            X = self._design.X
+            return np.asarray(X.T @ dual.astype(X.dtype), np.float64)[self._columns]
+        return np.asarray(self.block.T @ dual.astype(self.block.dtype), np.float64)
+
+    @property
+    def _matrix(self) -> Any:
+        return self._design.by_columns if self.sparse else self._design.X
+
+    def dense_blocks(self, part: slice, width: int) -> Iterable[tuple[slice, Floats]]:
+        """Yield slices of some rows, and the columns there as an array of float64.
+
+        They are so many that ``width`` numbers for each make no larger an array than
+        other dense copies, or than a square matrix of that width.
+        """
+        X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
+        for start in range(part.start, part.stop, n_rows):
+            rows = slice(start, min(start + n_rows, part.stop))
+            yield rows, dense_rows(_some_columns(X[rows], self._columns))
+
+    def gram(self, weights: Floats, center: Floats) -> Floats:
+        """Return Aᵀ diag(weights) A, of shape (m, m), of columns less their center.
+
+        ``center`` of shape (m,) is zero, or their weighted mean.
+        """
+        m = len(self._columns)
+        if self.sparse:
+            return self._gram_by_pairs(weights, center)
+        block, roots = self.block, np.sqrt(weights)
+
+        def multiply(part: slice) -> Floats:
+            total = np.zeros((m, m))
+            for rows in self._cached(part):
+                some = block[rows].T
+                if center.any():
+                    some = some - center[:, np.newaxis]
+                some = some * roots[rows]
+                total += some @ some.T
+            return total
+
+        return sum(self._design.each(multiply, self._design.row_slices))
+
+    def _gram_by_pairs(self, weights: Floats, center: Floats) -> Floats:
+        X, m = self._design.X, len(self._columns)
+        position = np.full(X.shape[1], -1, dtype=X.indices.dtype)
+        position[self._columns] = np.arange(m)
+
+        def multiply(part: slice) -> Floats:
+            total = np.zeros((m, m))
+            rows = row_view(X, part)
+            arrays = rows.data, rows.indices, rows.indptr
+            gram.add_half(*arrays, weights[part], position, total)
+            return total
+
+        total = sum(self._design.each(multiply, self._design.row_slices))
+        total = total + total.T
+        total -= float(weights.sum()) * np.outer(center, center)
+        return total
+
+
+def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
+    """Return the columns in which a CSR matrix has entries, and the matrix of them.
+
+    They are ascending, those of the columns ``others`` among them.
+    """
+    touched = X.indices if others is None else np.concatenate([X.indices, others])
+    columns, places = np.unique(touched, return_inverse=True)
+    arrays = X.data, places[: len(X.indices)].astype(np.int32), X.indptr
+    own = type(X)(arrays, shape=(X.shape[0], len(columns)))
+    return columns.astype(np.intp), own
+
+
+def _some_columns(X: Any, columns: Rows) -> Any:
+    if sparse.issparse(X):
+        return X[:, columns]
+    # A third of the time of X[:, columns], which checks each index for each row.
+    return X.take(columns, axis=1, mode="clip")

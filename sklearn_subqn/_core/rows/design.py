@@ -1,0 +1,177 @@
+"""The data of a fit as a linear map, and parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..losses._base import Floats, Rows
+from .row_views import SomeRows, dense_rows
+from .second_moments import SecondMoments
+
+
+class Shape(NamedTuple):
+    """Facts about a design that do not need its data.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_entries, n_coef, n_params, n_outputs, nbytes : int
+    fit_intercept, shares_coef, is_sparse, holds_rows : bool
+        As of ``Design``.
+    """
+
+    n_rows: int
+    n_features: int
+    n_entries: int
+    n_coef: int
+    n_params: int
+    n_outputs: int | None
+    nbytes: int
+    fit_intercept: bool
+    shares_coef: bool
+    is_sparse: bool
+    holds_rows: bool
+
+
+class Design(SecondMoments):
+    """Linear map w -> z = X W + b of parameters to scores, with the data X.
+
+    Its parameters are those of ``LinearMap``.
+    """
+
+    def as_shape(self) -> Shape:
+        """Return the facts about it that do not need its data."""
+        return Shape(*(getattr(self, name) for name in Shape._fields))
+
+    def rows(self, rows: Rows, *, copy: bool = True) -> Design:
+        """Return the design of some of the rows; its passes are counted by itself.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        copy : bool
+            Whether to copy rows of a dense X now, for several products, or block by
+            block in each product, which takes no memory.
+        """
+        subset = self._some_rows(rows)
+        if copy and isinstance(subset, SomeRows):
+            subset = subset.copy()
+        return self._like(subset, self)
+
+    def kept_rows(self, rows: Rows) -> Design:
+        """Return the design of some of the rows, which stay in memory."""
+        return self.rows(rows)
+
+    def above(self, others: Sequence[Design]) -> Design:
+        """Return the design of these rows and below them those of others, copied."""
+        matrices = [self.X, *(other.X for other in others)]
+        if sparse.issparse(self.X):
+            return self._like(sparse.vstack(matrices, format="csr"), None)
+        return self._like(np.concatenate(matrices), None)
+
+    def _like(self, X: Any, parent: Design | None) -> Design:
+        """Return the design of other rows of the same features."""
+        return Design(
+            X,
+            fit_intercept=self.fit_intercept,
+            n_outputs=self.n_outputs,
+            n_threads=self._n_threads,
+            pool=self._pool,
+            parent=parent,
+        )
+
+    def rows_and(self, rows: Rows, further: Floats) -> Design:
+        """Return the design of some of the rows and further ones, rounded as X is.
+
+        For one score per row.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        further : ndarray of shape (m, d)
+        """
+        dtype = self.X.dtype
+        if sparse.issparse(self.X):
+            parts = [self.X[rows], sparse.csr_array(further.astype(dtype))]
+            X = sparse.vstack(parts, format="csr")
+        else:
+            X = np.empty((len(rows) + len(further), self.n_features), dtype)
+            self.X.take(rows, axis=0, mode="clip", out=X[: len(rows)])
+            X[len(rows) :] = further
+        return Design(
+            X,
+            fit_intercept=self.fit_intercept,
+            n_threads=self._n_threads,
+            pool=self._pool,
+            parent=self,
+        )
+
+    def joined(self, other: Design, order: Rows) -> Design:
+        """Return the design of rows of this one and of another, in an order.
+
+        Rows of the other one are numbered after all of these.
+        """
+        if sparse.issparse(self.X):
+            X = sparse.vstack([self.X, other.X], format="csr")[order]
+        else:
+            X = np.concatenate([self.X, other.X])[order]
+        return Design(X, fit_intercept=False, n_threads=self._n_threads)
+
+    def zeros(self) -> Design:
+        """Return the design of as many rows without entries."""
+        shape = self.X.shape
+        X = sparse.csr_array(shape) if sparse.issparse(self.X) else np.zeros(shape)
+        return Design(X, fit_intercept=False, n_threads=self._n_threads)
+
+    def in_row_space(self) -> tuple[Design, Floats]:
+        """Return the design of A and Q of shape (d, n), orthonormal, with X = A Qᵀ.
+
+        X is dense and has at least as many features as rows.
+        """
+        basis, triangle = np.linalg.qr(dense_rows(self.X).T)
+        design = Design(
+            np.ascontiguousarray(triangle.T),
+            fit_intercept=self.fit_intercept,
+            n_outputs=self.n_outputs,
+        )
+        return design, basis
+
+    def sums_of_rows(self, codes: Rows, n: int, weights: Floats) -> Floats:
+        """Return weighted sums of the rows of each code below n, of shape (n, d)."""
+        X, d = self.X, self.n_features
+        if not sparse.issparse(X):
+            X = self._float64(X)
+            ones = weights, codes, np.arange(self.n_rows + 1)
+            return np.asarray(sparse.csc_array(ones, shape=(n, self.n_rows)) @ X)
+        sizes = np.diff(X.indptr)
+        places = np.repeat(codes * d, sizes) + X.indices
+        sums = np.bincount(places, np.repeat(weights, sizes) * X.data, n * d)
+        return sums.astype(np.float64, copy=False).reshape(n, d)
+
+    def dense_columns(self, columns: Rows) -> Floats:
+        """Return a copy of some of the features, of shape (n, c)."""
+        some = self.X[:, columns]
+        dense = some.toarray() if sparse.issparse(some) else some
+        return np.asarray(dense, dtype=np.float64)
+
+
+class Identity(Design):
+    """The map w -> w: parameters are the scores.
+
+    Parameters
+    ----------
+    n_params : int
+    """
+
+    def __init__(self, n_params: int) -> None:
+        X = sparse.eye_array(n_params, format="csr")
+        super().__init__(X, fit_intercept=False)
+
+    def forward(self, w: Floats) -> Floats:
+        return w
+
+    def adjoint(self, dual: Floats) -> Floats:
+        return dual

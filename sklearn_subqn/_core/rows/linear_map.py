@@ -1,0 +1,355 @@
+"""The linear map from parameters to scores and its adjoint: formats, blocks, threads.
+
+The only file that knows intercept columns, row blocks and threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..kernels import products
+from ..lazy import cached_property
+from ..losses._base import Floats, Rows, total_of_rows
+from ..memory import BLOCK_SIZE
+from .column_maps import InPlace
+from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
+
+# Below this share of stored entries, changing one row's dual variable costs hardly
+# anything beside a product, and rows are nearly orthogonal.
+_TEXT_SHARE = 0.01
+
+# A product with a subset of the rows copies them; above this share of the rows the
+# product with all of them is cheaper. The hinge on 300,000 x 60, alpha 1e-4, takes 1.3
+# times as long without subsets.
+_SUBSET_SHARE = 0.3
+
+#: A product with fewer entries than this takes a thread about as long as starting it.
+PART_SIZE = 100_000
+
+
+class LinearMap:
+    """Linear map w -> z = X W + b of parameters to scores, and its adjoint.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or CSR array of shape (n, d)
+        Data, float64 or float32. Never copied, except for the index arrays of a sparse
+        matrix where they are wider than its size needs.
+    fit_intercept : bool
+        Whether the parameters end with intercepts.
+    n_outputs : int or None
+        Number k of scores per row; ``None`` for one score per row in 1-D arrays.
+    n_threads : int
+        Number of threads, each with a contiguous part of the rows. Data too small to
+        gain from them uses fewer.
+    pool : ThreadPoolExecutor, optional
+        Threads to share; default new ones.
+    parent : LinearMap, optional
+        The design of which this one has some of the rows.
+
+    Attributes
+    ----------
+    X : ndarray, CSR array or rows of one
+        The data.
+    n_rows, n_features, n_params : int
+        n, d and q. The parameters w of shape (q,) hold W of shape (d, k) in C order,
+        then b of shape (k,).
+    n_coef : int
+        Number d * k of entries of w that are not intercepts.
+    row_slices : list of slice
+        The rows of each thread.
+    n_entries : int
+        Number of stored entries of X, at least one.
+    passes : float
+        Products with X or its transpose so far; products with some of the rows count
+        by their share of the stored entries.
+    shares_coef : bool
+        Whether all scores of a row have the same coefficients.
+    in_one_place : bool
+        Whether the rows are all in one array.
+    holds_rows : bool
+        Whether they are in memory.
+    """
+
+    shares_coef, in_one_place, holds_rows = False, True, True
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        fit_intercept: bool = True,
+        n_outputs: int | None = None,
+        n_threads: int = 1,
+        pool: ThreadPoolExecutor | None = None,
+        parent: LinearMap | None = None,
+    ) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.n_outputs = n_outputs
+        self.fit_intercept = fit_intercept
+        self.n_coef = self.n_features * (n_outputs or 1)
+        self.n_params = self.n_coef + (n_outputs or 1) * fit_intercept
+        self.passes = 0.0
+        self._parent = parent
+        # Rows of compact arrays are compact.
+        compact = not sparse.issparse(X) or parent is not None
+        self.X = X if compact else compact_csr(X)
+        self.n_entries = max(self.X.nnz if sparse.issparse(X) else self.X.size, 1)
+        self._promote = self.X.dtype != np.float64
+        self._in_blocks = self._promote or isinstance(self.X, SomeRows)
+        self._is_narrow = self._promote and sparse.issparse(self.X)
+        self._n_threads = n_threads
+        self._pool = pool or (ThreadPoolExecutor(n_threads) if n_threads > 1 else None)
+        n_parts = max(1, min(n_threads, self.n_rows, self.n_entries // PART_SIZE))
+        bounds = [self.n_rows * i // n_parts for i in range(n_parts + 1)]
+        self.row_slices = [slice(*pair) for pair in pairwise(bounds)]
+        self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is copied to another process: these rows, and no others."""
+        return {**vars(self), "_parent": None}
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the entries of X."""
+        dtype: np.dtype[Any] = self.X.dtype
+        return dtype
+
+    @property
+    def row_size(self) -> float:
+        """Mean number of stored entries in a row."""
+        return self.n_entries / max(self.n_rows, 1)
+
+    @property
+    def several_scores(self) -> bool:
+        """Whether rows have several scores, each by coefficients of its own or not."""
+        return self.n_outputs is not None
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix."""
+        return bool(sparse.issparse(self.X))
+
+    @property
+    def is_text_like(self) -> bool:
+        """Whether the data are so sparse that rows are nearly orthogonal."""
+        return self._is_sparser_than(_TEXT_SHARE)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays of X in bytes."""
+        if sparse.issparse(self.X):
+            return sum(a.nbytes for a in (self.X.data, *index_arrays(self.X)))
+        return int(self.X.nbytes)
+
+    def zero_scores(self) -> Floats:
+        """Return the scores of w = 0."""
+        outputs = () if self.n_outputs is None else (self.n_outputs,)
+        return np.zeros((self.n_rows, *outputs))
+
+    def forward(self, w: Floats) -> Floats:
+        """Return the scores z of shape (n,) or (n, k) for w of shape (q,)."""
+        coef, intercept = self.split(w)
+        self.passes += 1.0
+        scores = np.empty((self.n_rows, *coef.shape[1:]))
+
+        def multiply(part: list[tuple[int, int, Any]]) -> None:
+            for start, stop, block in part:
+                if self._is_narrow and coef.ndim == 1:
+                    arrays = block.indptr, block.indices, block.data
+                    products.multiply(*arrays, coef, scores[start:stop])
+                elif coef.ndim == 2 and sparse.issparse(block):
+                    arrays = block.indptr, block.indices, block.data
+                    products.multiply_several(*arrays, coef, scores[start:stop])
+                else:
+                    scores[start:stop] = self._float64(block) @ coef
+
+        self.each(multiply, self._parts)
+        if self.fit_intercept:
+            scores += intercept
+        return scores
+
+    def adjoint(self, dual: Floats) -> Floats:
+        """Return the q-vector of products of the columns with u of shape of the scores.
+
+        Rows in which u vanishes take no part.
+        """
+        nonzero = dual != 0.0
+        if dual.ndim == 2:
+            nonzero = nonzero.any(axis=1)
+        if np.count_nonzero(nonzero) <= _SUBSET_SHARE * self.n_rows:
+            rows = np.flatnonzero(nonzero)
+            dual = dual[rows]
+            if sparse.issparse(self.X) and dual.ndim == 1 and len(self._parts) == 1:
+                return self._add_rows(rows, dual)
+            some = self._map_of_rows(rows)
+            self.count(some)
+            return self._with_intercepts(some._products_of_columns(dual), dual)
+        self.passes += 1.0
+        return self._with_intercepts(self._products_of_columns(dual), dual)
+
+    def _some_rows(self, rows: Rows) -> Any:
+        """Return some of the rows of X, of a dense one to be copied when used."""
+        if sparse.issparse(self.X) or isinstance(self.X, SomeRows):
+            return self.X[rows]
+        return SomeRows(self.X, rows)
+
+    def _map_of_rows(self, rows: Rows) -> LinearMap:
+        """Return these as a map to one score per row."""
+        some = self._some_rows(rows)
+        return LinearMap(some, n_threads=self._n_threads, pool=self._pool, parent=self)
+
+    def _add_rows(self, rows: Rows, dual: Floats) -> Floats:
+        """Return the product with entries u of some rows of a sparse X."""
+        X = self.X
+        sizes = X.indptr[rows + 1] - X.indptr[rows]
+        self.passes += int(sizes.sum()) / self.n_entries
+        v = np.zeros(self.n_params)
+        add_rows_times(X, rows, dual, v[: self.n_features])
+        if self.fit_intercept:
+            v[self.n_features] = dual.sum()
+        return v
+
+    def products_so_far(self) -> float:
+        """Return ``passes``."""
+        return self.passes
+
+    def count(self, subset: LinearMap, products: float = 1.0) -> None:
+        """Count ``products`` made with a design of some of the rows."""
+        self.passes += products * subset.n_entries / self.n_entries
+
+    def row_weights(self, weights: Floats) -> Floats:
+        """Return the weight of each row of scores."""
+        return weights
+
+    @cached_property
+    def by_columns(self) -> Any:
+        """The columns of a sparse X one after the other (CSC)."""
+        X = self.X
+        parts = [row_view(X, rows) for rows in self.row_slices]
+        counts = np.zeros((len(parts), self.n_features), X.indptr.dtype)
+        numbers = range(len(parts))
+        self.each(lambda i: products.count(parts[i].indices, counts[i]), numbers)
+        # Where the entries of each part end in each column.
+        ends = counts.cumsum(axis=0, dtype=counts.dtype)
+        indptr = np.zeros(self.n_features + 1, counts.dtype)
+        np.cumsum(ends[-1], out=indptr[1:])
+        ends += indptr[:-1]
+        indices, data = np.empty_like(X.indices), np.empty_like(X.data)
+
+        def write(i: int) -> None:
+            arrays = parts[i].indptr, parts[i].indices, parts[i].data
+            first = self.row_slices[i].start
+            products.to_columns(*arrays, first, ends[i], indices, data)
+
+        self.each(write, numbers)
+        columns = sparse.csc_array((data, indices, indptr), shape=X.shape)
+        columns.sum_duplicates()
+        return columns
+
+    @cached_property
+    def _column_shares(self) -> Floats:
+        """Shares of the stored entries in the columns, of a sparse X about those."""
+        if not sparse.issparse(self.X):
+            return np.full(self.n_features, 1.0 / max(self.n_features, 1))
+        # A block of them shows in which columns they are.
+        step = -(-self.n_entries // BLOCK_SIZE)
+        counts = np.bincount(self.X.indices[::step], minlength=self.n_features)
+        return counts / max(counts.sum(), 1)
+
+    def split(self, w: Floats) -> tuple[Floats, Floats | float]:
+        """Return views of w: coefficients (d,) or (d, k), intercept scalar or (k,)."""
+        coef, intercept = w[: self.n_coef], w[self.n_coef :]
+        if self.n_outputs is None:
+            return coef, float(intercept[0]) if self.fit_intercept else 0.0
+        shape = (self.n_features, self.n_outputs)
+        return coef.reshape(shape), intercept if self.fit_intercept else 0.0
+
+    def _is_sparser_than(self, share: float) -> bool:
+        return self.is_sparse and self.row_size < share * self.n_features
+
+    def _with_intercepts(self, products: Floats, dual: Floats) -> Floats:
+        v = np.empty(self.n_params)
+        v[: self.n_coef] = products.ravel()
+        if self.fit_intercept:
+            v[self.n_coef :] = total_of_rows(dual)
+        return v
+
+    def _products_of_columns(self, dual: Floats) -> Floats:
+        if "by_columns" in vars(self) and dual.ndim == 1:
+            X = self.by_columns
+            arrays = X.indptr, X.indices, X.data
+            columns = np.arange(self.n_features)
+            return InPlace(self, arrays, columns, self.n_rows).adjoint(dual)
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            product = np.zeros((self.n_features, *dual.shape[1:]))
+            for start, stop, block in part:
+                size = max(stop - start, 1)
+                if dual.ndim == 1 or not sparse.issparse(block):
+                    size = min(self._summed_rows, size)
+                for a in range(0, stop - start, size):
+                    rows = slice(a, min(a + size, stop - start))
+                    u = dual[start:stop][rows]
+                    if dual.ndim == 1 and sparse.issparse(block):
+                        some = np.zeros(self.n_features)
+                        add_rows_times(block, np.arange(rows.start, rows.stop), u, some)
+                        product += some
+                    else:
+                        product += self._float64(row_view(block, rows)).T @ u
+            return product
+
+        product, *others = self.each(multiply, self._parts)
+        for other in others:
+            product += other
+        return np.asarray(product)
+
+    @property
+    def _summed_rows(self) -> int:
+        """Of how many rows products with columns are summed by themselves at a time.
+
+        Of equal rows each sum is rounded alike, so that errors grow with the number of
+        its terms, and not with the root of that.
+        """
+        row_size = max(1, self.n_entries // max(1, self.n_rows))
+        few = int(16.0 * np.sqrt(self.n_rows))
+        # Adding a sum takes at most as long as 16 entries for each feature.
+        return max(few, 16 * self.n_features // row_size, 1)
+
+    def each(self, function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return results of a function of parts of the data, each by a thread."""
+        if self._pool is None or len(parts) == 1:
+            return [function(part) for part in parts]
+        return list(self._pool.map(function, parts))
+
+    def column_slices(self, indptr: Rows, columns: Rows) -> list[slice]:
+        """Return slices of some columns, of about as many entries, for the threads."""
+        if self._pool is None:
+            return [slice(0, len(columns))]
+        ends = np.cumsum(indptr[columns + 1] - indptr[columns])
+        size = int(ends[-1]) if len(ends) else 0
+        n_parts = max(1, min(self._n_threads, size // PART_SIZE))
+        shares = [size * i / n_parts for i in range(1, n_parts)]
+        cuts = [0, *np.searchsorted(ends, shares), len(columns)]
+        return [slice(*pair) for pair in pairwise(cuts)]
+
+    def _blocks(self, start: int, stop: int) -> Iterable[tuple[int, int, Any]]:
+        """Yield (first row, last row, view) for the products of one thread."""
+        if not self._in_blocks:
+            yield start, stop, row_view(self.X, slice(start, stop))
+            return
+        row_size = max(1, self.n_entries // max(1, self.n_rows))
+        n_rows = max(1, BLOCK_SIZE // row_size)
+        for a in range(start, stop, n_rows):
+            b = min(a + n_rows, stop)
+            yield a, b, row_view(self.X, slice(a, b))
+
+    def _float64(self, block: Any) -> Any:
+        if isinstance(block, SomeRows):
+            block = block.copy()
+        return block.astype(np.float64) if self._promote else block

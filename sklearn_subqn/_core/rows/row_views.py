@@ -1,0 +1,122 @@
+"""Rows of dense and sparse matrices: views, copies, products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..kernels import products
+from ..losses._base import Floats, Rows
+from ..memory import COPY_SIZE
+
+
+class SomeRows:
+    """Rows of a dense array X, to be copied when they are used.
+
+    Parameters
+    ----------
+    X : ndarray
+    rows : ndarray of int or range
+    change : callable, optional
+        Returns other rows in place of those of X, as in other units.
+    """
+
+    def __init__(
+        self, X: Any, rows: Any, change: Callable[[Any], Any] | None = None
+    ) -> None:
+        self._X, self._rows, self._change = X, rows, change
+        self.dtype = X.dtype if change is None else change(X[:0]).dtype
+        self.shape = len(rows), X.shape[1]
+        self.size = len(rows) * X.shape[1]
+        self.nbytes = self.size * self.dtype.itemsize
+
+    def __getitem__(self, part: Any) -> SomeRows:
+        rows = self._rows
+        if isinstance(rows, range) and not isinstance(part, slice):
+            some = rows.start + rows.step * part
+        else:
+            some = rows[part]
+        return SomeRows(self._X, some, self._change)
+
+    def copy(self) -> Any:
+        """Return these rows; without a change, consecutive ones are a view."""
+        rows = self._rows
+        if isinstance(rows, range):
+            X = self._X[rows.start : rows.stop : rows.step]
+        else:
+            # Several times faster than indexing, which checks each index first.
+            X = self._X.take(rows, axis=0, mode="clip")
+        return X if self._change is None else self._change(X)
+
+
+def dense_rows(rows: Any) -> Floats:
+    """Return rows of X as an array of float64."""
+    if sparse.issparse(rows):
+        rows = rows.toarray()
+    elif isinstance(rows, SomeRows):
+        rows = rows.copy()
+    return np.asarray(rows, dtype=np.float64)
+
+
+def products_of_rows(X: Any) -> Floats:
+    """Return X Xᵀ in float64, of a dense X by blocks of columns where it is not."""
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        return np.asarray((X @ X.T).toarray())
+    if X.dtype == np.float64:
+        return np.asarray(X @ X.T)
+    total = np.zeros((len(X), len(X)))
+    width = max(1, COPY_SIZE // max(len(X), 1))
+    for start in range(0, X.shape[1], width):
+        block = X[:, start : start + width].astype(np.float64)
+        total += block @ block.T
+    return total
+
+
+def squared(rows: Any) -> Any:
+    if not sparse.issparse(rows):
+        return rows * rows
+    if not rows.has_canonical_format:
+        return rows.multiply(rows)
+    # The product of two matrices compares their indices, which takes longer.
+    squares = rows.data * rows.data, rows.indices, rows.indptr
+    return type(rows)(squares, shape=rows.shape)
+
+
+def index_arrays(X: Any) -> tuple[Any, Any]:
+    return X.indices, X.indptr
+
+
+def compact_csr(X: Any) -> Any:
+    """Return X as a CSR array whose two index arrays have one type, int32 if possible.
+
+    SciPy converts index arrays of unequal types at every product.
+    """
+    fits = max(X.nnz, *X.shape) <= np.iinfo(np.int32).max
+    dtype = np.int32 if fits else np.int64
+    indices, indptr = (a.astype(dtype, copy=False) for a in index_arrays(X))
+    return sparse.csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def add_rows_times(X: Any, rows: Rows, dual: Floats, v: Floats) -> None:
+    """Add the product with entries u of some rows of a CSR matrix to v."""
+    # Rows are the columns of the transpose.
+    products.add_columns(X.indptr, X.indices, X.data, rows, dual, v)
+
+
+def row_view(X: Any, rows: slice) -> Any:
+    """Return consecutive rows of X without copying its data."""
+    if not sparse.issparse(X):
+        return X[rows]
+    start, stop = rows.start, rows.stop
+    if (start, stop) == (0, X.shape[0]):
+        return X
+    first, last = X.indptr[start], X.indptr[stop]
+    # The constructor would copy slices of less than half an array.
+    view = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+    view.data, view.indices = X.data[first:last], X.indices[first:last]
+    view.indptr = X.indptr[start : stop + 1] - first
+    return view

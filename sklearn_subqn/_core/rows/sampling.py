@@ -1,0 +1,37 @@
+"""Which rows stand for all: spread evenly, with no period that data might have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..losses._base import Floats, Rows
+from ..losses._curvature import Curvature, DiagonalCurvature
+
+
+def spread(n: int, n_sampled: int) -> Rows:
+    """Return indices of rows spread evenly but with no period that data might have."""
+    sampled = np.zeros(n, dtype=bool)
+    sampled[(fractions(n_sampled) * n).astype(np.intp)] = True
+    return np.flatnonzero(sampled)
+
+
+def fractions(n: int) -> Floats:
+    """Return numbers spread evenly over [0, 1), in no order."""
+    # Multiples of the golden ratio, whose fractions are farthest from each other.
+    return np.asarray(np.arange(n) * (0.5 * (5.0**0.5 - 1.0)) % 1.0, dtype=np.float64)
+
+
+def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:
+    """Return the second derivatives of some of the rows, scaled up to stand for all.
+
+    One in so many of those that do not vanish, of one score per row; one of few.
+    """
+    h = curvature.diagonal()
+    rows = np.flatnonzero(h)
+    if not len(rows):
+        return DiagonalCurvature(np.zeros_like(h))
+    rows = rows[spread(len(rows), max(len(rows) // stride, 1))]
+    some = np.zeros_like(h)
+    some[rows] = h[rows]
+    some[rows] *= float(h.sum()) / float(some.sum())
+    return DiagonalCurvature(some)

@@ -1,0 +1,271 @@
+"""Products of the columns of X with each other, and squares of rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ..kernels import gram
+from ..lazy import cached_property
+from ..losses._base import Floats, Rows
+from ..losses._curvature import Curvature
+from ..memory import BLOCK_SIZE, COPY_SIZE
+from .linear_map import LinearMap
+from .row_views import (
+    SomeRows,
+    add_rows_times,
+    dense_rows,
+    products_of_rows,
+    row_view,
+    squared,
+)
+
+# About this many rows show enough of the spectrum of the features: the joint hinge on
+# mnist (60,000 x 784, ten classes, alpha 1e-3) takes 1.4 times as long with all rows.
+_SPECTRUM_ROWS = 2000
+
+# Products of columns are made by pairs of stored entries where rows have fewer than
+# this share of the features, elsewhere by BLAS: squared hinge on a9a takes 2.4 times as
+# long by BLAS, log loss on 60,000 x 60 without zeros, stored as CSR, twice by pairs.
+_PAIRS_SHARE = 0.3
+
+
+class SecondMoments(LinearMap):
+    """A linear map with products of its columns, and of its rows.
+
+    Its parameters are those of ``LinearMap``.
+    """
+
+    _parent: SecondMoments | None
+
+    @property
+    def multiplies_pairs(self) -> bool:
+        """Whether ``gram`` multiplies stored entries, in rows with a weight only."""
+        one_vector = self.n_outputs is None or self.shares_coef
+        return one_vector and self._is_sparser_than(_PAIRS_SHARE)
+
+    def gram(self, weights: Floats) -> Floats:
+        """Return the q x q matrix Xᵀ diag(weights) X, intercept column included.
+
+        For one score per row only. Counts as one pass, or as the share of the rows that
+        are used.
+        """
+        q = self.n_params
+        add = self._add_by_pairs if self.multiplies_pairs else self._add_by_blas
+        used = np.count_nonzero(weights) if self.multiplies_pairs else self.n_rows
+        self.passes += used / max(self.n_rows, 1)
+
+        def multiply(rows: slice) -> Floats:
+            total = np.zeros((q, q))
+            add(total, row_view(self.X, rows), weights[rows])
+            return total
+
+        half = sum(self.each(multiply, self.row_slices))
+        return half + half.T
+
+    def coupled_gram(self, curvature: Curvature) -> Floats:
+        """Return Xᵀ (diag(a) - C - Cᵀ) X, zero for an intercept.
+
+        For one score per row and second derivatives that rows do not have alone, whose
+        rows sum to zero.
+        """
+        d = self.n_features
+        matrix = self.gram(curvature.diagonal())
+        matrix[d:], matrix[:, d:] = 0.0, 0.0
+        half = curvature.crossed(self)
+        matrix[:d, :d] -= half + half.T
+        self.passes += 1.0
+        return matrix
+
+    def row_gram(self, rows: Rows) -> Floats:
+        """Return the products of some rows of X with each other, intercepts aside.
+
+        Where those of all rows take no more memory than X, they are made at first and
+        kept. Counts as one pass over the rows, when they are made.
+        """
+        if 8 * self.n_rows**2 <= self.nbytes:
+            return self._row_gram[np.ix_(rows, rows)]
+        some = self._map_of_rows(rows)
+        self.count(some)
+        copied = isinstance(some.X, SomeRows)
+        return products_of_rows(some.X.copy() if copied else some.X)
+
+    @cached_property
+    def _row_gram(self) -> Floats:
+        self.passes += 1.0
+        return products_of_rows(self.X)
+
+    def _add_by_pairs(self, total: Floats, block: Any, weights: Floats) -> None:
+        """Add half of the products of the columns, by row pairs of stored entries."""
+        position = np.arange(self.n_features, dtype=block.indices.dtype)
+        rows = block.data, block.indices, block.indptr
+        gram.add_half(*rows, weights, position, total)
+        if self.fit_intercept:
+            used = np.flatnonzero(weights)
+            add_rows_times(block, used, weights[used], total[-1, :-1])
+            total[-1, -1] += 0.5 * float(weights.sum())
+
+    def _add_by_blas(self, total: Floats, block: Any, weights: Floats) -> None:
+        """Add half of the products of the columns, by BLAS on blocks of the rows."""
+        d = self.n_features
+        # Blocks stay in the cache, unless the columns are many: then few rows are slow.
+        size = min(max(BLOCK_SIZE, 8 * d * d), COPY_SIZE)
+        n_rows = max(1, size // max(d, 1))
+        for a in range(0, len(weights), n_rows):
+            root = np.sqrt(weights[a : a + n_rows])
+            scaled = dense_rows(block[a : a + n_rows]) * root[:, np.newaxis]
+            total[:d, :d] += 0.5 * (scaled.T @ scaled)
+            if self.fit_intercept:
+                total[d, :d] += scaled.T @ root
+                total[d, d] += 0.5 * float(root @ root)
+
+    def block_gram(self, add: Callable[[Floats, slice, Floats], None]) -> Floats:
+        """Return the q x q matrix sum_i M_i (x) x_i x_iᵀ, for k scores per row.
+
+        Parameters
+        ----------
+        add : callable
+            Given some rows of features, intercept column included, their slice and an
+            array of shape (k, k, d, d), adds the blocks j <= l of these rows' sum.
+            Counts as one pass.
+        """
+        self.passes += 1.0
+        k = self.n_outputs or 1
+        d = self.n_features + self.fit_intercept
+        n_rows = max(1, COPY_SIZE // max(d, 1))
+        blocks = np.zeros((k, k, d, d))
+        for a in range(0, self.n_rows, n_rows):
+            rows = slice(a, min(a + n_rows, self.n_rows))
+            X = np.ones((rows.stop - a, d))
+            X[:, : self.n_features] = dense_rows(self.X[rows])
+            add(X, rows, blocks)
+        for j in range(k):
+            blocks[j + 1 :, j] = blocks[j, j + 1 :]
+        return blocks.transpose(2, 0, 3, 1).reshape(d * k, d * k)
+
+    def squared_adjoint(self, weights: Floats) -> Floats:
+        """Return the diagonal of ``gram(weights)``, of shape (q,).
+
+        For k scores per row, of ``block_gram`` of matrices with diagonals ``weights``
+        of shape (n, k).
+        """
+        diagonal = np.zeros(self.n_params)
+        diagonal[: self.n_coef] = self._sums_of_squares(weights).ravel()
+        if self.fit_intercept:
+            diagonal[self.n_coef :] = weights.sum(axis=0)
+        return diagonal
+
+    def _sums_of_squares(self, weights: Floats) -> Floats:
+        """Return weighted sums of the squares of the columns; counts as a pass."""
+        self.passes += 1.0
+        d = max(self.n_features, 1)
+        # Squares of dense rows stay in the cache; sparse ones are few at a time.
+        n_rows = max(1, BLOCK_SIZE // d)
+        if self.is_sparse:
+            n_rows = self._summed_rows
+
+        def multiply(part: list[tuple[int, int, Any]]) -> Floats:
+            sums = np.zeros((self.n_features, *weights.shape[1:]))
+            for start, stop, block in part:
+                for a in range(start, stop, n_rows):
+                    b = min(a + n_rows, stop)
+                    some = row_view(block, slice(a - start, b - start))
+                    sums += squared(self._float64(some)).T @ weights[a:b]
+            return sums
+
+        product, *others = self.each(multiply, self._parts)
+        for other in others:
+            product += other
+        return np.asarray(product)
+
+    def mean_squares(self, weights: Floats) -> Floats:
+        """Return weighted mean squares of the columns, of shape (q,).
+
+        Weights sum to one; there are as many equal entries as outputs. Counts as a
+        pass.
+        """
+        squares = np.ones(self.n_params)
+        each = self._sums_of_squares(weights)
+        squares[: self.n_coef] = np.repeat(each, self.n_outputs or 1)
+        return squares
+
+    def squared_size(self, weights: Floats) -> float:
+        """Return the sum of ``mean_squares`` except for intercepts, at less cost."""
+        return float(weights @ self.squares) * (self.n_outputs or 1)
+
+    @cached_property
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues and eigenvectors of the mean of x xᵀ, intercept column included.
+
+        Of some of the rows, which costs their share of a pass; the same for the designs
+        of subsets of the rows.
+        """
+        if self._parent is not None:
+            return self._parent.spectrum
+        step = -(-self.n_rows // _SPECTRUM_ROWS)
+        gram = self.sampled_gram(step)
+        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
+        return np.maximum(values, 0.0) / self.n_sampled(step), vectors
+
+    def n_sampled(self, step: int) -> int:
+        """Return how many rows ``sampled_gram`` is of."""
+        return -(-self.n_rows // step)
+
+    def sampled_gram(self, step: int) -> Floats:
+        """Return the sum of x xᵀ over every so many rows, intercept column included."""
+        X = np.ones((self.n_sampled(step), self.n_features + self.fit_intercept))
+        X[:, : self.n_features] = dense_rows(self.X[::step])
+        self.passes += len(X) / max(self.n_rows, 1)
+        return X.T @ X
+
+    @cached_property
+    def matrix(self) -> Any:
+        """X of shape (n, d), each entry stored once, for kernels that visit rows."""
+        if not sparse.issparse(self.X) or self.X.has_canonical_format:
+            return self.X
+        X = self.X.copy()
+        X.sum_duplicates()
+        return X
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Squared norms of the rows, of shape (n,)."""
+        X = self.matrix
+        if not sparse.issparse(X):
+            return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        ones, squares = np.ones(self.n_features), np.empty(self.n_rows)
+        step = max(1, int(BLOCK_SIZE / max(self.row_size, 1.0)))
+        for first in range(0, self.n_rows, step):
+            rows = slice(first, min(first + step, self.n_rows))
+            block = row_view(X, rows)
+            data = np.square(block.data, dtype=np.float64)
+            arrays = data, block.indices, block.indptr
+            squares[rows] = sparse.csr_array(arrays, shape=block.shape) @ ones
+        return squares
+
+    @property
+    def mean_square(self) -> float:
+        """Mean squared norm of the rows."""
+        return self.sum_of_squares() / max(self.n_rows, 1)
+
+    def sum_of_squares(self) -> float:
+        """Return the sum of the squared norms of the rows."""
+        return float(self.squares.sum())
+
+    def entries_in(self, columns: Rows) -> float:
+        """Return the mean number of stored entries in a row of some columns, about."""
+        return float(self._column_shares[columns].sum()) * self.row_size
+
+    def gram_cost(self, columns: Rows) -> float:
+        """Return about how many products with X a Gram matrix of columns costs."""
+        if sparse.issparse(self.X):
+            return 0.5 * self.entries_in(columns) ** 2 / max(self.row_size, 1.0)
+        return len(columns) * (len(columns) / self.n_features) / 12.0
+
+    def joint_gram_cost(self, n_coordinates: int) -> float:
+        """Return ``gram_cost`` of a matrix of coordinates of several scores."""
+        entries = max(self.row_size, 1.0) * (self.n_outputs or 1)
+        return n_coordinates**2 / entries / 40.0

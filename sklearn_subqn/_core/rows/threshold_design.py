@@ -1,0 +1,87 @@
+"""The linear map of ordinal regression: one score, less each of several thresholds."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..losses._base import Floats, total_of_rows
+from .design import Design
+
+
+class ThresholdDesign(Design):
+    """Linear map (w, b) -> z of shape (n, m), z_ik = <x_i, w> + b_k.
+
+    The intercepts b are the thresholds with their signs changed. They come last among
+    the parameters, as those of other designs do.
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or CSR array of shape (n, d)
+        As of ``Design``.
+    n_thresholds : int
+        m.
+    n_threads, pool, parent
+        As of ``Design``.
+    """
+
+    shares_coef = True
+
+    def __init__(
+        self,
+        X: Any,
+        n_thresholds: int,
+        *,
+        n_threads: int = 1,
+        pool: ThreadPoolExecutor | None = None,
+        parent: Design | None = None,
+    ) -> None:
+        super().__init__(
+            X, fit_intercept=False, n_threads=n_threads, pool=pool, parent=parent
+        )
+        self.n_outputs = self.n_thresholds = n_thresholds
+        self.n_params = self.n_coef + n_thresholds
+
+    def forward(self, w: Floats) -> Floats:
+        return super().forward(w)[:, np.newaxis] + w[self.n_coef :]
+
+    def adjoint(self, dual: Floats) -> Floats:
+        v = super().adjoint(dual.sum(axis=1))
+        v[self.n_coef :] = total_of_rows(dual)
+        return v
+
+    def _like(self, X: Any, parent: Design | None) -> ThresholdDesign:
+        return ThresholdDesign(
+            X,
+            self.n_thresholds,
+            n_threads=self._n_threads,
+            pool=self._pool,
+            parent=parent,
+        )
+
+    def gram(self, weights: Floats) -> Floats:
+        """Return the q x q matrix of weights of shape (n, m), one for each score."""
+        d = self.n_coef
+        total = super().gram(weights.sum(axis=1))
+        self.passes += 1.0
+        total[:d, d:] = self._products_of_columns(weights)
+        total[d:, :d] = total[:d, d:].T
+        total[d:, d:] = np.diag(weights.sum(axis=0))
+        return total
+
+    def squared_adjoint(self, weights: Floats) -> Floats:
+        diagonal = super().squared_adjoint(weights.sum(axis=1))
+        diagonal[self.n_coef :] = weights.sum(axis=0)
+        return diagonal
+
+    def mean_squares(self, weights: Floats) -> Floats:
+        """Return weighted mean squares of the columns, once for each score of a row."""
+        squares = super().squared_adjoint(self.n_thresholds * weights)
+        squares[self.n_coef :] = 1.0
+        return squares
+
+    def split(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return views of w: coefficients (d,) and intercepts (m,)."""
+        return w[: self.n_coef], w[self.n_coef :]

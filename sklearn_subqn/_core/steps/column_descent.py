@@ -1,0 +1,275 @@
+"""Coordinate descent on columns, with systems of those in use in between."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..losses._base import Floats, Mask, Rows
+from ..rounding import ROUNDED
+from ..rows.column_maps import ColumnMap
+
+# Benchmarks: L1 with log loss, alpha 1e-5, on news20 (two classes) and rcv1.
+
+# After this many sweeps over the nonzero coordinates their system is solved (never: 2.9
+# and 2.0 times as long; after each: 1.9 on news20), in this many times more steps than
+# before if no sign changed (as many: 2.7 times as long on news20).
+_ROUND, _LONGER = 5, 3
+
+# Steps end where more than this share of the coordinates would change signs (without:
+# 1.3 times as long on news20): then the zeros are not yet found.
+_CROSSINGS = 0.05
+
+# Shares of the solution that are tried, before the one that changes no sign. Without
+# the second, news20 takes 1.4 times as long.
+SHARES = (1.0, 0.3)
+
+
+class Face(NamedTuple):
+    """The columns with coefficients that are not zero.
+
+    Attributes
+    ----------
+    used : ndarray of shape (n_used,)
+        Their indices.
+    places : ndarray
+        The same, and those of the free rows of coefficients.
+    columns : ColumnMap
+        They themselves.
+    """
+
+    used: Rows
+    places: Rows
+    columns: ColumnMap
+
+
+class ByColumns(ABC):
+    """Coordinate descent on columns, without the matrix H of the model.
+
+    Sweeps over all coordinates find those that are not zero. Sweeps over these converge
+    linearly, and alternate with the solution of their linear system by conjugate
+    gradients. Coordinates that change their signs on the way to it vanish.
+
+    Parameters
+    ----------
+    diagonal : ndarray of the shape of coefficients
+        That of H.
+    l1, l2 : float
+        Factors of the penalties.
+    n_free : int
+        1 if there are intercepts, the last row of coefficients, else 0.
+
+    Attributes
+    ----------
+    image : ndarray of the shape of the scores
+        Of the change of the coefficients in the last ``minimize``. It is linear in
+        them, and its adjoint is H times the change.
+    """
+
+    image: Floats
+
+    # Steps to solve the system in, at first, and how often it is solved, without
+    # coordinates that changed their signs.
+    _n_steps, _times = 15, 1
+
+    _arrays: tuple[Any, Any, Any]
+
+    def __init__(self, diagonal: Floats, l1: float, l2: float, n_free: int) -> None:
+        self._diagonal = diagonal
+        self._l1, self._l2 = l1, l2
+        self._n_free = n_free
+        self._m = len(diagonal) - n_free
+
+    @abstractmethod
+    def change_of_dual(self) -> Floats:
+        """Return the change by the last ``minimize``, of the shape of all scores."""
+
+    @abstractmethod
+    def _sweep(self, which: Rows, gradient: Floats, v: Floats, image: Floats) -> float:
+        """Minimize over the free coordinates, and one after the other of some columns.
+
+        Returns the largest violation, and keeps v and the image of its change up to
+        date.
+        """
+
+    @abstractmethod
+    def _no_image(self) -> Floats:
+        """Return the image of zeros."""
+
+    @abstractmethod
+    def _take(self, which: Rows) -> Any:
+        """Return some columns as a ``ColumnMap``."""
+
+    def _product(self, columns: Any, x: Floats) -> Floats:
+        """Return H times coefficients of columns and the free ones."""
+        return self._adjoint(columns, self._image(self._scores(columns, x)))
+
+    @abstractmethod
+    def _scores(self, columns: ColumnMap, x: Floats) -> Floats:
+        """Return the scores for coefficients of columns and the free ones."""
+
+    @abstractmethod
+    def _image(self, scores: Floats) -> Floats:
+        """Return the image of coefficients with these scores."""
+
+    @abstractmethod
+    def _slopes(self, image: Floats) -> Floats:
+        """Return the adjoint of an image, for all coefficients."""
+
+    @abstractmethod
+    def _adjoint(self, columns: ColumnMap, image: Floats) -> Floats:
+        """Return the adjoint of an image, for columns and the free coefficients."""
+
+    def minimize(
+        self, gradient: Floats, start: Floats, tol: float, limit: int
+    ) -> Floats:
+        v, self.image = np.array(start, order="C"), self._no_image()
+        n_steps = self._n_steps
+        while True:
+            violation = self._sweep(np.arange(self._m), gradient, v, self.image)
+            limit -= 1
+            if violation <= tol or limit <= 0:
+                return v
+            used = np.flatnonzero(v[: self._m].any(axis=1))
+            for _ in range(min(_ROUND, limit)):
+                violation = self._sweep(used, gradient, v, self.image)
+                limit -= 1
+                if violation <= tol:
+                    break
+            if violation > tol and limit > 0:
+                face = self._face(used)
+                n_steps = min(n_steps, limit)
+                steps, off, taken = self._solve(face, gradient, v, tol, n_steps)
+                limit -= taken
+                p = steps[-1]
+                change = self._scores(face.columns, p[face.places])
+                image = self.image + self._image(change)
+                vanishing = self._vanishing(v, p)
+                if off <= tol and self._is_dual(gradient, v, p, image, tol):
+                    v += p
+                    v[vanishing] = 0.0
+                    self.image = image
+                    return v
+                if not vanishing.any():
+                    v += p
+                    self.image = image
+                    n_steps *= _LONGER
+                elif not self._try(face, steps, gradient, v):
+                    return v
+
+    def _face(self, used: Rows) -> Face:
+        """Return the columns with coefficients."""
+        places = np.append(used, np.arange(self._m, self._m + self._n_free))
+        return Face(used, places, self._take(used))
+
+    def _solve(
+        self, face: Face, gradient: Floats, v: Floats, tol: float, n_steps: int
+    ) -> tuple[list[Floats], float, int]:
+        """Return about the step to the minimizer with the zeros of v.
+
+        After it others, without coordinates that the one before lets change their
+        signs; the largest residual of the last; and the number of products with H.
+        """
+        w = v[face.places]
+        signs = self._penalized(np.sign(w))
+        l2 = self._penalized(np.full_like(w, self._l2))
+        inside = w != 0.0
+        inside[len(face.used) :] = True
+        most = _CROSSINGS * np.count_nonzero(signs)
+
+        def times(x: Floats) -> Floats:
+            return self._product(face.columns, x) + l2 * x
+
+        slopes = gradient[face.places] + self._adjoint(face.columns, self.image)
+        slopes += l2 * w + self._l1 * signs
+        x, r, taken = np.zeros_like(w), -slopes * inside, 0
+        steps = []
+        for again in reversed(range(self._times)):
+            scale = (self._diagonal[face.places] + l2) * inside
+            inverse = np.divide(1.0, scale, out=np.zeros_like(w), where=scale > 0.0)
+            p, before = np.zeros_like(w), np.inf
+            n_crossing = 0
+            for _ in range(n_steps):
+                y = inverse * r
+                now = float(np.vdot(r, y))
+                p = y + now / before * p
+                before = now
+                q = times(p) * inside
+                taken += 1
+                curvature = float(np.vdot(p, q))
+                if curvature <= ROUNDED * float(np.vdot(p, scale * p)):
+                    break
+                x += now / curvature * p
+                r -= now / curvature * q
+                n_crossing = int(np.sum(inside & (signs * (w + x) < 0.0)))
+                if np.abs(r).max() <= tol or n_crossing > most:
+                    break
+            steps.append(np.zeros_like(v))
+            steps[-1][face.places] = x
+            if not again or not 0 < n_crossing <= most:
+                break
+            crossing = inside & (signs * (w + x) < 0.0)
+            x[crossing] = -w[crossing]
+            inside &= ~crossing
+            r = -(slopes + times(x)) * inside
+            taken += 1
+        return steps, float(np.abs(r).max(initial=0.0)), taken
+
+    def _try(
+        self, face: Face, steps: list[Floats], gradient: Floats, v: Floats
+    ) -> bool:
+        """Take the last step, or a share, or the first one up to the first zero.
+
+        The model falls, or False is returned. One sweep mends what the others lack when
+        some coordinates vanish instead of changing their signs.
+        """
+        vanishing = self._vanishing(v, steps[0])
+        share = float((-v[vanishing] / steps[0][vanishing]).min(initial=1.0))
+        for p in (*(one * steps[-1] for one in SHARES), share * steps[0]):
+            new = v + p
+            new[self._vanishing(v, p)] = 0.0
+            change = self._scores(face.columns, (new - v)[face.places])
+            image = self.image + self._image(change)
+            self._sweep(face.used, gradient, new, image)
+            change = (new - v)[face.places]
+            fall = float(np.vdot(gradient[face.places], change))
+            mean = 0.5 * (self.image + image)
+            fall += float(np.vdot(mean, self._scores(face.columns, change)))
+            if fall + self._penalty(new) - self._penalty(v) < 0.0:
+                v[:], self.image = new, image
+                return True
+        return False
+
+    def _is_dual(
+        self, gradient: Floats, v: Floats, step: Floats, image: Floats, tol: float
+    ) -> bool:
+        """Whether the image after a step makes a dual point as good as asked for.
+
+        It may violate the constraints by ``tol``. Signs that change cost twice the
+        penalty, which may be as much as the former.
+        """
+        changed = np.abs((v + step)[self._vanishing(v, step)])
+        if 2.0 * self._l1 * changed.sum() > tol * np.abs(v[: self._m]).sum():
+            return False
+        slopes = gradient + self._slopes(image)
+        slopes += self._penalized(self._l2 * (v + step))
+        beyond = np.abs(slopes) - self._penalized(np.full_like(v, self._l1))
+        return float(beyond.max()) <= tol
+
+    def _vanishing(self, v: Floats, step: Floats) -> Mask:
+        """Return which penalized coefficients would vanish or change their signs."""
+        vanishing = (v != 0.0) & (v * (v + step) <= 0.0)
+        vanishing[self._m :] = False
+        return vanishing
+
+    def _penalized(self, coef: Floats) -> Floats:
+        """Return coefficients with zeros for the free ones, which are the last row."""
+        coef[len(coef) - self._n_free :] = 0.0
+        return coef
+
+    def _penalty(self, v: Floats) -> float:
+        penalized = v[: self._m]
+        squares = float(np.vdot(penalized, penalized))
+        return self._l1 * float(np.abs(penalized).sum()) + 0.5 * self._l2 * squares

@@ -1,0 +1,187 @@
+"""Minimizing over intercepts, which costs no product with X."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..losses._base import Floats
+from ..objectives.objective import Dual, Objective, Point
+from ..objectives.risk import Risk
+from ..regularizers import L2
+from .line_search import exact
+from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
+
+# Sums of dual variables this small, in units of their scale, need no further step of
+# the intercepts, of which there are at most this many; where a whole step does not
+# halve sums below the second number, they are rounding errors. Nor is there another one
+# where so many searches have not lowered sums below the third.
+_SETTLED, _ROUGHLY_MINIMAL, _NEARLY_MINIMAL = 1e-13, 1e-10, 1e-5
+
+_MAX_SETTLE, _MAX_IDLE = 30, 3
+
+# Each step of an intercept is at most this many times the largest score, or one.
+_LONGEST_SETTLE = 10.0
+
+
+def minimize_intercept(point: Point) -> Point:
+    """Return the point with its free parameters minimized over, exactly.
+
+    No product with X is needed. The subgradient of the result vanishes in the free
+    parameters, so that its dual value is a lower bound and its cut is balanced: solvers
+    thereby minimize the reduced function min_b J(w, b), whose cuts are bounded.
+
+    Several free parameters stay as they are where the loss is not smooth.
+    """
+    o = point.objective
+    if not o.n_free:
+        return point
+    if not o.loss.has_lines and o.n_free == 1:
+        return _settle_by_cuts(point)
+    if o.loss.smooth and (o.n_free > 1 or o.loss.analytic):
+        return _settle_by_newton(point)
+    if o.n_free > 1:
+        return point
+    signs = [1.0, -1.0]
+    if o.loss.smooth:
+        signs = [-1.0 if o.risk.column_sums(point.dual)[0] > 0.0 else 1.0]
+    for sign in signs:
+        line = point.along_free(np.array([sign]))
+        step = exact(line)
+        if 0.0 < step < np.inf:
+            break
+    else:
+        step = 0.0
+    if line.smooth:
+        step = middle_of_flat(line.derivatives, step)
+    return line.point(step, balanced=True)
+
+
+def best_intercept(risk: Risk, coef: Floats) -> float:
+    """Return the intercept of the smallest risk for given coefficients.
+
+    Parameters
+    ----------
+    risk : Risk
+        Of one score per row, with an intercept.
+    coef : ndarray of shape (n_features,)
+    """
+    objective = Objective(risk, L2(risk.design.n_coef), 1.0)
+    return float(minimize_intercept(objective.at(np.append(coef, 0.0))).w[-1])
+
+
+def _settle_by_cuts(point: Point) -> Point:
+    """Minimize over one free parameter of a loss with subgradients only.
+
+    The combination of the duals at both ends of the bracket that is balanced proves a
+    bound; its height is that of the chord, which the minimum exceeds by rounding.
+    """
+    o = point.objective
+    args = o.targets, o.weights
+    shifted = o.risk.oracle.shifted(point.scores, *args)
+    penalty = o.alpha * o.regularizer.value(point.w)
+    start = shifted(0.0)
+    sign = -1.0 if start[1].sum() > 0.0 else 1.0
+
+    def trial(step: float) -> Trial:
+        risk, dual = shifted(sign * step) if step else start
+        return Trial(step, penalty + risk, sign * float(dual.sum()), dual)
+
+    first, other = bracket_by_cuts(trial)
+    if first is other or first.step == np.inf:
+        return point
+    line = point.along_free(np.array([sign]))
+    ends = [line.point(end.step) for end in (first, other)]
+    minimal = ends[0]
+    a, b = float(first.dual.sum()), float(other.dual.sum())
+    if a * b > 0.0 or a == b:
+        minimal.dual = first.dual
+        return minimal
+    share = a / (a - b)
+    duals = [
+        Dual(end.dual, offset=-o.risk.conjugate_at(end.dual, at.scores))
+        for end, at in zip((first, other), ends, strict=True)
+    ]
+    minimal.mixture = mixture = Dual.mixed(o.risk, share, *duals)
+    minimal.dual = mixture.u
+    if not o.loss.ranks:
+        # A little more of the end on the other side makes up for what rounding leaves.
+        left = float(mixture.u.sum(dtype=np.longdouble))
+        slope = a if a * left < 0.0 else b
+        points = mixture, *duals
+        sizes = (
+            [o.risk.dual_norm(dual.u) for dual in points],
+            [abs(dual.offset or 0.0) for dual in points],
+        )
+        larger = max(max(size) / (size[0] or 1.0) for size in sizes)
+        share = abs(left) / max(abs(slope) - abs(left), 1e-300) * (1.0 + larger)
+        share = min(o.imbalance(mixture.u), share)
+        minimal.mixture = mixture._replace(imbalance=share)
+    return minimal
+
+
+def _settle_by_newton(point: Point) -> Point:
+    """Minimize over the free parameters of a smooth loss by Newton's method.
+
+    Whole steps mostly halve the slopes and need no search. What rounding leaves of the
+    sums of the dual variables is taken out of them.
+    """
+    o, risk = point.objective, point.objective.risk
+    # Where a label has no relevant rows slopes vanish, and steps have no end; those of
+    # squares, whose scores are in units of the targets, are exact.
+    exact_within = risk.curvature_radius(point.scores)
+    farthest = max(_LONGEST_SETTLE * max(1.0, point.largest_score), exact_within)
+    if o.n_free == 1:
+        point = _moved_by_newton(point, farthest)
+    n_idle = 0
+    for _ in range(_MAX_SETTLE):
+        sums = risk.column_sums(point.dual)
+        size = float(np.abs(sums).max())
+        if size <= _SETTLED * risk.dual_scale:
+            break
+        hessian = risk.total_curvature(point.curvature)
+        if o.n_free > 1 and not hessian.sum(axis=0).max() > 1e-10 * hessian.max():
+            # Adding a constant to all intercepts changes nothing.
+            hessian += float(np.trace(hessian)) / o.n_free
+        largest = float(hessian.diagonal().max())
+        hessian[np.diag_indices_from(hessian)] += 1e-10 * largest or 1.0
+        # Next to no curvature means far, not infinitely far.
+        direction = -np.linalg.solve(hessian, sums).clip(-1e300, 1e300)
+        reach = max(float(np.abs(direction).max()), 1e-300)
+        if reach > farthest:
+            direction *= farthest / reach
+            reach = farthest
+        line = point.along_free(direction)
+        new = line.point(1.0)
+        if not np.abs(risk.column_sums(new.dual)).max() <= 0.5 * size:
+            if size <= _ROUGHLY_MINIMAL * risk.dual_scale:
+                break
+            step = minimize_smooth(line.derivatives, accuracy=NEAR)
+            if not 0.0 < step < np.inf:
+                break
+            new = line.point(min(step, farthest / reach))
+            n_idle += not np.abs(risk.column_sums(new.dual)).max() < size
+            if n_idle >= _MAX_IDLE and size <= _NEARLY_MINIMAL * risk.dual_scale:
+                break
+        point = new
+    point.dual = risk.balance(point.dual)
+    return point
+
+
+def _moved_by_newton(point: Point, farthest: float) -> Point:
+    """Return the point after steps of Newton's method in one free parameter.
+
+    As long as these halve the slope. Slopes on the line cost no dual variables.
+    """
+    line, step = point.along_free(np.ones(1)), 0.0
+    slope, curvature = line.derivatives(step)
+    for _ in range(_MAX_SETTLE):
+        if abs(slope) <= _SETTLED * point.objective.risk.dual_scale:
+            break
+        move = -slope / curvature if curvature > 0.0 else np.inf
+        if abs(move) > farthest:
+            break
+        last, (slope, curvature) = abs(slope), line.derivatives(step + move)
+        if not abs(slope) <= 0.5 * last:
+            break
+        step += move
+    return line.point(step) if step else point

@@ -1,0 +1,264 @@
+"""L1-penalized quadratic models of an objective, minimized by coordinate descent.
+
+The model at w is <g, v - w> + <v - w, H (v - w)> / 2 + alpha * Omega(v) with the
+gradient g and the Hessian H of the risk, over some coordinates of v; the others stay.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from scipy import linalg
+
+from ..losses._base import Floats, Mask, Rows
+from ..objectives.objective import Line, Objective, Point
+from ..rounding import TINY
+from ..rows.columns import Columns
+from .column_descent import ByColumns
+from .column_step import BlockStep, ColumnStep
+from .gram_step import GramStep, Step, damping
+
+# H is formed for this many features of sparse data at most; a9a takes 4.8 times as long
+# without it.
+_MAX_GRAM = 1000
+
+# Forming H takes the time of this many sweeps over the columns for each entry of a row:
+# of more, where features may be too many for H later, and columns are needed anyway.
+# With 2 everywhere, log loss on covtype as CSR, alpha 1e-4, takes 1.6 times as long,
+# with .5 that on news20 (two classes, 1e-5) 1.4 times.
+_SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
+
+# H of a multinomial model is formed for up to _MAX_JOINT coordinates in any case, in
+# double precision. For up to _MAX_SINGLE, the most that memory has room for, it is
+# formed where that takes the time of _MAX_PRODUCTS products with X at most, in single
+# precision from _MAX_DOUBLE multiplications on. With _MAX_JOINT alone, log loss takes
+# 4.6 times as long on usps (alpha 1e-3), 2.1 times on mnist, where double precision
+# takes 1.3 times; without _MAX_PRODUCTS 4.7 times on sparse 20,000 x 500, six classes.
+_MAX_JOINT, _MAX_SINGLE = 600, 5000
+_MAX_DOUBLE = 1e10
+_MAX_PRODUCTS = 400.0
+
+
+def by_columns_at_last(objective: Objective) -> bool:
+    """Whether models of one score per row may outgrow their matrix."""
+    design = objective.design
+    return design.is_sparse and design.n_features > _MAX_GRAM
+
+
+def forms_matrix(objective: Objective, n_coordinates: int) -> bool:
+    """Whether models of several scores per row form their matrix."""
+    if n_coordinates <= _MAX_JOINT:
+        return True
+    design = objective.design
+    if n_coordinates > _MAX_SINGLE or design.is_text_like:
+        return False
+    return design.joint_gram_cost(n_coordinates) <= _MAX_PRODUCTS
+
+
+class QuadraticModel:
+    """The model of one iteration, on some features.
+
+    Parameters
+    ----------
+    point : Point
+        w, as a point of the objective of all rows, or of a sample of them for an
+        approximate Hessian. Its regularizer is an ``ElasticNet``.
+    coordinates : ndarray of shape (m,)
+        Those of w that may change, of the penalized ones, in ascending order. Without
+        H, all those of the same features may.
+    needed : ndarray of int
+        Those that are likely to change.
+    n_sweeps : int
+        About how many sweeps will be needed, which decides whether H is formed.
+    longest : float
+        As of ``damping``.
+    negligible : float
+        As of ``ColumnStep``.
+
+    Attributes
+    ----------
+    by_columns : bool
+        Whether H is not formed.
+    accurate : bool
+        Whether it is, in double precision, so that accuracy is cheap.
+    """
+
+    def __init__(
+        self,
+        point: Point,
+        coordinates: Rows,
+        needed: Rows,
+        n_sweeps: int,
+        longest: float,
+        negligible: float,
+    ) -> None:
+        objective = point.objective
+        self._design = objective.design
+        self._curvature = point.curvature
+        self._added = damping(point, longest)
+        self._h = self._curvature.diagonal() + self._added
+        self._coordinates = coordinates
+        self._n_outputs = K = self._design.n_outputs or 1
+        features = coordinates if K == 1 else np.unique(coordinates // K)
+        self._features = features
+        self._columns = columns = Columns(self._design, features)
+        self._n_free = int(self._design.fit_intercept)
+        self._l1, self._l2 = objective.penalties
+        self._center = np.zeros(len(features))
+        at_last = by_columns_at_last(objective)
+        sweeps_per_entry = _SWEEPS_PER_ENTRY_MANY if at_last else _SWEEPS_PER_ENTRY
+        worth_it = sweeps_per_entry * columns.row_size <= n_sweeps
+        small = len(features) <= _MAX_GRAM
+        if K > 1:
+            by_gram = forms_matrix(objective, len(coordinates))
+        else:
+            by_gram = not columns.sparse or (small and worth_it)
+        self.by_columns = not by_gram
+        self.accurate = by_gram and (K == 1 or len(coordinates) <= _MAX_JOINT)
+        self._step: Step
+        if by_gram:
+            inside = self._inside()
+            if self._n_free:
+                h = self._h if K == 1 else self._h.sum(axis=1)
+                self._center = columns.adjoint(h) / max(h.sum(), TINY)
+            gram = self._joint_gram(inside) if K > 1 else self._gram()
+            penalized = np.ones(inside.shape)
+            penalized[len(features) :] = 0.0
+            penalized = penalized.T[inside.T]
+            l1, l2 = self._l1 * penalized, self._l2 * penalized
+            rank = int(np.count_nonzero(self._h))
+            self._step = GramStep(gram, l1, l2, inside, rank)
+        elif K > 1:
+            self._step = BlockStep(
+                columns,
+                self._curvature,
+                self._added,
+                self._l1,
+                self._l2,
+                self._n_free,
+            )
+        else:
+            likely = np.zeros(self._design.n_features, dtype=bool)
+            likely[needed] = True
+            self._step = ColumnStep(
+                columns,
+                self._h,
+                likely[features],
+                negligible,
+                self._l1,
+                self._l2,
+                self._n_free,
+            )
+
+    def covers(self, coordinates: Rows) -> bool:
+        """Whether all of these coordinates may change."""
+        if self.by_columns:
+            features = coordinates // self._n_outputs
+            return bool(np.isin(features, self._features).all())
+        return bool(np.isin(coordinates, self._coordinates).all())
+
+    def _inside(self) -> Mask:
+        """Return which entries of ``start`` in ``minimize`` may change."""
+        m, K = len(self._features), self._n_outputs
+        inside = np.zeros((m + self._n_free, K), dtype=bool)
+        features = np.searchsorted(self._features, self._coordinates // K)
+        inside[features, self._coordinates % K] = True
+        inside[m:] = True
+        return inside
+
+    def _joint_gram(self, inside: Mask) -> Floats:
+        """Return H for several classes, ordered by classes, then features.
+
+        Large matrices of many rows are computed in single precision, which does for a
+        model unless classes can be separated: that leaves little curvature to lose.
+        """
+        a, s, p = self._curvature.rank_one()
+        a = a + self._added
+        p = np.sqrt(s)[:, np.newaxis] * p
+        columns = [np.flatnonzero(one) for one in inside.T]
+        ends = np.cumsum([0] + [len(one) for one in columns])
+        places = [slice(*pair) for pair in pairwise(ends)]
+        is_cheap = self._design.n_rows * ends[-1] ** 2 <= _MAX_DOUBLE
+        dtype = np.float64 if self.accurate or is_cheap else np.float32
+        size = int(ends[-1])
+
+        def multiply(part: slice) -> Floats:
+            total = np.zeros((size, size))
+            for rows, block in self._columns.dense_blocks(part, size):
+                A = np.ones((len(inside), len(block)), dtype=dtype)
+                A[: len(self._features)] = (block - self._center).T
+                Z = np.empty((size, len(block)), dtype=dtype)
+                for k, (place, which) in enumerate(zip(places, columns, strict=True)):
+                    own = A[which]
+                    np.multiply(own, p[rows, k].astype(dtype), out=Z[place])
+                    own *= np.sqrt(a[rows, k]).astype(dtype)
+                    total[place, place] += own @ own.T
+                total -= Z @ Z.T
+            return total
+
+        return sum(self._design.each(multiply, self._design.row_slices))
+
+    def _gram(self) -> Floats:
+        """Return H of the features, and of the intercept if there is one."""
+        gram = self._columns.gram(self._h, self._center)
+        if not self._n_free:
+            return gram
+        # Columns less their means are orthogonal to that of the intercept.
+        return linalg.block_diag(gram, self._h.sum())
+
+    def along(self, point: Point, p: Floats) -> Line:
+        """Return the line from a point, by the columns of the model if it has them."""
+        design = point.objective.design
+        if design is not self._design or not self._columns.are_copied:
+            return point.along(p)
+        coef, intercept = design.split(p)
+        return Line(point, p, self._columns.forward(coef[self._features]) + intercept)
+
+    def change_of_dual(self, dscores: Floats) -> Floats:
+        """Return the change of the dual point that the model predicts for a step.
+
+        That is the last one, where the model is given by columns.
+        """
+        if isinstance(self._step, ByColumns):
+            return self._step.change_of_dual()
+        if dscores.ndim == 1:
+            return self._h * dscores
+        return self._added * dscores + self._curvature.apply(dscores.copy())
+
+    def minimize(
+        self, w: Floats, gradient: Floats, tol: float, max_sweeps: int
+    ) -> Floats:
+        """Return v - w of shape (q,) for an approximate minimizer v.
+
+        Parameters
+        ----------
+        w, gradient : ndarray of shape (q,)
+            The point of the model and the gradient of the risk there.
+        tol : float
+            Largest violation of the conditions of optimality that is accepted.
+        max_sweeps : int
+            Limit on the sweeps over the coordinates.
+        """
+        K, d, m = self._n_outputs, self._design.n_features, len(self._features)
+        start, slopes = self._take(w), self._take(gradient)
+        # In terms of columns less their center the intercepts are other ones.
+        start[m:] += self._center @ start[:m]
+        slopes[:m] -= np.outer(self._center, slopes[m:].sum(axis=0))
+        change = self._step.minimize(slopes, start, tol, max_sweeps) - start
+        change[m:] -= self._center @ change[:m]
+        p = np.zeros_like(w)
+        p[: d * K].reshape(d, K)[self._features] = change[:m]
+        p[d * K :] = change[m:].ravel()
+        if K > 1 and self._n_free:
+            # A common shift of all intercepts changes nothing.
+            p[d * K :] -= p[d * K :].mean()
+        return p
+
+    def _take(self, w: Floats) -> Floats:
+        """Return the entries of the features, intercepts in the last row."""
+        K, d = self._n_outputs, self._design.n_features
+        rows = [w[: d * K].reshape(d, K)[self._features]]
+        if self._n_free:
+            rows.append(w[np.newaxis, d * K :])
+        return np.ascontiguousarray(np.vstack(rows))

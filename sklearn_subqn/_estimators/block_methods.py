@@ -1,0 +1,74 @@
+"""Methods of estimators that take data in blocks as well as arrays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from sklearn.base import is_regressor
+from sklearn.utils.validation import check_is_fitted
+
+from .._blocks.row_blocks import RowBlocks
+from .regressor import variance_power
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is data in blocks, of our own or of Dask, which need not be there."""
+    if isinstance(X, RowBlocks):
+        return True
+    if isinstance(X, (list, tuple)):
+        return bool(X) and all(map(_is_of_dask, X))
+    return _is_of_dask(X)
+
+
+def _is_of_dask(X: Any) -> bool:
+    package = type(X).__module__.partition(".")[0]
+    return package in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def blockwise(method: _Method) -> _Method:
+    """Make a method of rows take data in blocks, lazily those of Dask."""
+
+    @functools.wraps(method)
+    def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X, *args, **kwargs)
+        if any(value is not None for value in [*args, *kwargs.values()]):
+            raise ValueError("offset is not supported for data in blocks.")
+        check_is_fitted(self)
+        if isinstance(X, RowBlocks):
+            return X._mapped(method, self)
+        # Needs Dask.
+        from .._blocks.dask_collections import mapped
+
+        return mapped(self, method.__name__, X)
+
+    return cast(_Method, of_any)
+
+
+def scored(method: _Method) -> _Method:
+    """Make a method that scores predictions take data in blocks."""
+
+    @functools.wraps(method)
+    def of_any(self: Any, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not is_collection(X):
+            return method(self, X, y, *args, **kwargs)
+        given = inspect.signature(method).bind(self, X, y, *args, **kwargs).arguments
+        weights = given.get("sample_weight")
+        if given.get("offset") is not None:
+            raise ValueError("offset is not supported for data in blocks.")
+        if isinstance(X, RowBlocks):
+            weights = X._all("sample_weight", weights)
+            return method(self, X, X._all("y", y), weights)
+        # Needs Dask.
+        from .._blocks.dask_collections import score
+
+        check_is_fitted(self)
+        power = variance_power(self) or 0.0 if is_regressor(self) else None
+        return score(self, X, y, weights, power)
+
+    return cast(_Method, of_any)

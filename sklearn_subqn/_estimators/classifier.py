@@ -1,0 +1,290 @@
+"""What linear classifiers share: fitting, predictions, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from .._checks import check_weights, row_weights, weights_of_classes
+from .._checks.state import unchanged_on_failure
+from .._core.regularizers import L2, Regularizer
+from .._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
+from .._features.strength import Rule, rule_of_labels
+from .._problems import LinearProblems, Problems
+from .._solving.callbacks import with_callbacks
+from .._solving.solution import Progress
+from .block_methods import blockwise, scored
+from .estimator import loss_name
+from .export import Exports
+from .linear_estimator import LinearEstimator
+from .predictions import log_probabilities
+
+
+class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
+    """Base of classifiers that predict by linear scores."""
+
+    tol: float
+    max_iter: int
+    fit_intercept: bool
+    memory: int
+    warm_start: bool
+    n_jobs: int | None
+    callback: Callable[[Progress], Any] | None
+    verbose: int
+
+    classes_: npt.NDArray[Any]
+    coef_: npt.NDArray[Any]
+    intercept_: npt.NDArray[Any]
+
+    @blockwise
+    def decision_function(self, X: Any) -> Any:
+        """Return the signed scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``.
+        """
+        scores = self._raw_scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    @blockwise
+    def predict(self, X: Any) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0.0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    @scored
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy of predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Classes of the samples.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
+
+        Returns
+        -------
+        score : float
+            The share of the samples whose class is predicted.
+        """
+        return float(super().score(X, y, sample_weight))
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """Whether the loss provides probabilities; raise AttributeError if not."""
+    loss = getattr(estimator, "loss", "log_loss")
+    known = estimator._losses_of_probabilities
+    if getattr(loss, "tells_probabilities", False):
+        return True
+    if not isinstance(loss, str) or loss not in known:
+        names = " or ".join(f"loss={name!r}" for name in known)
+        raise AttributeError(f"Probabilities need {names}, got loss={loss_name(loss)}.")
+    return True
+
+
+class ProbabilityMixin:
+    """Probabilities of classes by losses whose scores determine them."""
+
+    _losses_of_probabilities: tuple[str, ...] = ("log_loss", "modified_huber")
+    _raw_scores: Callable[[Any], npt.NDArray[Any]]
+
+    @available_if(has_probabilities)
+    @blockwise
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes, for losses that provide them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    @available_if(has_probabilities)
+    @blockwise
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the probabilities, for losses that provide them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self._log_probabilities(self._softmax_scores(X))
+
+    def _log_probabilities(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return log probabilities from raw scores."""
+        if self._link() != "clipped":
+            return log_probabilities(scores)
+        # The minimizer of the expected loss is 2 p - 1 (Zhang 2004, table 1).
+        p = 0.5 + 0.5 * scores.clip(-1.0, 1.0)
+        if p.shape[1] == 1:
+            p = np.hstack([1.0 - p, p])
+        total = p.sum(axis=1, keepdims=True)
+        p = np.where(total > 0.0, p, 1.0) / np.where(total > 0.0, total, p.shape[1])
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p))
+
+    def _link(self) -> str:
+        """Return how scores become probabilities."""
+        clips = getattr(self, "loss", "log_loss") == "modified_huber"
+        return "clipped" if clips else "softmax"
+
+    def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores of which probabilities are the softmax."""
+        return self._raw_scores(X)
+
+
+class LinearClassifier(ScoringClassifier):
+    """Base of classifiers fitted to one class per sample."""
+
+    alpha: float | str
+    class_weight: Any
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float64 and float32 arrays and CSR matrices of them are used
+            without a copy. Dask arrays and dataframes, which not all classifiers take,
+            stay where they are, with ``y`` and ``sample_weight`` in the same blocks;
+            :class:`RowBlocks`, which the same ones take, are read in blocks.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start. The
+            solution does not depend on them, the time may.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
+        """
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        X, y = self._checked(X, y)
+        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        return self._problems(X, y, weights, classes)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return X and y validated."""
+        checked: tuple[Any, Any] = self._check_X(X, y, reset=True)
+        return checked
+
+    def _shares(
+        self, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[Any]]:
+        """Return shares of labels with weights, by class weights, and the classes."""
+        n = len(labels)
+        return weights_of_classes(weights, n, labels, labels, self.class_weight)
+
+    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+        return rule_of_labels(getattr(self, "loss", "log_loss"))
+
+    def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
+        # Classifiers of several labels have no such parameter.
+        if getattr(self, "class_weight", None) is None:
+            return super()._total_weight(problems, y, sample_weight)
+        classes = problems.attributes()["classes_"]
+        labels = np.ravel(np.asarray(y))
+        weights = row_weights(self.class_weight, classes, labels, sample_weight)
+        return float(weights.sum())
+
+    def _instead(self) -> str:
+        return "take class_weight='balanced', or a logistic loss"
+
+    def _problems(
+        self,
+        X: Any,
+        y: npt.NDArray[Any],
+        weights: npt.NDArray[np.float64],
+        classes: npt.NDArray[Any],
+    ) -> LinearProblems:
+        """Return the problems of validated data; weights sum to one."""
+        # Each estimator that is not of streams has its own.
+        raise NotImplementedError
+
+
+class JointHingeClassifier(LinearClassifier):
+    """Base of classifiers with a loss of all scores of a sample at once.
+
+    Bundle methods minimize over several intercepts of smooth losses only: of others
+    they know no bound where intercepts are not penalized.
+    """
+
+    _solvers = JOINT_SOLVERS
+
+    def _takes(self, solver: str, loss: Any, regularizer: Regularizer) -> bool:
+        by_cuts = solver in BUNDLE_SOLVERS or not isinstance(regularizer, L2)
+        if by_cuts and self.fit_intercept and not loss.smooth:
+            return False
+        return super()._takes(solver, loss, regularizer)

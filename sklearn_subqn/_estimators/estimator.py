@@ -1,0 +1,206 @@
+"""What all estimators share: from data to fitted attributes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from .._blocks.blocks import Collection
+from .._checks import check_option, check_parameters
+from .._checks.foreign_names import instead_of
+from .._checks.state import PlainState
+from .._core.options import Option
+from .._core.solvers import SolverSpec
+from .._problems import Problems
+from .._solving.callbacks import CallbackSupportMixin, FitTask
+from .._solving.solution import Solution
+from .._solving.solve import spec_of
+from .._solving.warnings import warn_of_constants
+from .block_methods import is_collection
+from .doc_link import DocumentationLink
+
+
+class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimator):
+    """Base of all estimators: from parameters and data to fitted attributes."""
+
+    #: What ``solver`` may be.
+    _solvers: ClassVar[Mapping[str, SolverSpec]]
+
+    #: How to make more use of the features.
+    _weaker: ClassVar[str] = "decrease alpha or tol"
+
+    #: Messages for unknown parameters, where they are not the usual ones.
+    _instead_of: ClassVar[Mapping[str, str]] = {}
+
+    alpha: Any
+    solver: str
+    max_iter: int
+
+    #: Each estimator has its own.
+    fit: Callable[..., Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse parameters of other names with a word on what to give instead."""
+        known = inspect.signature(cls.__init__).parameters
+        if all(known[name].kind != known[name].VAR_KEYWORD for name in known):
+            for name in kwargs:
+                if name not in known:
+                    of_fit = inspect.signature(cls.fit).parameters
+                    raise TypeError(
+                        f"{cls.__name__}() got an unexpected keyword argument {name!r}."
+                        + cls._instead_of.get(
+                            name, instead_of(name, list(known), list(of_fit))
+                        )
+                    )
+        return super().__new__(cls)
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are not acceptable."""
+        if not isinstance(self.solver, str) or self.solver not in self._solvers:
+            smooth = self._is_smooth()
+            kinds = (smooth, None) if smooth is not None else (True, False, None)
+            fitting = [k for k, v in self._solvers.items() if v.smooth in kinds]
+            check_option("solver", self.solver, fitting)
+        check_parameters(self)
+
+    def _known_options(self) -> Mapping[str, Option]:
+        """Return what ``solver_options`` may have, by the solver."""
+        return spec_of(self).options
+
+    def _is_smooth(self) -> bool | None:
+        """Return whether the loss is differentiable, if parameters say so."""
+        return None
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        """Return the problems of data that it validates."""
+        # Each estimator that is not of streams has its own.
+        raise NotImplementedError
+
+    def _check_support(self, problems: Any) -> None:
+        """Raise ValueError unless the solver takes loss and penalty of problems."""
+
+    def _strength(
+        self, problems: Any, y: Any, sample_weight: Any
+    ) -> float | npt.NDArray[np.float64]:
+        """Return the strength of the penalty, for all problems or for each."""
+        return float(self.alpha)
+
+    def _instead(self) -> str | None:
+        """Return advice for an optimum that makes no use of the features, if any."""
+        return None
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        **others: Any,
+    ) -> Self:
+        """Validate everything, solve for ``alpha`` and set the fitted attributes."""
+        self._check_parameters()
+        previous = vars(self).copy() if self.warm_start else {}
+        if is_collection(X):
+            given = coef_init, intercept_init, previous
+            return self._fit_to_collection(X, y, sample_weight, *given, **others)
+        problems = self._encode(X, y, sample_weight, **others)
+        self._check_support(problems)
+        problems.start_from(previous)
+        task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+        solutions = self._solved(
+            problems, y, sample_weight, coef_init, intercept_init, task
+        )
+        # Dual points are only worth their memory to a fit that starts from them.
+        duals = [solution.dual for solution in solutions]
+        self._duals = duals if self.warm_start else None
+        task.end()
+        return self
+
+    def _solved(
+        self,
+        problems: Problems,
+        y: Any,
+        sample_weight: Any,
+        coef_init: Any,
+        intercept_init: Any,
+        task: FitTask,
+    ) -> list[Solution]:
+        """Solve for ``alpha`` and set the fitted attributes."""
+        if coef_init is not None or intercept_init is not None:
+            problems.start_at(coef_init, intercept_init)
+        strength = self._strength(problems, y, sample_weight)
+        solutions = problems.solve(strength, task)
+        self._store(problems, solutions)
+        return solutions
+
+    def _fit_to_collection(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        coef_init: Any,
+        intercept_init: Any,
+        previous: dict[str, Any],
+        **others: Any,
+    ) -> Self:
+        """Fit to data in blocks."""
+        rows = self._opened(X, y, sample_weight, **others)
+        try:
+            problems = rows.problems
+            self._check_support(problems)
+            problems.start_from({**previous, "_duals": None})
+            task = FitTask(self, len(problems), self.max_iter, X, y, sample_weight)
+            self._solved(
+                problems, rows.y, rows.weights, coef_init, intercept_init, task
+            )
+            self._duals = None
+            task.end()
+        finally:
+            rows.close()
+        return self
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
+        """Return the rows of data in blocks for a fit, to be closed after it."""
+        raise TypeError(
+            f"{type(self).__name__} does not take Dask collections and RowBlocks; got "
+            f"X of type {type(X).__name__}. Give arrays, if the data fit into memory."
+        )
+
+    def _store(self, problems: Problems, solutions: list[Solution]) -> None:
+        """Set the fitted attributes, and warn of models that are of no use."""
+        instead = self._instead()
+        if instead is not None:
+            warn_of_constants(
+                type(self).__name__, solutions, instead, problems.parts, self._weaker
+            )
+        for name, value in problems.attributes().items():
+            setattr(self, name, value)
+        objectives = np.array([solution.objective for solution in solutions])
+        gaps = np.array([solution.dual_gap for solution in solutions])
+        several = problems.several
+        self.objective_ = objectives if several else float(objectives[0])
+        self.dual_gap_ = gaps if several else float(gaps[0])
+        # At least one, as scikit-learn has it, where there may be any.
+        n_iters = [solution.n_iter for solution in solutions]
+        self.n_iter_ = max(min(1, self.max_iter), *n_iters, 0)
+        self.history_ = [solution.history for solution in solutions]
+        plans = [solution.plan for solution in solutions]
+        self.plan_ = plans if several else plans[0]
+
+
+def loss_name(loss: Any) -> str:
+    """Return a loss as users write it."""
+    return repr(loss) if isinstance(loss, str) else type(loss).__name__
+
+
+def forget(estimator: Any, *names: str) -> None:
+    """Remove fitted attributes that are not of the last fit, if there are any."""
+    for name in names:
+        if hasattr(estimator, name):
+            delattr(estimator, name)

@@ -1,0 +1,295 @@
+"""What estimators of linear scores share: penalties, checks of X, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._blocks.blocks import Collection
+from .._blocks.row_blocks import RowBlocks
+from .._checks import (
+    AUTO,
+    check_labels,
+    check_no_file,
+    check_range,
+    check_sparse_structure,
+    check_unmasked,
+    plain_csr,
+    total_of,
+)
+from .._checks.text import naming_text
+from .._core.losses import Loss
+from .._core.names import features_axis
+from .._core.regularizers import Regularizer, elastic_net
+from .._core.rows.columns import own_columns
+from .._features.by_feature import penalty_factors
+from .._features.strength import Rule
+from .._problems import InputFeatures, LinearModel
+from .._solving.process import n_threads
+from .._solving.warnings import warn_of_shares
+from .estimator import Estimator, loss_name
+from .predictions import is_narrow, rounded_scores
+
+#: Types of X that are kept as they are; everything else becomes float64.
+DTYPES = (np.float64, np.float32)
+
+
+class LinearEstimator(Estimator):
+    """Base of estimators with ``coef_`` and ``intercept_`` of one row per output."""
+
+    loss: Any
+    alpha_: Any
+
+    #: Whether ``alpha`` may be zero.
+    _may_have_no_penalty: ClassVar[bool] = False
+
+    # Of estimators without this parameter.
+    penalty_factor: Any = None
+
+    #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.
+    _takes_collections: ClassVar[bool] = False
+
+    def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
+        if not self._takes_collections:
+            return super()._opened(X, y, sample_weight, **others)
+        self._check_collection()
+        for name, value in others.items():
+            if value is not None:
+                raise ValueError(f"{name} is not supported for data in blocks.")
+        if not isinstance(X, RowBlocks):
+            # Needs Dask.
+            from .._blocks.dask_collections import opened
+
+            return opened(self, X, y, sample_weight)
+        if X._client is None:
+            return X._opened(self, y, sample_weight)
+        # Needs Dask.
+        from .._blocks.dask_readers import opened_by_workers
+
+        return opened_by_workers(self, X, y, sample_weight)
+
+    def _check_collection(self) -> None:
+        """Raise where the parameters need all samples in one place."""
+        free = self.penalty_factor is not None and not np.all(self._factors_given())
+        if self.alpha == 0.0 or free:
+            raise ValueError(
+                "Features without a penalty are not supported for data in blocks: "
+                "alpha and penalty_factor must be positive."
+            )
+        if getattr(self, "positive", False) or (
+            getattr(self, "coef_bounds", None) is not None
+        ):
+            raise ValueError(
+                "positive and coef_bounds are not supported for data in blocks."
+            )
+
+    def _factors_given(self) -> npt.NDArray[Any]:
+        """Return the values of ``penalty_factor``, in any order."""
+        given: Any = self.penalty_factor
+        return np.array(list(given.values()) if isinstance(given, Mapping) else given)
+
+    def _linear_model(self) -> LinearModel:
+        """Return what the parameters say of the model, for checked features."""
+        auto = getattr(self, "alpha", None) == AUTO
+        # In the order in which parameters are checked.
+        free, sizes, bounds = (
+            self._free_features(),
+            self._penalty_sizes(),
+            self._bounds(),
+        )
+        return LinearModel(
+            type(self).__name__,
+            self,
+            n_threads(self.n_jobs),
+            bool(getattr(self, "fit_intercept", False)),
+            InputFeatures.of(self),
+            self._regularizer,
+            self._l1_share(),
+            self._has_squares(),
+            auto and self._has_scales(),
+            sizes,
+            free,
+            bounds,
+            self._rule,
+        )
+
+    def _regularizer(self, n_coef: int) -> Regularizer:
+        """Return the penalty of this many coefficients."""
+        return elastic_net(n_coef, self._l1_share())
+
+    def _strength(
+        self, problems: Any, y: Any, sample_weight: Any
+    ) -> float | npt.NDArray[np.float64]:
+        """Return ``alpha``, or the strengths by rule, and set ``alpha_``."""
+        sizes = problems.sizes
+        if sizes is None:
+            sizes = np.ones(self.n_features_in_)
+        factors = sizes**2 if self._has_squares() else sizes
+        if problems.free is not None:
+            given = self._penalty_factors()
+            others = np.ones_like(factors) if given is None else given
+            factors = others if problems.free.all() else factors * ~problems.free
+        self.penalty_factor_ = factors
+        if not isinstance(self.alpha, str):
+            self.alpha_ = float(self.alpha)
+            return self.alpha_
+        with np.errstate(all="ignore"):
+            total = self._total_weight(problems, y, sample_weight)
+            strengths: npt.NDArray[np.float64] = problems.strengths(total)
+        if not np.all((strengths > 0.0) & np.isfinite(strengths)):
+            raise ValueError(
+                f"alpha='auto' is out of range, as sample weights sum to {total:g}. "
+                "Scale the weights, or y, or give a number as alpha."
+            )
+        warn_of_shares(type(self).__name__, total, sample_weight)
+        same = bool(np.all(strengths == strengths[0]))
+        self.alpha_ = float(strengths[0]) if same else strengths
+        used: float | npt.NDArray[np.float64] = self.alpha_
+        return used
+
+    def _total_weight(self, problems: Any, y: Any, sample_weight: Any) -> float:
+        """Return the sum of the weights of the rows."""
+        return total_of(sample_weight, problems.design.n_rows)
+
+    def _has_scales(self) -> bool:
+        """Whether the penalty may measure features in other units than their own."""
+        return True
+
+    def _has_squares(self) -> bool:
+        """Whether the penalty is one of squares, of which factors are factors."""
+        return getattr(self, "penalty", "l2") == "l2" and not self._l1_share()
+
+    def _penalty_sizes(self) -> npt.NDArray[np.float64] | None:
+        """Return units of the features that ``penalty_factor`` asks for, if any."""
+        factors = self._penalty_factors()
+        if factors is None:
+            return None
+        if not factors.all() and getattr(self, "penalty", "l2") == "lp":
+            raise ValueError(
+                "penalty_factor=0 needs penalty='l2', 'l1' or 'elasticnet'; got 'lp'."
+            )
+        return np.sqrt(factors) if self._has_squares() else factors
+
+    def _free_features(self) -> npt.NDArray[np.bool_] | None:
+        """Return which features have no penalty, of shape (n_features,), if any."""
+        if self._may_have_no_penalty and self.alpha == 0.0:
+            self._check_no_penalty()
+            return np.ones(self.n_features_in_, dtype=bool)
+        factors = self._penalty_factors()
+        return None if factors is None or factors.all() else factors == 0.0
+
+    def _check_no_penalty(self) -> None:
+        """Raise where ``alpha=0`` leaves more than the mean loss."""
+        if not self._has_scales():
+            raise ValueError(
+                "alpha=0 needs penalty='l2', 'l1', 'elasticnet' or 'lp', which then "
+                f"all mean no penalty; got {self._combination()}."
+            )
+
+    def _penalty_factors(self) -> npt.NDArray[np.float64] | None:
+        """Return ``penalty_factor`` in the order of the features, or None."""
+        if self.penalty_factor is None:
+            return None
+        if not self._has_scales():
+            raise ValueError(
+                "penalty_factor needs penalty='l2', 'l1', 'elasticnet' or 'lp', whose "
+                f"features have no other factors; got {self._combination()}."
+            )
+        given, axis = self.penalty_factor, features_axis(self)
+        return penalty_factors(given, self.n_features_in_, axis)
+
+    def _bounds(self) -> tuple[Any, Any] | None:
+        """Return bounds of the coefficients, each of shape (n_features,), if any."""
+        return None
+
+    def _l1_share(self) -> float:
+        """Return the share of the L1 norm in the penalty."""
+        return 0.0
+
+    def _rule(self, target: Any, weights: npt.NDArray[np.float64]) -> Rule:
+        """Return the rule of the automatic strength, for targets of a problem."""
+        return Rule(0.1, 0.1)
+
+    def _combination(self) -> str:
+        """Return what solvers have to support, as users write it."""
+        return f"loss={loss_name(self.loss)}"
+
+    def _takes(self, solver: str, loss: Loss, regularizer: Regularizer) -> bool:
+        """Whether a solver takes the loss with the penalty."""
+        return self._solvers[solver].supports(loss, regularizer)
+
+    def _check_support(self, problems: Any) -> None:
+        loss, regularizer = problems.loss, problems.regularizer
+        if not self._takes(self.solver, loss, regularizer):
+            names = [k for k in self._solvers if self._takes(k, loss, regularizer)]
+            raise ValueError(
+                f"solver={self.solver!r} does not support {self._combination()}; "
+                f"solvers that do are {', '.join(map(repr, names))}."
+            )
+
+    def _check_X(
+        self,
+        X: Any,
+        y: Any = "no_validation",
+        *,
+        reset: bool,
+        several: bool = False,
+        numeric: bool = False,
+    ) -> Any:
+        """Return X, or X and y, validated; corrupted sparse input is refused first.
+
+        With ``several`` y may have several columns, and be sparse; with ``numeric`` it
+        must be numbers.
+        """
+        check_no_file("X", X)
+        check_sparse_structure(X)
+        check_unmasked("X", X)
+        if not (isinstance(y, str) and y == "no_validation"):
+            check_no_file("y", y, "an array or a list")
+            check_labels(y)
+        with naming_text(X):
+            validated = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=DTYPES,
+                # Done by ``check_range``, with one reading for both.
+                ensure_all_finite=False,
+                reset=reset,
+                **({"multi_output": True} if several else {}),
+                **({"y_numeric": True} if numeric else {}),
+            )
+        if not isinstance(validated, tuple):
+            X = plain_csr(validated)
+            check_range(X, type(self).__name__)
+            return X
+        X = plain_csr(validated[0])
+        check_range(X, type(self).__name__)
+        return X, *validated[1:]
+
+    def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        return self._scores(self._check_X(X, reset=False))
+
+    def _scores(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores of checked samples, as of ``rounded_scores``."""
+        if is_narrow(X):
+            columns, X = own_columns(X)
+            return rounded_scores(X, self._coef_at(columns), self.intercept_)
+        return rounded_scores(X, self.coef_, self.intercept_)
+
+    def _coef_at(self, columns: npt.NDArray[np.intp]) -> Any:
+        """Return the coefficients of some columns, of shape (k, c), or (c,)."""
+        coef: Any = self.coef_
+        return coef[:, columns] if coef.ndim == 2 else coef[columns]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,210 @@
+"""Classifiers of two classes whose scores take known numbers, their offsets."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+
+from .._checks import check_offset
+from .._checks.state import unchanged_on_failure
+from .._solving.callbacks import with_callbacks
+from .block_methods import blockwise, scored
+from .classifier import LinearClassifier, ProbabilityMixin, has_probabilities
+from .estimator import loss_name
+
+#: Losses that take offsets.
+WITH_OFFSETS = ("log_loss", "squared_hinge", "modified_huber", "exponential")
+
+
+class OffsetClassifier(ProbabilityMixin, LinearClassifier):
+    """Base of classifiers with an ``offset`` in all their methods."""
+
+    loss: Any
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        offset: Any = None,
+        *,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float64 and float32 arrays and CSR matrices of them are used
+            without a copy. Dask arrays and dataframes stay where they are, with ``y``
+            and ``sample_weight`` in the same blocks; :class:`RowBlocks` are read in
+            blocks. Both are for losses by name that are sums over samples.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, as a feature with the coefficient 1
+            would be: for example the log odds of another model. For two classes and the
+            losses "log_loss", "squared_hinge", "modified_huber" and "exponential".
+        coef_init : array-like, default=None
+            Coefficients to start from, of the shape of ``coef_``, or (n_features,)
+            where that has one row; they count before those of a warm start. The
+            solution does not depend on them, the time may.
+        intercept_init : array-like, default=None
+            Intercepts to start from, of the shape of ``intercept_``.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or the fit overflows. A
+            previously fitted estimator stays as it was.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached; states the gap that was.
+        UserWarning
+            If the optimum makes no use of the features; says what to take instead.
+        """
+        return self._fit(X, y, sample_weight, coef_init, intercept_init, offset=offset)
+
+    @blockwise
+    def decision_function(self, X: Any, offset: Any = None) -> Any:
+        """Return the signed scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive scores mean ``classes_[1]``.
+        """
+        scores = self._offset_scores(X, offset)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    @blockwise
+    def predict(self, X: Any, offset: Any = None) -> Any:
+        """Return the predicted class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        scores = self._offset_scores(X, offset)
+        if scores.shape[1] > 1:
+            return self.classes_[scores.argmax(axis=1)]
+        # A score of zero is not that of the positive class, whichever it is.
+        first = getattr(self, "pos_label_", None) == self.classes_[0]
+        second = scores.ravel() >= 0.0 if first else scores.ravel() > 0.0
+        return self.classes_[second.astype(np.intp)]
+
+    @available_if(has_probabilities)
+    @blockwise
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
+        """Return the probabilities of the classes, for losses that provide them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X, offset))
+
+    @available_if(has_probabilities)
+    @blockwise
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
+        """Return the logarithms of the probabilities, for losses that provide them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        if offset is None:
+            return self._log_probabilities(self._softmax_scores(X))
+        return self._log_probabilities(self._offset_scores(X, offset))
+
+    @scored
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> float:
+        """Return the accuracy of predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Classes of the samples.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by default equal.
+        offset : array-like of shape (n_samples,), default=None
+            Numbers that are added to the scores, by default zero.
+
+        Returns
+        -------
+        score : float
+            The share of the samples whose class is predicted.
+        """
+        predictions = self.predict(X, offset)
+        return float(accuracy_score(y, predictions, sample_weight=sample_weight))
+
+    def _offset_scores(self, X: Any, offset: Any) -> npt.NDArray[Any]:
+        """Return scores of shape (n_samples, n_outputs)."""
+        scores = self._raw_scores(X)
+        if offset is not None:
+            scores += self._checked_offset(offset, scores, self.classes_)[:, np.newaxis]
+        return scores
+
+    def _checked_offset(
+        self, offset: Any, rows: npt.NDArray[Any], classes: npt.NDArray[Any]
+    ) -> npt.NDArray[np.float64]:
+        """Return the offset of rows of these classes; raise where it has no meaning."""
+        if not isinstance(self.loss, str) or self.loss not in WITH_OFFSETS:
+            names = " or ".join(map(repr, WITH_OFFSETS))
+            raise ValueError(
+                f"offset needs loss={names}; got loss={loss_name(self.loss)}."
+            )
+        if len(classes) != 2:
+            raise ValueError(f"offset needs two classes; got {len(classes)}.")
+        return check_offset(offset, len(rows))

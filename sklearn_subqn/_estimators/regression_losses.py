@@ -1,0 +1,65 @@
+"""The losses of regressors by their names and parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_number
+from .._core.losses import (
+    AnyLoss,
+    Composed,
+    Loss,
+    MultivariateSquared,
+    regression_losses,
+)
+from .._core.names import Axis
+from .._problems.quantiles import pinball_loss
+from .catalogue import checked_metric
+
+# Losses with an ``epsilon``, by what it is where the user does not say.
+EPSILON = {
+    "epsilon_insensitive": 0.1,
+    "squared_epsilon_insensitive": 0.1,
+    "huber": 1.35,
+}
+
+
+def loss_of(estimator: Any) -> Loss:
+    """Return the loss that an estimator has by name."""
+    name, parameters = estimator.loss, {}
+    if name == "quantile":
+        return pinball_loss(estimator.quantile)
+    if name == "tweedie":
+        parameters["power"] = float(estimator.power)
+    if name in EPSILON:
+        given = estimator.epsilon
+        parameters["epsilon"] = float(EPSILON[name] if given is None else given)
+    return regression_losses(**parameters)[name]
+
+
+def check_power(power: Any) -> None:
+    """Raise unless a power is between those of Poisson's loss and of gamma."""
+    check_number("power", power, low=-np.inf)
+    if not 1.0 < power < 2.0:
+        raise ValueError(
+            f"power must be between 1 and 2; got {power!r}. loss='poisson' is that of "
+            "power 1, loss='gamma' of 2, loss='squared_error' of 0, without logarithms."
+        )
+
+
+def made_loss(estimator: Any, n_targets: int, columns: Axis) -> Loss:
+    """Return the loss of an estimator for targets, and columns of y with names."""
+    if estimator.metric is not None:
+        metric = checked_metric(
+            "metric", estimator.metric, n_targets, columns, definite=False
+        )
+        return Loss(MultivariateSquared(metric))
+    loss = estimator.loss if isinstance(estimator.loss, AnyLoss) else loss_of(estimator)
+    if isinstance(loss, Composed):
+        raise ValueError(
+            f"loss={type(loss).__name__} is a loss of classes, which "
+            "BMRMClassifier takes; BMRMRegressor needs a loss of numbers."
+        )
+    return Loss.of(loss)

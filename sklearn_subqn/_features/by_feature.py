@@ -1,0 +1,121 @@
+"""Numbers that users give for each feature: in order, or by the names of features."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import check_unmasked
+from .._core.names import Axis, is_default, places
+
+Floats = npt.NDArray[np.float64]
+
+
+def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
+    """Return numbers of shape (n_features,) in the order of the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for messages.
+    given : array-like of shape (n_features,), dict or Series
+        Keys of a dict, and of a Series with an index of its own, are names of features.
+    n_features : int
+    axis : Axis
+        That of the features.
+
+    Raises
+    ------
+    TypeError
+        If these are no numbers.
+    ValueError
+        If they are not one for each feature, or NaN, or names do not match.
+    """
+    values, names, where = _named(given)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "buif" and array.dtype != object:
+            raise TypeError
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be numbers, one for each feature: an array, or a dict or "
+            f"Series by the names of features; got {given!r}."
+        ) from error
+    check_unmasked(name, values)
+    if names is not None and numbers.ndim == 1:
+        numbers = numbers[places(name, names, axis, where)]
+    if numbers.shape != (n_features,):
+        raise ValueError(
+            f"{name} must have one number for each of the {n_features} features; got "
+            f"an array of shape {numbers.shape}."
+        )
+    if np.isnan(numbers).any():
+        raise ValueError(f"{name} must not be NaN; got {given!r}.")
+    return numbers
+
+
+def _named(given: Any) -> tuple[Any, list[Any] | None, str]:
+    """Return values, their names if they have any, and what the names are on."""
+    if isinstance(given, Mapping):
+        return list(given.values()), list(given), "keys"
+    index = getattr(given, "index", None)
+    # That of lists and tuples is a method.
+    if index is None or callable(index) or is_default(index):
+        return given, None, ""
+    return np.asarray(given), list(index), "index"
+
+
+def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:
+    """Return ``penalty_factor`` in the order of the features.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of ``by_feature``, or if a factor is negative or infinite.
+    """
+    factors = by_feature("penalty_factor", given, n_features, axis)
+    wrong = (factors < 0.0) | np.isinf(factors)
+    if wrong.any():
+        raise ValueError(
+            "penalty_factor must be finite and >= 0 for each feature; got "
+            f"{factors[wrong][0]:g} for the feature {int(np.argmax(wrong))}."
+        )
+    return factors
+
+
+def coefficient_bounds(
+    given: Any, n_features: int, axis: Axis
+) -> tuple[Floats, Floats]:
+    """Return the lower and upper bounds of ``coef_bounds`` in order of the features.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As of ``by_feature``, or if it is no pair, or zero is not between the bounds.
+    """
+    try:
+        low, high = (None, None) if given is None else given
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "coef_bounds must be a pair (low, high), each a number, None, or one "
+            f"number for each feature; got {given!r}."
+        ) from error
+    ends = []
+    for end, infinite in ((low, -np.inf), (high, np.inf)):
+        scalar = infinite if end is None else end
+        if isinstance(scalar, numbers.Real):
+            scalar = np.full(n_features, float(scalar))
+        ends.append(by_feature("coef_bounds", scalar, n_features, axis))
+    wrong = (ends[0] > 0.0) | (ends[1] < 0.0)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise ValueError(
+            "coef_bounds must have low <= 0 <= high; got "
+            f"({ends[0][place]:g}, {ends[1][place]:g}) for the feature {place}."
+        )
+    return ends[0], ends[1]

@@ -1,0 +1,188 @@
+"""Columns far from zero, such as times: moved to zero where intercepts make up for it.
+
+Beside entries of size m, spread by s, a second derivative of size s² is lost where
+(m / s)² nears the inverse of the rounding unit, and the penalty earlier. With a free
+intercept, and for losses of differences of scores, J(w) is the same for X - 1 mᵀ.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._core.memory import BLOCK_SIZE
+
+Floats = npt.NDArray[np.float64]
+
+# All rows are read only of columns whose mean is this many times their mean deviation
+# on some rows.
+_SUSPECT = 30.0
+
+# The upper half of the digits of a float64.
+_UPPER = np.uint64(0xFFFFFFFFF8000000)
+
+
+class Shift(NamedTuple):
+    """Numbers that are subtracted from some of the columns.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (c,)
+    by : ndarray of shape (c,)
+        Numbers of the type of X, so that differences near them are exact.
+    """
+
+    columns: npt.NDArray[np.intp]
+    by: Floats
+
+    @classmethod
+    def of(cls, X: Any, weights: Floats) -> Shift | None:
+        """Return the weighted means of the columns that are far from zero, if any are.
+
+        Columns of a sparse X only where all of their entries are stored: others have
+        zeros.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR matrix} of shape (n, d)
+        weights : ndarray of shape (n,)
+            Sum to one.
+        """
+        columns, about = _suspects(X, weights)
+        if not len(columns):
+            return None
+        if sparse.issparse(X):
+            some = X[:, columns]
+            some.sum_duplicates()
+            full = np.bincount(some.indices, minlength=len(columns)) == X.shape[0]
+            columns, about = columns[full], about[full]
+            some = some[:, full].data.reshape(X.shape[0], -1)
+        else:
+            some = _Columns(X, columns)
+        sums = _relative_sums(some, about, weights)
+        return cls.of_sums(columns, about, sums, X.dtype)
+
+    @classmethod
+    def of_sums(
+        cls, columns: npt.NDArray[np.intp], about: Floats, sums: Floats, dtype: Any
+    ) -> Shift | None:
+        """Return the shift from ``relative_sums`` of all rows, if any column is far."""
+        # Of columns / about - 1: the mean is about * (1 + mean).
+        mean, square = sums
+        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+        # Of so many standard deviations; two digits are lost without a shift.
+        far = 1.0 + mean > 100.0 * deviation
+        by = (about * (1.0 + mean)).astype(dtype)
+        return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
+
+    def subtracted(self, X: Any) -> Any:
+        """Return a copy of X less these numbers."""
+        by = self.by.astype(X.dtype)
+        if not sparse.issparse(X):
+            X = np.array(X, order="K")
+            X[:, self.columns] -= by
+            return X
+        every = np.zeros(X.shape[1], X.dtype)
+        every[self.columns] = by
+        # Entries stored twice are the sum of both.
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        data = X.data - every[X.indices]
+        return type(X)((data, X.indices, X.indptr), shape=X.shape)
+
+    def outward(self, coef: Any, intercept: Floats) -> Floats:
+        """Return intercepts (k,) for X from those for the copy; coef is (k, d)."""
+        return self._moved(coef, intercept, -1.0)
+
+    def inward(self, coef: Any, intercept: Floats) -> Floats:
+        """Return intercepts (k,) for the copy from those for X; coef is (k, d)."""
+        return self._moved(coef, intercept, 1.0)
+
+    def _moved(self, coef: Any, intercept: Floats, sign: float) -> Floats:
+        """Return intercept + sign * coef @ by, of which nothing but the end is rounded.
+
+        Terms are many times larger than their sum.
+        """
+        coef = np.asarray(coef, dtype=np.float64)[:, self.columns]
+        by_upper, by_lower = _halves(sign * self.by)
+        upper, lower = _halves(coef)
+        terms = [upper * by_upper, upper * by_lower, lower * by_upper, lower * by_lower]
+        rows = np.column_stack([*terms, intercept])
+        return np.array([math.fsum(row) for row in rows.tolist()])
+
+
+class _Columns:
+    """Some of the columns of a dense array, which are copied by blocks of rows."""
+
+    def __init__(self, X: Any, columns: npt.NDArray[np.intp]) -> None:
+        self._X, self._columns = X, columns
+        self.shape = len(X), len(columns)
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self._X[rows][:, self._columns]
+
+
+def _suspects(X: Any, weights: Floats) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return columns that may be far from zero, and about their means."""
+    # About 32,000 entries.
+    n_rows = int(np.clip(2**15 // max(X.shape[1], 1), 16, 256))
+    rows = np.flatnonzero(weights)
+    rows = rows[:: -(-len(rows) // n_rows)]
+    some = X[rows]
+    columns = np.arange(X.shape[1])
+    if sparse.issparse(some):
+        counts = np.bincount(some.indices, minlength=X.shape[1])
+        columns = np.flatnonzero(counts >= len(rows))
+        some = some[:, columns].toarray()
+    some = some.astype(np.float64)
+    about = some.mean(axis=0)
+    some -= about
+    far = np.abs(about) > _SUSPECT * np.abs(some, out=some).mean(axis=0)
+    return columns[far], about[far]
+
+
+def suspects_of_sums(
+    mean: Floats, square: Floats, stored: Floats, n: int
+) -> npt.NDArray[np.intp]:
+    """Return columns that may be far from zero, by weighted sums of all n rows."""
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+    far = (np.abs(mean) > _SUSPECT * deviation) & (stored == n)
+    return np.flatnonzero(far)
+
+
+def relative_sums(
+    X: Any, columns: npt.NDArray[np.intp], about: Floats, weights: Floats
+) -> Floats:
+    """Return weighted sums of X / about - 1 and of its squares, of shape (2, c).
+
+    Of columns all of whose entries are stored, where X is sparse.
+    """
+    if sparse.issparse(X):
+        some = X[:, columns]
+        some.sum_duplicates()
+        return _relative_sums(some.data.reshape(X.shape[0], -1), about, weights)
+    return _relative_sums(_Columns(X, columns), about, weights)
+
+
+def _relative_sums(some: Any, about: Floats, weights: Floats) -> Floats:
+    """Return weighted sums of columns / about - 1 and of its squares."""
+    n, c = some.shape
+    mean, square = sums = np.zeros((2, c))
+    step = max(1, BLOCK_SIZE // max(c, 1))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        block = some[rows] / about - 1.0
+        mean += weights[rows] @ block
+        square += weights[rows] @ np.square(block, out=block)
+    return sums
+
+
+def _halves(numbers: Floats) -> tuple[Floats, Floats]:
+    """Return parts of half of the digits each, which sum to the numbers exactly."""
+    upper = (np.ascontiguousarray(numbers).view(np.uint64) & _UPPER).view(np.float64)
+    return upper, numbers - upper

@@ -1,0 +1,141 @@
+"""Functions of one's own, by values and subgradients: checked, counted, shielded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.losses import OwnLoss
+from .._core.objectives.generic import Function, FunctionObjective
+from .._core.objectives.objective import Objective
+from .._solving.solution import Floats
+
+
+class OwnFunction:
+    """The functions of the user, checked and counted.
+
+    Parameters
+    ----------
+    function : callable
+        From w to f(w) and a subgradient.
+    steepest : callable or None
+        From w and p to the subgradient g with the largest <g, p>.
+    args : tuple
+        Further arguments of both.
+    shape : tuple
+        That of w.
+
+    Attributes
+    ----------
+    n_calls : int
+        Of the function.
+    """
+
+    def __init__(
+        self, function: Any, steepest: Any, args: Any, shape: tuple[int, ...]
+    ) -> None:
+        for name, given in (
+            ("value_and_subgradient", function),
+            ("steepest", steepest),
+        ):
+            if not (callable(given) or (given is None and name == "steepest")):
+                raise TypeError(
+                    f"{name} must be callable, got {given!r} of type "
+                    f"{type(given).__name__}."
+                )
+        if not isinstance(args, tuple):
+            raise TypeError(
+                f"args must be a tuple, got {args!r} of type {type(args).__name__}."
+            )
+        self._function, self._steepest = function, steepest
+        self._args, self._shape = args, shape
+        self.n_calls = 0
+
+    @property
+    def knows_steepest(self) -> bool:
+        """Whether the steepest subgradients are known."""
+        return self._steepest is not None
+
+    def evaluate(self, w: Floats) -> tuple[float, Floats]:
+        """Return f(w) and a subgradient; far away f may be infinite."""
+        self.n_calls += 1
+        name = "value_and_subgradient"
+        returned = self._function(w.copy(), *self._args)
+        if not isinstance(returned, tuple | list) or len(returned) != 2:
+            raise TypeError(
+                f"{name} must return a pair of a value and a subgradient, got "
+                f"{type(returned).__name__}."
+            )
+        value = np.asarray(returned[0])
+        if value.size != 1 or value.dtype.kind not in "fiu":
+            raise TypeError(
+                f"{name} must return a real number as the value, got "
+                f"{type(returned[0]).__name__}"
+                + (f" of shape {value.shape}." if value.shape else ".")
+            )
+        f = float(value.reshape(()))
+        if np.isnan(f) or f == -np.inf:
+            raise ValueError(f"{name} returned the value {f} at w = {shown(w)}.")
+        return f, self._vector(f"{name} must return as the subgradient", returned[1], f)
+
+    def steepest(self, w: Floats, p: Floats) -> Floats:
+        """Return the steepest subgradient of f along p."""
+        returned = self._steepest(w.copy(), p.copy(), *self._args)
+        return self._vector("steepest must return", returned, 0.0)
+
+    def _vector(self, what: str, given: Any, value: float) -> Floats:
+        """Return a subgradient as float64; where the value is infinite it may be."""
+        g = np.asarray(given)
+        if g.shape != self._shape:
+            raise ValueError(
+                f"{what} an array of shape {self._shape}, as w0 has; got shape "
+                f"{g.shape}."
+            )
+        if g.dtype != np.float64 and g.dtype.kind not in "iu":
+            raise TypeError(f"{what} an array of float64, got {g.dtype}.")
+        if np.isfinite(value) and not np.isfinite(g).all():
+            n = np.count_nonzero(~np.isfinite(g))
+            raise ValueError(
+                f"{what} finite numbers; {n} of {g.size} are NaN or infinite."
+            )
+        return np.array(g, dtype=np.float64)
+
+
+def shielded(
+    called: OwnFunction, infimum: float, w: Floats
+) -> Callable[[Floats], tuple[float, Floats]]:
+    """Return the function with an error where it contradicts convexity."""
+    shield = OwnLoss(Function(called.evaluate, infimum), "value_and_subgradient")
+    targets, weights = np.zeros_like(w), np.ones_like(w)
+    return lambda w: shield.evaluate(w, targets, weights)
+
+
+def with_squares(
+    called: OwnFunction, objective: Objective | None, infimum: float
+) -> FunctionObjective:
+    """Return F = f + alpha / 2 ||w||², or f alone where there is no objective."""
+    alpha = 0.0
+    at: Callable[[Floats], tuple[float, Floats]]
+    if objective is None:
+        at = Function(called.evaluate, infimum).at
+    else:
+        alpha, at = objective.alpha, objective.risk.evaluate
+
+    def value(w: Floats) -> float:
+        return at(w)[0] + 0.5 * alpha * float(w @ w)
+
+    def subgradient(w: Floats) -> Floats:
+        return at(w)[1] + alpha * w
+
+    def steepest(w: Floats, p: Floats) -> Floats:
+        return called.steepest(w, p) + alpha * w
+
+    oracle = steepest if called.knows_steepest else None
+    return FunctionObjective(value, subgradient, oracle, objective)
+
+
+def shown(w: Floats) -> str:
+    """Return parameters for a message, shortened if they are many."""
+    return np.array2string(w, precision=6, threshold=6, edgeitems=3)

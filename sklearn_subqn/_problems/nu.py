@@ -1,0 +1,257 @@
+"""One-class support vector machines by the share of outliers, nu.
+
+J(w, rho) = alpha / 2 ||w||² - nu rho + sum_i s_i max(0, rho - <w, x_i>) (Schölkopf et
+al. 2001, eq. 3, times nu) is minimal over w for a given rho at w = rho v, where v is
+the minimizer for a margin of one and the strength beta = alpha rho. The dual variables
+of that, 0 <= b_i <= 1, have a mean that rises with beta, up to one. Where it is nu they
+are optimal for J as well: its dual problem is to maximize
+-||sum_i s_i b_i x_i||² / (2 alpha) over means of nu. As no optimum has rho < 0, larger
+means are feasible, too.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks.callers import user_level
+from .._core.losses import NOVELTY_LOSS
+from .._core.objectives.objective import Cut, Dual
+from .._core.rounding import CLOSE, MOST_STEPS, ROUNDED, rounding, running_rounding
+from .._core.solvers import History, Start
+from .._solving.callbacks import FitTask, ProblemTask
+from .._solving.solution import Floats, Progress, Solution, changed
+from .._solving.tolerance import NEARLY_EXACT
+from . import LinearModel, LinearProblems
+
+
+def quantile(scores: Floats, weights: Floats, share: float) -> float:
+    """Return a number that this share of the weights, which sum to one, lies below.
+
+    Halfway between two scores where one of them ends that share.
+    """
+    order = np.argsort(scores)
+    order = order[weights[order] > 0.0]
+    total = np.cumsum(weights[order])
+    slack = running_rounding(len(total))
+    ends = np.searchsorted(total, [share - slack, share + slack])
+    ends = np.minimum(ends, len(order) - 1)
+    return float(scores[order[ends]].mean())
+
+
+class NuProblem(LinearProblems):
+    """The problem of a share of outliers.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Of an L2 penalty.
+    X : {ndarray, CSR matrix} of shape (n, d)
+    weights : ndarray of shape (n,)
+        Sum to one.
+    nu : float
+    """
+
+    def __init__(self, model: LinearModel, X: Any, weights: Floats, nu: float) -> None:
+        super().__init__(model, X, [np.ones(X.shape[0])], NOVELTY_LOSS, weights)
+        self.name, self.settings, self.nu = model.name, model.settings, nu
+
+    def solve(self, alpha: float, task: FitTask) -> list[Solution]:
+        """Find the strength at which the mean of the dual variables is nu."""
+        settings = self.settings
+        search = _Search(self, alpha, task.problem(self.name, settings.tol))
+        search.run()
+        return [search.solution()]
+
+    def fit_margin_of_one(self, strength: float) -> Solution:
+        """Return the solution for rho = 1, from where the problem stands."""
+        quiet = changed(
+            self.settings, tol=0.1 * self.settings.tol, callback=None, verbose=0
+        )
+        objective = self.objective(0, strength)
+        return self._solve(0, objective, quiet, FitTask.silent())
+
+    def best_margin(self, scores: Floats) -> tuple[float, float]:
+        """Return rho for given scores, and nu rho minus the mean loss there."""
+        margin = quantile(scores, self.weights, self.nu)
+        loss = self.weights @ np.maximum(margin - scores, 0.0)
+        return margin, self.nu * margin - float(loss)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what predictions need."""
+        offset, _ = self.best_margin(self.design.forward(self.starts[0].w))
+        return {**super().attributes(), "offset_": offset}
+
+    def start_from(self, previous: dict[str, Any]) -> None:
+        """Start from a previous solution, scaled to a margin of one."""
+        super().start_from(previous)
+        w, dual, *_ = self.starts[0]
+        margin, _ = self.best_margin(self.design.forward(w))
+        self.starts[0] = Start(w / margin, dual) if margin > 0.0 else Start(0.0 * w)
+
+
+class _Search:
+    """Fits for a margin of one, and the primal and dual points of J that they give.
+
+    Parameters
+    ----------
+    problem : NuProblem
+    alpha : float
+    task : ProblemTask
+    """
+
+    def __init__(self, problem: NuProblem, alpha: float, task: ProblemTask) -> None:
+        self._problem, self._alpha, self._task = problem, alpha, task
+        self._objective = problem.objective(0, alpha)
+        weights = self._objective.weights
+        # Dual points of means below nu and not below: at first none and all.
+        self._below = 0.0, self._objective.cut(Dual(np.zeros_like(weights)))
+        self._above = 1.0, self._objective.cut(Dual(-weights))
+        least = problem.nu * (1.0 + 4.0 * rounding(len(weights)))
+        self._least_mean = min(least, 1.0)
+        self._largest = 0.5 * (problem.nu * self._objective.row_size) ** 2 / alpha
+        self._best, self._value = np.zeros(self._objective.n_params), 0.0
+        self._bound = -np.inf
+        self._history, self._begin = History(), time.perf_counter()
+        self._known: dict[float, float] = {}
+        self._stopped = self._proven = False
+
+    def run(self) -> None:
+        """Find two strengths between which the mean passes nu, and the one where."""
+        center, start = self._above[1].normal, self._problem.starts[0]
+        strength = self._problem.nu * float(center @ center) or 1.0
+        if start.w.any():
+            # By <w, strength w> = sum_i s_i b_i <w, x_i>, about nu.
+            strength = self._problem.nu / float(start.w @ start.w)
+        x, step = float(np.log(strength)), float(np.log(2.0))
+        ends: dict[bool, float] = {}
+        while len(ends) < 2 and len(self._known) < MOST_STEPS:
+            excess = self._excess(x)
+            if excess == 0.0:
+                return
+            ends[excess > 0.0] = x
+            x += -step if excess > 0.0 else step
+            step *= 2.0
+        if len(ends) == 2:
+            options = {"xtol": ROUNDED, "maxiter": MOST_STEPS, "disp": False}
+            optimize.brentq(self._excess, *ends.values(), **options)
+
+    def _excess(self, x: float) -> float:
+        """Return the mean of the dual variables at the strength exp(x) minus nu.
+
+        It is zero where the search is over.
+        """
+        if x not in self._known:
+            fit = self._problem.fit_margin_of_one(float(np.exp(x)))
+            self._known[x] = self._learn(fit)
+        return self._known[x]
+
+    def _learn(self, fit: Solution) -> float:
+        """Improve the primal and the dual point; return as ``_excess``."""
+        size = self._alpha * float(fit.w @ fit.w)
+        _, gain = self._problem.best_margin(fit.scores)
+        if gain > 0.0 and -0.5 * gain**2 / size < self._value:
+            self._value = -0.5 * gain**2 / size
+            self._best = fit.w * (gain / size)
+        dual = fit.dual
+        if dual is None:
+            raise TypeError("The solver returns no dual point.")
+        found = -float(dual.sum()), self._objective.cut(Dual(dual))
+        if found[0] >= self._least_mean:
+            self._above = found
+        else:
+            self._below = found
+        self._bound = max(self._bound, self._dual_value())
+        gap = self._value - self._bound
+        # Small problems go on to the last digits of the strength.
+        exact = fit.relative_gap <= NEARLY_EXACT
+        nothing = gap <= CLOSE * self._largest
+        self._proven = gap <= self._problem.settings.tol * abs(self._value) or nothing
+        self._report(fit, gap)
+        over = self._proven and (not exact or nothing)
+        return 0.0 if over or self._stopped else found[0] - self._problem.nu
+
+    def _dual_value(self) -> float:
+        """Return the dual value of the mix of both dual points with a mean of nu."""
+        (low, below), (high, above) = self._below, self._above
+        share = (self._least_mean - low) / (high - low)
+        shares = np.array([1.0 - share, share])
+        others = np.array([cut[1:] for cut in (below, above)])
+        mixed = Cut.mixed(shares, np.array([below.normal, above.normal]), others)
+        # The mean times rho is at least nu rho, which is part of J.
+        return self._objective.dual_value(mixed._replace(offset=0.0))
+
+    def _report(self, fit: Solution, gap: float) -> None:
+        history, settings = self._history, self._problem.settings
+        history.objective.append(self._value)
+        history.lower_bound.append(self._bound)
+        history.passes.append(self._objective.passes)
+        history.seconds.append(time.perf_counter() - self._begin)
+        history.phase.append(fit.history.phase[-1])
+        progress = Progress(
+            len(history) - 1,
+            self._value,
+            gap,
+            history.passes[-1],
+            history.seconds[-1],
+        )
+        relative = gap / abs(self._value) if self._value else np.inf
+        if settings.verbose:
+            print(
+                f"{self._problem.name}: strength {progress.n_iter + 1:4d}  "
+                f"objective {self._value:.8g}  relative gap {relative:.1e}"
+            )
+        self._stopped = self._task.iteration(self._fitted, relative)
+        if settings.callback is not None:
+            self._stopped = bool(settings.callback(progress)) or self._stopped
+
+    def _fitted(self) -> dict[str, Any]:
+        """Return the attributes of an estimator fitted so far."""
+        starts = self._problem.starts
+        self._problem.starts = [Start(self._best)]
+        attributes = self._problem.attributes()
+        self._problem.starts = starts
+        return attributes
+
+    def solution(self) -> Solution:
+        """Return the best primal point, with the best bound."""
+        problem = self._problem
+        w = self._best.astype(self._objective.design.dtype).astype(np.float64)
+        scores = self._objective.design.forward(w)
+        value = 0.5 * self._alpha * float(w @ w) - problem.best_margin(scores)[1]
+        gap = max(value - self._bound, 0.0)
+        while value - gap > self._bound:
+            # By the rounding of the difference.
+            gap = float(np.nextafter(gap, np.inf))
+        proven = self._proven or self._stopped
+        if self._task.warns and not proven:
+            name, tol = problem.name, problem.settings.tol
+            warnings.warn(
+                f"Fitting {name} stopped after {len(self._history)} strengths. Its "
+                f"objective {value:.6g} is proven to be within {gap:.2g} of the "
+                f"optimum; a relative gap of {tol:g} was asked for. Increase max_iter "
+                "or tol, or scale the features.",
+                ConvergenceWarning,
+                stacklevel=user_level(),
+            )
+        self._task.end()
+        solution = Solution(
+            w,
+            value,
+            gap,
+            len(self._history) - 1,
+            self._history,
+            problem.starts[0].dual,
+            scores,
+            0.0,
+            proven,
+            not w.any(),
+            abs(value),
+        )
+        problem.starts[0] = solution.start
+        return solution

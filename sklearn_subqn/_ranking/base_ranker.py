@@ -1,0 +1,289 @@
+"""What rankers share: losses of queries, scores and what they are worth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from .._checks import check_no_times, check_number, check_option, check_unmasked
+from .._checks.callers import user_level
+from .._core.losses import (
+    AnyLoss,
+    ExpectedRankUtility,
+    Groups,
+    Inversions,
+    LogisticPairs,
+    Loss,
+    Ndcg,
+    OrderedPairs,
+    PrecisionAtK,
+    RankingLoss,
+    RecallAtK,
+    ReciprocalRank,
+    SquaredPairs,
+)
+from .._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
+from .._estimators.catalogue import BundleEstimator
+from .._estimators.estimator import loss_name
+from .._problems import LinearProblems, Problems
+from .._solving.solution import Floats
+from .held_out import HeldOut, held_out
+from .queries import EMPTY_QUERIES, Queries
+
+# Measures of rankings, from groups and the rank k at which they end.
+_MEASURES: dict[str, Callable[[Groups, Any], RankingLoss]] = {
+    "ndcg": lambda groups, k: Ndcg(groups, k=k),
+    "mrr": lambda groups, k: ReciprocalRank(groups),
+    "precision": lambda groups, k: PrecisionAtK(k, groups),
+    "recall": lambda groups, k: RecallAtK(k, groups),
+    "rank-utility": lambda groups, k: ExpectedRankUtility(groups),
+}
+_NEED_K = ("precision", "recall")
+_ASSIGNMENT = "-assignment"
+
+_PAIRS: dict[str, Callable[[Groups], OrderedPairs]] = {
+    "pairwise-linear": lambda groups: OrderedPairs("linear", groups),
+    "pairwise": lambda groups: OrderedPairs("constant", groups),
+    "pairwise-linear-squared": lambda groups: SquaredPairs("linear", groups),
+    "pairwise-squared": lambda groups: SquaredPairs("constant", groups),
+    "pairwise-linear-log": lambda groups: LogisticPairs("linear", groups),
+    "pairwise-log": lambda groups: LogisticPairs("constant", groups),
+}
+_LOSSES = (*_PAIRS, *_MEASURES, *(name + _ASSIGNMENT for name in _MEASURES))
+
+# Gains 2^y - 1 are finite up to here, and so are their sums.
+_LARGEST_RELEVANCE = 500.0
+
+
+class BaseRanker(BundleEstimator):
+    """What rankers share: losses of queries, scores and what they are worth."""
+
+    loss: str | Callable[[Any], Any]
+    k: int | None
+    empty_queries: str
+
+    _solvers: ClassVar[Mapping[str, SolverSpec]] = {
+        **{key: CATALOGUE_SOLVERS[key] for key in ("auto", "narrowing", "newton-cg")},
+        **BUNDLE_SOLVERS,
+    }
+    _penalties = ("l2", "l1", "elasticnet")
+
+    #: What to give where there are no queries.
+    _how_to_give_queries: ClassVar[str] = (
+        "Give qid, with numpy.zeros(n) if that is what they are. groups of a search go "
+        "to the splitter alone: let scikit-learn pass queries on by "
+        "sklearn.set_config(enable_metadata_routing=True), "
+        "ranker.set_fit_request(qid=True).set_score_request(qid=True), and "
+        "search.fit(X, y, qid=qid, groups=qid)."
+    )
+
+    coef_: npt.NDArray[Any]
+    intercept_: float
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the scores by which the rows of a query are to be ranked.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            The larger, the higher the row is ranked in its query.
+        """
+        return self._raw_scores(X)
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+    ) -> float:
+        """Return the mean normalized discounted cumulative gain of the queries.
+
+        Gains are 2^y - 1, discounts 1 / log2(1 + rank) up to rank ``k``. Rows of equal
+        scores share their discounts, as in :func:`~sklearn.metrics.ndcg_score`; what
+        queries without gains count says ``empty_queries``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Relevances, non-negative.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            How many rows each row counts as: one of weight 2 takes two ranks, one of
+            weight 0 is left out.
+        qid, group : array-like, default=None
+            Queries, as in ``fit``. Without either all rows belong to one query, which
+            is an error after a fit to several. Cross-validation passes ``qid`` on if
+            metadata routing is enabled and the estimator asks for it by
+            ``set_score_request(qid=True)``.
+        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
+            Weights of the queries in the mean, as in ``fit``.
+
+        Returns
+        -------
+        score : float
+            Mean over the queries, at most 1, which is that of ideal rankings.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``k``, relevances or queries are not acceptable, or there are none after
+            a fit to several queries, or none that count.
+        """
+        if self.k is not None:
+            check_number("k", self.k, low=1, integer=True)
+        check_option("empty_queries", self.empty_queries, EMPTY_QUERIES)
+        scores = self.predict(X)
+        check_unmasked("y", y)
+        y = checked_relevance(column_or_1d(y, warn=True), "score")
+        check_consistent_length(scores, y)
+        if qid is None and group is None and getattr(self, "n_queries_", 1) > 1:
+            raise ValueError(
+                f"This {type(self).__name__} was fitted to {self.n_queries_} queries, "
+                "and score needs the queries of its rows as well: give qid or group. "
+                "For cross-validation and searches, let scikit-learn pass them on by "
+                "sklearn.set_config(enable_metadata_routing=True) and "
+                "ranker.set_fit_request(qid=True).set_score_request(qid=True). Rows of "
+                "one query have equal qid, such as numpy.zeros(len(y))."
+            )
+        queries = Queries.of(len(y), sample_weight, qid, group, query_weight)
+        used = queries.used
+        queries, scores, y = queries.take(used), scores[used], y[used]
+        return queries.ndcg(scores, y, self.k, self.empty_queries)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_option("empty_queries", self.empty_queries, EMPTY_QUERIES)
+        if callable(self.loss):
+            return
+        check_option("loss", self.loss, _LOSSES)
+        if self.k is None and self.loss.startswith(_NEED_K):
+            raise ValueError(f"loss={self.loss!r} needs a rank k, got k=None.")
+
+    def _held_out(self, sets: Any, names: Any, **queries: Any) -> list[HeldOut]:
+        """Return what ``fit`` was given to evaluate on, checked."""
+        return held_out(
+            sets,
+            names,
+            lambda X: self._check_X(X, reset=False),
+            lambda y: checked_relevance(y, "eval_set"),
+            **queries,
+        )
+
+    def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
+        X, y = self._check_X(X, y, reset=True)
+        y = self._check_relevance(y)
+        queries = self._queries(len(y), sample_weight, **others)
+        used = queries.used
+        if not used.all():
+            X, y, queries = X[used], y[used], queries.take(used)
+        return self._ranking(X, y, queries)
+
+    def _queries(
+        self, n: int, sample_weight: Any, qid: Any, group: Any, query_weight: Any
+    ) -> Queries:
+        """Return the queries of n rows to fit to; warn where none were given."""
+        if qid is None and group is None:
+            name = type(self).__name__
+            if self.get_metadata_routing().fit.requests.get("qid"):
+                raise ValueError(
+                    f"{name}.fit was given no qid, which set_fit_request asks for. "
+                    "Give qid to the fit of a search, beside groups, which go to the "
+                    "splitter alone. Rows of one query have equal qid, such as "
+                    "numpy.zeros(n)."
+                )
+            warnings.warn(
+                f"{name}.fit was given no queries and makes one query of all {n} rows. "
+                + self._how_to_give_queries,
+                UserWarning,
+                stacklevel=user_level(),
+            )
+        return Queries.of(n, sample_weight, qid, group, query_weight)
+
+    def _ranking(self, X: Any, y: Floats, queries: Queries) -> LinearProblems:
+        """Return the problem of rows that all have weights."""
+        loss = self._loss(queries.groups)
+        if loss.counts_rows and np.ptp(queries.row_weights) > 0.0:
+            raise ValueError(
+                f"loss={loss_name(self.loss)} ranks rows, whose sample_weight must be "
+                "zero or one number for all; query_weight weighs queries."
+            )
+        self.n_queries_ = len(queries.groups)
+        self._has_pairs = not isinstance(self.loss, str) or queries.differ(y)
+        if not self._has_pairs:
+            warnings.warn(
+                "No query has rows of different relevance y: there is nothing to rank, "
+                "and all coefficients are zero. Queries say which rows are compared.",
+                UserWarning,
+                stacklevel=user_level(),
+            )
+        return LinearProblems(
+            self._linear_model(), X, [y], loss, queries.weights, single=True
+        )
+
+    def _loss(self, groups: Groups) -> Loss:
+        if not callable(self.loss):
+            if self.loss in _PAIRS:
+                return Loss(_PAIRS[self.loss](groups))
+            measure = _MEASURES[self.loss.removesuffix(_ASSIGNMENT)](groups, self.k)
+            by_assignment = self.loss.endswith(_ASSIGNMENT)
+            return Loss(measure if by_assignment else Inversions(measure))
+        loss = self.loss(groups)
+        if not isinstance(loss, AnyLoss):
+            raise TypeError(
+                f"loss must return a Loss, got {loss!r} of type {type(loss).__name__}."
+            )
+        return Loss.of(loss)
+
+    def _instead(self) -> str | None:
+        if not self._has_pairs:
+            return None
+        if isinstance(self.loss, str) and self.loss.endswith(_ASSIGNMENT):
+            return f"take loss={self.loss.removesuffix(_ASSIGNMENT)!r}"
+        if self.loss in _MEASURES:
+            return "take loss='pairwise'"
+        return "the features do not show which rows are relevant"
+
+    def _check_relevance(self, y: npt.NDArray[Any]) -> Floats:
+        if callable(self.loss) or self.loss in _PAIRS:
+            return _as_numbers(y)
+        return checked_relevance(y, f"loss={self.loss!r}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _as_numbers(y: npt.NDArray[Any]) -> Floats:
+    """Return relevances as float64, an array of their own."""
+    check_no_times(y)
+    numbers = check_array(
+        column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y"
+    )
+    return np.array(numbers, dtype=np.float64)
+
+
+def checked_relevance(y: npt.NDArray[Any], what: str) -> Floats:
+    """Return relevances of which gains can be computed."""
+    y = _as_numbers(y)
+    if y.min() < 0.0 or y.max() > _LARGEST_RELEVANCE:
+        raise ValueError(
+            f"{what} needs relevances y between 0 and {_LARGEST_RELEVANCE:g}, got "
+            f"values from {y.min():g} to {y.max():g}."
+        )
+    return y

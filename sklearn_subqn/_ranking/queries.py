@@ -1,0 +1,257 @@
+"""Rows of queries: which belong together, what they weigh, and how well they rank.
+
+A weight of a row is the number of times that it counts, one of a query the number of
+queries that it counts as.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array, column_or_1d
+
+from .._checks import as_sample_weights, check_sample_weight, check_unmasked
+from .._core.lazy import cached_property
+from .._core.losses import Groups, Ndcg
+from .._solving.solution import Floats
+
+# Scores sum discounts up to the weight of a query's rows, one after the other.
+_MOST_WEIGHT = 1e7
+
+
+#: What NDCG of queries without gains is: zero, one, or nothing that counts.
+EMPTY_QUERIES = ("zero", "one", "skip")
+
+
+class Queries:
+    """The queries of rows, and weights of both.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Numbers or labels of the rows' queries.
+    row_weights : ndarray of shape (n,)
+        Non-negative.
+    query_weights : ndarray of shape (n,)
+        Non-negative weights of the rows' queries.
+    """
+
+    def __init__(
+        self, codes: npt.NDArray[Any], row_weights: Floats, query_weights: Floats
+    ) -> None:
+        self.codes = codes
+        self.row_weights, self.query_weights = row_weights, query_weights
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        sample_weight: Any = None,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+    ) -> Queries:
+        """Return the queries of n rows, from what users give.
+
+        Raises
+        ------
+        ValueError
+            If it does not fit to n rows, or no row has a weight.
+        """
+        codes = _codes(qid, group, n)
+        check_sample_weight(sample_weight, n)
+        rows = as_sample_weights(sample_weight, n)
+        queries = cls(codes, rows, _query_weights(query_weight, codes))
+        if not queries.used.any():
+            raise ValueError("sample_weight and query_weight leave no row.")
+        return queries
+
+    @property
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Which rows have weights."""
+        return (self.row_weights > 0.0) & (self.query_weights > 0.0)
+
+    def take(self, rows: Any) -> Queries:
+        """Return those of some rows."""
+        return Queries(
+            self.codes[rows], self.row_weights[rows], self.query_weights[rows]
+        )
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The rows by queries."""
+        return Groups(np.unique(self.codes, return_inverse=True)[1].astype(np.intp))
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of rows for losses: they sum to one, and by queries to theirs."""
+        groups = self.groups
+        rows = check_sample_weight(self.row_weights, len(self.codes))
+        of_queries = check_sample_weight(self._of_queries, len(groups))
+        return rows * (of_queries / groups.sums(rows))[groups.codes]
+
+    @property
+    def _of_queries(self) -> Floats:
+        """Weights of the queries, of shape (g,)."""
+        weights = np.empty(len(self.groups))
+        weights[self.groups.codes] = self.query_weights
+        return weights
+
+    def differ(self, y: Floats) -> bool:
+        """Whether any query has rows of different relevance."""
+        least = np.full(len(self.groups), np.inf)
+        np.minimum.at(least, self.groups.codes, y)
+        return bool(np.any(y > least[self.groups.codes]))
+
+    def ndcg(
+        self, scores: Floats, y: Floats, k: int | None, empty: str = "zero"
+    ) -> float:
+        """Return the mean NDCG at rank k; all rows need weights.
+
+        A row of weight s takes s ranks, and between whole ranks discounts are shared.
+        ``empty`` says what queries without gains are: one of ``EMPTY_QUERIES``.
+
+        Raises
+        ------
+        ValueError
+            If weights are too large, or there are queries without gains only, and these
+            are left out.
+        """
+        measure = Ndcg(self.groups, k=k)
+        gains = measure.gains(y)
+        most = float(self.groups.sums(self.row_weights).max())
+        if most > _MOST_WEIGHT:
+            raise ValueError(
+                "score takes sample_weight as numbers of rows, which may sum to "
+                f"{_MOST_WEIGHT:g} for a query; got {most:g}."
+            )
+        places = np.arange(int(np.ceil(most)) + 1)
+        discounts = np.append(0.0, np.cumsum(measure.discounts(places)))
+        found = self._dcg(scores, gains, discounts)
+        ideal = self._dcg(gains, gains, discounts)
+        has_gains = ideal > 0.0
+        ratio = np.full_like(ideal, float(empty == "one"))
+        np.divide(found, ideal, out=ratio, where=has_gains)
+        weights = self._of_queries
+        if empty == "skip":
+            weights = weights * has_gains
+            if not weights.any():
+                raise ValueError(
+                    "No query has a row with y > 0, and empty_queries='skip' leaves "
+                    "such queries out of the mean: there is none left."
+                )
+        return float(np.average(ratio, weights=weights))
+
+    def _dcg(self, keys: Floats, gains: Floats, discounts: Floats) -> Floats:
+        """Return the sum of each query's discounted gains, in the order of keys.
+
+        ``discounts`` are sums up to each rank; equal keys share theirs.
+        """
+        groups, order = self.groups, self.groups.sort(-keys)
+        keys, weights = keys[order], self.row_weights[order]
+        ends = np.cumsum(weights)
+        before = np.append(0.0, ends)[groups.starts[:-1]]
+        ends -= before[groups.codes[order]]
+        runs = np.flatnonzero((keys != np.roll(keys, 1)) | (groups.places == 0))
+        lasts = np.append(runs[1:], len(keys)) - 1
+        of = groups.codes[order[runs]]
+        reached = np.interp(ends[lasts], np.arange(len(discounts)), discounts)
+        begun = np.where(groups.places[runs] == 0, 0.0, np.roll(reached, 1))
+        means = np.add.reduceat(weights * gains[order], runs)
+        means /= np.add.reduceat(weights, runs)
+        sums = np.zeros(len(groups))
+        np.add.at(sums, of, (reached - begun) * means)
+        return sums
+
+
+def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
+    """Return the number of each row's query, of shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If both are given, or do not fit to n rows.
+    """
+    if qid is not None and group is not None:
+        raise ValueError("Give either qid or group, not both.")
+    check_unmasked("qid", qid)
+    check_unmasked("group", group)
+    if group is not None:
+        try:
+            sizes = check_array(
+                group, ensure_2d=False, dtype=np.float64, input_name="group"
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"group must hold numbers of rows: {error}") from error
+        wrong = sizes[(sizes < 1.0) | (sizes != np.floor(sizes))]
+        if sizes.ndim != 1 or wrong.size or sizes.sum() != n:
+            if sizes.ndim != 1:
+                got = f"an array of shape {sizes.shape}"
+            elif wrong.size:
+                got = f"{wrong[0]:g}"
+            else:
+                got = f"{len(sizes)} with the sum {int(sizes.sum())}"
+            of_rows = (
+                " It has an entry for each row: if that is the query of the row, and "
+                "rows of a query follow one another, give the sizes, for example by "
+                "[len(list(rows)) for _, rows in itertools.groupby(group)]."
+            )
+            raise ValueError(
+                "group must hold the positive numbers of rows of the queries, whose "
+                f"sum is the number {n} of rows; got {got}."
+                + (of_rows if sizes.shape == (n,) else "")
+            )
+        return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
+    if qid is None:
+        return np.zeros(n, dtype=np.intp)
+    if np.ndim(qid) != 1 and np.shape(qid) != (n, 1):
+        raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
+    queries = column_or_1d(qid)
+    if len(queries) != n:
+        raise ValueError(
+            f"qid has {len(queries)} entries for {n} rows. It holds the query of each "
+            "row; numbers of rows of the queries are given as group."
+        )
+    # What is missing, of any type, is the only thing that differs from itself.
+    infinite = queries.dtype.kind == "f" and np.any(np.isinf(queries))
+    if infinite or np.any(queries != queries):
+        raise ValueError("qid must not contain NaN or infinity.")
+    try:
+        return np.unique(queries, return_inverse=True)[1].astype(np.intp)
+    except TypeError as error:
+        raise ValueError(
+            f"qid must hold labels of one type, without None: {error}."
+        ) from error
+
+
+def _query_weights(query_weight: Any, codes: npt.NDArray[np.intp]) -> Floats:
+    """Return the weight of each row's query, of shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If there is not one number for each query, or for each row and equal in a query.
+    """
+    n, n_queries = len(codes), int(codes.max()) + 1
+    if query_weight is not None and np.shape(query_weight) not in [(n,), (n_queries,)]:
+        raise ValueError(
+            f"query_weight needs one number for each of {n_queries} queries or each of "
+            f"{n} rows, which cross-validation can split; got shape "
+            f"{np.shape(query_weight)}."
+        )
+    # With as many rows as queries, weights are of rows.
+    by_row = np.shape(query_weight) == (n,)
+    try:
+        check_sample_weight(query_weight, n if by_row else n_queries)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"query_weight is not acceptable: {error}") from error
+    if not by_row:
+        return as_sample_weights(query_weight, n_queries)[codes]
+    weights = as_sample_weights(query_weight, n)
+    of_queries = np.empty(n_queries)
+    of_queries[codes] = weights
+    if np.any(of_queries[codes] != weights):
+        raise ValueError("query_weight by rows must be equal within each query.")
+    return weights

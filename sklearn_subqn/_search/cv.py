@@ -1,0 +1,213 @@
+"""Cross-validated choice of the regularization along warm paths."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from .._checks import check_weights
+from .._checks.state import unchanged_on_failure
+from .._estimators.classifier import LinearClassifier
+from .._estimators.estimator import forget
+from .._problems import LinearProblems
+from .._solving.callbacks import with_callbacks
+from .scoring import check_error_score, refuses_weights, with_classes
+from .search_report import FoldReport
+from .warm_paths import FoldPath, WarmPaths
+
+
+class SearchCV(WarmPaths):
+    """What estimators with a cross-validated ``alpha`` and a scorer share.
+
+    ``l1_ratio`` may be a list of values to try, where there is such a parameter.
+    """
+
+    scoring: Any
+    error_score: Any
+    l1_ratio: Any
+
+    #: From X, y, weights that sum to one and what else is known of data to problems.
+    _problems: Callable[..., LinearProblems]
+
+    def _check_parameters(self) -> None:
+        if self._tries_several() and (
+            np.ndim(self.l1_ratio) != 1 or not np.size(self.l1_ratio)
+        ):
+            raise ValueError(
+                "l1_ratio must be a number or a non-empty list of numbers, got "
+                f"{self.l1_ratio!r}."
+            )
+        for model in self._to_try():
+            # The rules of a single value.
+            super(SearchCV, model)._check_parameters()
+        check_error_score(self.error_score)
+        if isinstance(self.scoring, (list, tuple, set, dict)):
+            raise ValueError(
+                "scoring must be a single metric, by which alpha is chosen; got "
+                f"{self.scoring!r}."
+            )
+
+    def _has_ratio(self) -> bool:
+        """Whether ``l1_ratio`` has an effect."""
+        return hasattr(self, "l1_ratio")
+
+    def _tries_several(self) -> bool:
+        return self._has_ratio() and not isinstance(self.l1_ratio, numbers.Number)
+
+    def _to_try(self) -> list[Self]:
+        """Return a model for each value of ``l1_ratio``."""
+        if not self._tries_several():
+            return [self]
+        return [
+            copy.copy(self).set_params(l1_ratio=ratio) for ratio in list(self.l1_ratio)
+        ]
+
+    def _search(
+        self,
+        X: Any,
+        y: Any,
+        weights: npt.NDArray[np.float64],
+        others: tuple[Any, ...],
+        scorer: Callable[..., float],
+        folds: Any,
+        data: tuple[Any, Any, Any],
+    ) -> None:
+        """Choose ``alpha`` and ``l1_ratio``, and set the attributes.
+
+        X and y are validated, ``data`` is what the user gave for them and the weights,
+        ``others`` what else problems are made of.
+        """
+        score_weights = None
+        if data[2] is not None:
+            score_weights = np.broadcast_to(
+                np.asarray(data[2], dtype=np.float64), weights.shape
+            )
+        folds = list(folds)
+        models = self._to_try()
+        of_all = [model._problems(X, y, weights, *others) for model in models]
+        task, report = self._search_task(len(models), folds, of_all[0], data)
+        rows = X, y, weights, score_weights
+        searched = []
+        for model, problems in zip(models, of_all, strict=True):
+            path = partial(model._fold_path, rows, others, scorer)
+            note = f"l1_ratio {model.l1_ratio:g}, " if len(models) > 1 else ""
+            searched.append(model._searched(problems, folds, path, report, note))
+        chosen = models[self._choose(searched, task)]
+        if self._has_ratio():
+            self.l1_ratio_ = float(chosen.l1_ratio)
+        else:
+            forget(self, "l1_ratio_")
+
+    def _of_rows(
+        self, others: tuple[Any, ...], rows: npt.NDArray[np.intp]
+    ) -> tuple[Any, ...]:
+        """Return what else is known of some of the samples."""
+        return others
+
+    def _knowing(self, others: tuple[Any, ...]) -> Self:
+        """Return the model for scorers of samples of which more is known."""
+        return self
+
+    def _fold_path(
+        self,
+        rows: tuple[Any, Any, npt.NDArray[np.float64], Any],
+        others: tuple[Any, ...],
+        scorer: Callable[..., float],
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
+        alphas: npt.NDArray[np.float64],
+        report: FoldReport,
+    ) -> FoldPath:
+        """Fit the path on one training part and score it on the rest.
+
+        ``rows`` are X, y, weights of fits, and those of scores or None.
+        """
+        X, y, weights, score_weights = rows
+        weights = weights[train]
+        if not weights.any():
+            raise ValueError("A training part of cv has no samples of positive weight.")
+        if score_weights is not None:
+            # Samples of weight zero count as missing, and so do their classes.
+            test = np.arange(len(y))[test]
+            test = test[score_weights[test] > 0.0]
+            if not len(test):
+                raise ValueError("A test part of cv has no samples of positive weight.")
+        model = self._for_fold()
+        weights = weights / weights.sum()
+        known = self._of_rows(others, train)
+        problems = model._problems(X[train], y[train], weights, *known)
+        known = self._of_rows(others, test)
+        keywords = {}
+        if score_weights is not None and not refuses_weights(scorer):
+            keywords["sample_weight"] = score_weights[test]
+        failures: list[Exception] = []
+
+        def score() -> Any:
+            try:
+                return scorer(model._knowing(known), X[test], y[test], **keywords)
+            except Exception as error:
+                if isinstance(self.error_score, str):
+                    raise
+                failures.append(error)
+                return self.error_score
+
+        path = model._path(problems, alphas, score, report)
+        return path._replace(failures=failures)
+
+
+class PathCV(SearchCV, LinearClassifier):
+    """What classifiers with a cross-validated ``alpha`` add to those without."""
+
+    @unchanged_on_failure
+    @with_callbacks
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Choose ``alpha`` by cross-validation and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : float or array-like of shape (n_samples,), default=None
+            Non-negative weights of the samples, in fits and in scores.
+        groups : array-like of shape (n_samples,), default=None
+            Group labels for splitters that ask for them.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If parameters or data are not acceptable, or a fit overflows; or what the
+            scorer raises, if it does on all folds or ``error_score="raise"``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``tol`` was not reached by a fit; states the gap that was.
+        UserWarning
+            If some folds cannot be scored.
+        """
+        self._check_parameters()
+        data = X, y, sample_weight
+        X, y = self._check_X(X, y, reset=True)
+        weights, classes = check_weights(sample_weight, X, y, self.class_weight)
+        scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
+        folds = check_cv(self.cv, y, classifier=True).split(X, y, groups)
+        self.classes_ = classes
+        self._search(X, y, weights, (classes,), scorer, folds, data)
+        return self

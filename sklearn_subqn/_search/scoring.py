@@ -1,0 +1,128 @@
+"""Scores of folds by scorers of scikit-learn, and what to do without some of them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import numbers
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks.callers import user_level
+
+Floats = npt.NDArray[np.float64]
+
+
+def check_error_score(value: Any) -> None:
+    """Raise unless ``value`` is "raise" or a number, which may be NaN."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number and not (isinstance(value, str) and value == "raise"):
+        raise ValueError(f"error_score must be 'raise' or a number, got {value!r}.")
+
+
+def with_classes(scorer: Any, classes: npt.NDArray[Any]) -> Any:
+    """Return a scorer of probabilities that knows all classes; others as they are.
+
+    The columns of probabilities are of all classes, some of which the samples of a fold
+    may lack. Metrics that accept them get them as ``labels``, and the second of two as
+    ``pos_label``, as in scikit-learn's ``LogisticRegressionCV``.
+    """
+    metric = getattr(scorer, "_score_func", None)
+    methods = getattr(scorer, "_response_method", ())
+    methods = [methods] if isinstance(methods, str) else methods
+    if metric is None or "predict_proba" not in methods:
+        return scorer
+    accepted = inspect.signature(metric).parameters
+    if "labels" not in accepted:
+        return scorer
+    known: dict[str, Any] = {"labels": classes}
+    if len(classes) == 2 and "pos_label" in accepted:
+        known["pos_label"] = classes[1]
+    scorer = copy.copy(scorer)
+    scorer._kwargs = {**known, **scorer._kwargs}
+    return scorer
+
+
+def refuses_weights(scorer: Any) -> bool:
+    """Whether a scorer's metadata request says to go without weights."""
+    if not hasattr(scorer, "get_metadata_routing"):
+        return False
+    score = getattr(scorer.get_metadata_routing(), "score", None)
+    return score is not None and score.requests.get("sample_weight") is False
+
+
+def checked_score(score: Any) -> float:
+    """Return what a scorer gave, if it is a number."""
+    try:
+        return float(score)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"scoring must return a number, got {score!r}.") from error
+
+
+def best_alpha(
+    scores: Floats, alphas: Floats, failures: Sequence[Sequence[Exception]]
+) -> tuple[int, float]:
+    """Return the place of the largest mean score, finite if any is, and that score.
+
+    Folds without any finite score, such as those that lack a class which the metric
+    needs, say nothing of any ``alpha`` and are left out of the means, with a warning.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_folds, n_alphas)
+    alphas : ndarray of shape (n_alphas,)
+    failures : sequence of length n_folds
+        What was raised by scorers on each fold.
+
+    Raises
+    ------
+    Exception
+        What the scorer raised, if it did for all folds and values of ``alpha``.
+    ValueError
+        If no mean is finite.
+    """
+    raised = [error for errors in failures for error in errors]
+    if len(raised) == scores.size:
+        raise raised[0]
+    scored = np.isfinite(scores).any(axis=1)
+    failed = [fold for fold, errors in enumerate(failures) if errors]
+    reason = f" ({type(raised[0]).__name__}: {raised[0]})" if raised else ""
+    if failed:
+        _warn(
+            f"Scoring failed on {_folds(failed)}{reason}: error_score is in place of "
+            "these scores."
+        )
+    if scored.any() and not scored.all():
+        _warn(
+            f"{_folds(np.flatnonzero(~scored).tolist()).capitalize()}, without any "
+            "finite score, counts for nothing in the choice of alpha."
+        )
+    means = (scores[scored] if scored.any() else scores).mean(axis=0)
+    finite = np.isfinite(means)
+    if not finite.any():
+        raise ValueError(
+            "No mean of the scores of the folds is finite, for any alpha. Is there a "
+            f"fold that cannot be scored, for example of one class?{reason}"
+        )
+    if not finite.all():
+        _warn(
+            "Scores of folds are not finite for alpha = "
+            f"{alphas[~finite].tolist()}, which were not chosen."
+        )
+    best = int(np.argmax(np.where(finite, means, -np.inf)))
+    return best, float(means[best])
+
+
+def _folds(numbers: list[int]) -> str:
+    """Return the name of some folds, as one thing."""
+    if len(numbers) == 1:
+        return f"fold {numbers[0]}"
+    return f"each of folds {numbers}"
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=user_level())

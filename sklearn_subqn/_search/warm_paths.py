@@ -1,0 +1,262 @@
+"""Paths of alpha on folds, each fit from where the one before ended, and the choice."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks import check_number
+from .._checks.callers import user_level
+from .._estimators.estimator import forget
+from .._estimators.linear_estimator import LinearEstimator
+from .._problems import LinearProblems
+from .._solving.callbacks import FitTask
+from .._solving.process import n_threads
+from .scoring import best_alpha, checked_score
+from .search_report import FoldReport, SearchReport
+
+# The smallest value of the default grid with an L1 norm, as a share of the largest.
+_SMALLEST_SHARE = 1e-3
+
+
+class FoldPath(NamedTuple):
+    """Scores, gaps, numbers of iterations and coefficients of a fold, by alpha.
+
+    ``proven`` says where the tolerance was reached, ``failures`` what scorers raised.
+    """
+
+    scores: list[float]
+    gaps: list[float]
+    proven: list[bool]
+    n_iters: list[int]
+    coefficients: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    failures: Sequence[Exception] = ()
+
+
+class Paths(NamedTuple):
+    """What a search found for one ``l1_ratio``.
+
+    Attributes
+    ----------
+    problems : LinearProblems
+        Those of all samples.
+    alphas : ndarray of shape (n_alphas,)
+        In descending order.
+    folds : list of FoldPath
+    """
+
+    problems: LinearProblems
+    alphas: npt.NDArray[np.float64]
+    folds: list[FoldPath]
+
+
+class WarmPaths(LinearEstimator):
+    """What estimators with a cross-validated ``alpha`` add to those without.
+
+    On each fold the problems are solved from the largest ``alpha`` to the smallest,
+    each starting where the one before ended.
+    """
+
+    alphas: Any
+    cv: Any
+    refit: bool
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.alphas, numbers.Integral):
+            check_number("alphas", self.alphas, low=1, integer=True)
+        else:
+            check_alphas(self.alphas)
+
+    def _for_fold(self) -> Self:
+        """Return the model of a fold, silent and of one thread."""
+        model = copy.copy(self).set_params(callback=None, verbose=0, n_jobs=1)
+        model.penalty_factor = self._penalty_factors()
+        if (bounds := self._bounds()) is not None:
+            model.set_params(coef_bounds=bounds)
+        # Arrays are passed on, whose columns have no names.
+        vars(model).pop("feature_names_in_", None)
+        return model
+
+    def _grid(self, problems: LinearProblems) -> npt.NDArray[np.float64]:
+        """Return the values of ``alpha`` for problems, in descending order."""
+        if np.ndim(self.alphas) > 0:
+            return check_alphas(self.alphas)
+        n, l1_share = int(self.alphas), self._l1_share()
+        if not l1_share:
+            return self._grid_of_squares(problems, n)
+        slopes = [problems.largest_slope(index) for index in range(len(problems))]
+        slopes = [slope for slope in slopes if slope < np.inf]
+        # From there on all coefficients are zero. Data without slopes have no scale.
+        largest = max(slopes, default=0.0) / l1_share or 1.0
+        return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
+
+    def _grid_of_squares(
+        self, problems: LinearProblems, n: int
+    ) -> npt.NDArray[np.float64]:
+        """Return n values in descending order where the penalty has no L1 norm."""
+        return np.geomspace(1e-2, 1e-6, n)
+
+    def _searched(
+        self,
+        problems: LinearProblems,
+        folds: Sequence[tuple[Any, Any]],
+        fold_path: Callable[..., FoldPath],
+        report: SearchReport,
+        note: str = "",
+    ) -> Paths:
+        """Return the paths of folds, of training and test rows and all ``alpha``.
+
+        ``problems`` are those of all samples; ``note`` is shown before each fold.
+        """
+        self._check_support(problems)
+        alphas = self._grid(problems)
+        reports = [report.fold(i, len(alphas), note) for i in range(len(folds))]
+        paths = Parallel(n_jobs=n_threads(self.n_jobs), prefer="threads")(
+            delayed(fold_path)(train, test, alphas, of_fold)
+            for (train, test), of_fold in zip(folds, reports, strict=True)
+        )
+        return Paths(problems, alphas, paths)
+
+    def _path(
+        self,
+        problems: LinearProblems,
+        alphas: npt.NDArray[np.float64],
+        score: Callable[[], Any],
+        report: FoldReport,
+    ) -> FoldPath:
+        """Solve the problems of a fold for each alpha; ``score`` scores this model."""
+        # A fold may have fewer classes, and so another loss.
+        self._check_support(problems)
+        path = FoldPath([], [], [], [], [])
+        report.begin()
+        for alpha in alphas:
+            solutions = problems.solve(float(alpha), FitTask.silent())
+            for name, value in problems.attributes().items():
+                setattr(self, name, value)
+            path.scores.append(checked_score(score()))
+            path.gaps.append(max(solution.relative_gap for solution in solutions))
+            path.proven.append(all(solution.proven for solution in solutions))
+            path.n_iters.append(max(solution.n_iter for solution in solutions))
+            if not self.refit:
+                path.coefficients.append((self.coef_, self.intercept_))
+            report.fitted(float(alpha), path.scores[-1], path.gaps[-1])
+        report.end()
+        return path
+
+    def _search_task(
+        self,
+        n_paths: int,
+        folds: Sequence[Any],
+        problems: LinearProblems,
+        data: tuple[Any, Any, Any],
+    ) -> tuple[FitTask, SearchReport]:
+        """Begin the task of a search, and the report of its fits on folds."""
+        n_alphas = np.size(self.alphas) if np.ndim(self.alphas) else int(self.alphas)
+        n_folds = n_paths * len(folds)
+        n_tasks = n_folds + (len(problems) if self.refit else 0)
+        task = FitTask(self, n_tasks, self.max_iter, *data)
+        return task, SearchReport(self, task, n_folds * n_alphas)
+
+    def _choose(self, searched: list[Paths], task: FitTask) -> int:
+        """Choose by the folds, and set the attributes of the final model.
+
+        Each path of the same folds and number of alphas is one to choose from. Returns
+        the place of the one that was chosen; ``task`` is that of the whole fit.
+        """
+        n_folds = len(searched[0].folds)
+        if not n_folds:
+            raise ValueError(
+                f"cv={self.cv!r} gives no folds. An iterator gives its folds only "
+                "once; a list of them can be used again."
+            )
+        alphas = np.array([paths.alphas for paths in searched])
+        scores, gaps, proven = (
+            np.array([[getattr(fold, name) for fold in p.folds] for p in searched])
+            for name in ("scores", "gaps", "proven")
+        )
+        failures = [
+            [error for paths in searched for error in paths.folds[fold].failures]
+            for fold in range(n_folds)
+        ]
+        # Those of a fold in one row.
+        rows = [
+            array.swapaxes(0, 1).reshape(n_folds, -1)
+            for array in (scores, gaps, proven)
+        ]
+        warn_of_folds(rows[1], rows[2], alphas.ravel(), self.tol)
+        best, self.best_score_ = best_alpha(rows[0], alphas.ravel(), failures)
+        path, place = divmod(best, alphas.shape[1])
+        self.alpha_ = float(alphas[path, place])
+        several = self._tries_several()
+        self.alphas_ = alphas if several else alphas[0]
+        self.scores_path_ = scores if several else scores[0]
+        self.gaps_path_ = gaps if several else gaps[0]
+        problems, _, folds = searched[path]
+        if self.refit:
+            self._store(problems, problems.solve(self.alpha_, task))
+            task.end()
+            return path
+        # Those of a previous fit, with ``refit``, are not of this one.
+        forget(self, "objective_", "dual_gap_", "history_", "plan_")
+        self.n_iter_ = max(1, *(max(fold.n_iters) for fold in folds), 1)
+        coefs, intercepts = zip(
+            *(fold.coefficients[place] for fold in folds), strict=True
+        )
+        self.coef_ = np.mean(coefs, axis=0)
+        self.intercept_ = np.mean(intercepts, axis=0)
+        task.end()
+        return path
+
+    def _tries_several(self) -> bool:
+        """Whether attributes have an axis for values of ``l1_ratio`` to try."""
+        return False
+
+
+def warn_of_folds(
+    gaps: npt.NDArray[np.float64],
+    proven: npt.NDArray[np.bool_],
+    alphas: npt.NDArray[np.float64],
+    tol: float,
+    name: str = "alpha",
+) -> None:
+    """Warn once of all fits on folds that did not reach the tolerance."""
+    if proven.all():
+        return
+    fold, place = np.unravel_index(np.argmax(np.where(proven, -1.0, gaps)), gaps.shape)
+    see = " (see gaps_path_)" if name == "alpha" else ""
+    other = "choose another solver, " if name == "alpha" else ""
+    warnings.warn(
+        f"{np.sum(~proven)} of {proven.size} fits on folds did not prove tol={tol:g}; "
+        f"the largest relative gap is {gaps[fold, place]:.1e}, at "
+        f"{name}={alphas[place]:g} on fold {fold}{see}. Increase max_iter or tol, "
+        f"{other}or scale the features.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
+
+
+def check_alphas(alphas: Any) -> npt.NDArray[np.float64]:
+    """Return a grid that the user gave, in descending order."""
+    message = (
+        f"alphas must be an integer or a non-empty list of numbers, got {alphas!r}."
+    )
+    if isinstance(alphas, str) or not hasattr(alphas, "__len__"):
+        raise TypeError(message)
+    try:
+        grid = np.asarray(alphas, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(message) from error
+    if grid.ndim != 1 or not grid.size:
+        raise ValueError(message)
+    for alpha in grid:
+        check_number("alphas", alpha, low=0.0, low_included=False)
+    return np.sort(grid)[::-1]

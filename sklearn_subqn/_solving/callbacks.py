@@ -1,0 +1,251 @@
+"""scikit-learn's callbacks (1.9 and later), or stand-ins where the release has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .._core.rounding import EPS
+
+__all__ = [
+    "CallbackSupportMixin",
+    "FitTask",
+    "FoldTask",
+    "ProblemTask",
+    "with_callbacks",
+]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stand-in without ``set_callbacks``."""
+
+    def _with_callbacks(method: Any) -> Any:
+        """Return the method unchanged."""
+        return method
+
+
+def with_callbacks(method: _Method) -> _Method:
+    """Return the method with scikit-learn's decorator, and with its type."""
+    decorated: _Method = _with_callbacks(method)
+    return decorated
+
+
+class FitTask:
+    """The task tree of one fit: a task per problem, and a subtask per iteration.
+
+    Searches have a task per fold before that, with a subtask per fit. Where the
+    iterations prove a gap, those between two powers of ten of the relative gap are the
+    subtasks of a task of their own, so that progress bars show it. Does nothing unless
+    callbacks are set on the estimator.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+    n_tasks, max_iter : int
+        Largest number of problems and folds, and of iterations of each problem.
+    X, y, sample_weight
+        What the user passed to ``fit``, for monitors that score.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        n_tasks: int,
+        max_iter: int,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+    ) -> None:
+        self._root = None
+        self._warns = True
+        if not getattr(estimator, "_skl_callbacks", None):
+            return
+        metadata = {"sample_weight": sample_weight}
+        self._arguments = {
+            "estimator": estimator,
+            "X": X,
+            "y": y,
+            "metadata": metadata if sample_weight is not None else None,
+        }
+        self._max_iter = max_iter
+        self._root = estimator._init_callback_context(max_subtasks=n_tasks)
+        self._root.call_on_fit_task_begin(**self._arguments)
+
+    @classmethod
+    def silent(cls) -> FitTask:
+        """Return a task that reports nothing, and leaves warnings to the caller."""
+        task = cls(None, 0, 0, None, None, None)
+        task._warns = False
+        return task
+
+    def problem(self, label: str, tol: float | None = None) -> ProblemTask:
+        """Begin the task of one problem.
+
+        Parameters
+        ----------
+        label : str
+            As in messages, with the name of the estimator first.
+        tol : float, optional
+            The relative gap at which it ends, where that is known of iterates.
+        """
+        if self._root is None:
+            return ProblemTask(None, {}, warns=self._warns)
+        estimator = type(self._arguments["estimator"]).__name__
+        # Callbacks show the name of the estimator themselves.
+        name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
+        # One iterate more than iterations: the starting point.
+        n_tasks = self._max_iter + 1
+        if tol is not None:
+            n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, EPS))))
+        context = self._root.subcontext(task_name=name, max_subtasks=n_tasks)
+        last = None if tol is None else n_tasks - 1
+        return ProblemTask(context, self._arguments, last_stage=last)
+
+    def fold(self, name: str, n_fits: int) -> FoldTask:
+        """Return the task of a fold with this many fits, which its thread begins."""
+        if self._root is None:
+            return FoldTask(None, {})
+        context = self._root.subcontext(task_name=name, max_subtasks=n_fits)
+        return FoldTask(context, self._arguments)
+
+    def end(self) -> None:
+        """End the fit, once the estimator has its fitted attributes."""
+        if self._root is not None:
+            self._root.call_on_fit_task_end(
+                reconstruction_attributes={}, **self._arguments
+            )
+
+
+class FoldTask:
+    """The task of the fits on one fold, with a subtask per fit that has ended.
+
+    Parameters
+    ----------
+    context : CallbackContext or None
+    arguments : dict
+        What every hook gets.
+    """
+
+    def __init__(self, context: Any, arguments: dict[str, Any]) -> None:
+        self._context = context
+        self._arguments = arguments
+
+    def begin(self) -> None:
+        """Begin the task."""
+        if self._context is not None:
+            self._context.call_on_fit_task_begin(**self._arguments)
+
+    def fit(self, name: str) -> None:
+        """Report a fit."""
+        if self._context is not None:
+            context = self._context.subcontext(task_name=name)
+            context.call_on_fit_task_begin(**self._arguments)
+            context.call_on_fit_task_end(**self._arguments)
+
+    def end(self) -> None:
+        """End the task."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(**self._arguments)
+
+
+class ProblemTask:
+    """The task of one problem, with a subtask per iteration.
+
+    Parameters
+    ----------
+    context : CallbackContext or None
+    arguments : dict
+        What every hook gets.
+    warns : bool
+    last_stage : int, optional
+        Iterations are subtasks of stages up to this one, if given: those of a relative
+        gap above 1, and up to 1, 0.1, and so on.
+
+    Attributes
+    ----------
+    warns : bool
+        Whether the user is to be warned that the tolerance was not reached.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        arguments: dict[str, Any],
+        *,
+        warns: bool = True,
+        last_stage: int | None = None,
+    ) -> None:
+        self.warns = warns
+        self._context = context
+        self._arguments = arguments
+        self._last_stage = last_stage
+        self._stage: Any = None
+        self._stage_number = -1
+        self._n_iterations = 0
+        if context is not None:
+            context.call_on_fit_task_begin(**arguments)
+
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether callbacks of scikit-learn are set."""
+        return self._context is not None
+
+    def iteration(
+        self, fitted: Callable[[], dict[str, Any]], relative_gap: float = math.inf
+    ) -> bool:
+        """Report an iteration; return whether a callback asks to stop.
+
+        ``fitted`` returns the attributes of an estimator fitted so far; it is called
+        only if a callback wants them.
+        """
+        if self._context is None:
+            return False
+        number = None
+        parent = self._context
+        if self._last_stage is not None:
+            self._enter_stage(relative_gap, self._last_stage)
+            parent, number = self._stage, self._n_iterations
+        context = parent.subcontext(task_name="iteration", task_id=number)
+        self._n_iterations += 1
+        context.call_on_fit_task_begin(**self._arguments)
+        return bool(
+            context.call_on_fit_task_end(
+                reconstruction_attributes=fitted, **self._arguments
+            )
+        )
+
+    def _enter_stage(self, relative_gap: float, last: int) -> None:
+        """Begin the task of the iterations of such a gap, unless it has begun."""
+        stage = 0
+        if relative_gap <= 1.0:
+            stage = 1 + int(-math.log10(max(relative_gap, EPS)))
+        stage = min(stage, last)
+        if stage <= self._stage_number:
+            return
+        self._leave_stage()
+        name = f"relative gap up to {10.0 ** (1 - stage):g}"
+        self._stage_number = stage
+        self._stage = self._context.subcontext(
+            task_name=name if stage else "relative gap above 1",
+            max_subtasks=None,
+            # Iterations keep their numbers.
+            sequential_subtasks=False,
+        )
+        self._stage.call_on_fit_task_begin(**self._arguments)
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self._stage.call_on_fit_task_end(**self._arguments)
+
+    def end(self) -> None:
+        """End the task."""
+        if self._context is not None:
+            self._leave_stage()
+            self._context.call_on_fit_task_end(**self._arguments)

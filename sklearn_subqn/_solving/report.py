@@ -1,0 +1,96 @@
+"""What the user is shown of a run, and asked, after each iteration and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._core.solvers import Result
+from .callbacks import FitTask
+from .solution import Floats, Progress, Settings, Solution, Watch
+from .tolerance import relative
+from .warnings import warn_of_tolerance
+
+# With verbose=1, lines are printed at powers of two, and after this many seconds.
+QUIET = 5.0
+
+
+class Report:
+    """Reports to the user, after each iteration, what has been reached, and the end.
+
+    Parameters
+    ----------
+    label, fitted, watch
+        As of ``Problem``.
+    settings : Settings
+    fit : FitTask
+        Of scikit-learn's callbacks; the problem is one of its tasks.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        fitted: Callable[[Floats], dict[str, Any]],
+        watch: Watch | None,
+        settings: Settings,
+        fit: FitTask,
+    ) -> None:
+        self._label, self._fitted, self._watch = label, fitted, watch
+        self._settings = settings
+        self._task = fit.problem(label, settings.tol)
+        self._printed = 0.0
+
+    @property
+    def listens(self) -> bool:
+        """Whether anybody wants to know of iterations."""
+        settings = self._settings
+        called = settings.callback is not None or self._task.has_callbacks
+        return called or settings.verbose > 0
+
+    def iteration(self, progress: Progress, w: Floats) -> bool:
+        """Report an iteration; return whether a callback asks to stop."""
+        verbose, seconds = self._settings.verbose, progress.seconds
+        gap = relative(progress.dual_gap, progress.objective)
+        due = progress.n_iter.bit_count() <= 1 or seconds - self._printed >= QUIET
+        if verbose > 1 or (verbose > 0 and due):
+            self._printed = seconds
+            print(
+                f"{self._label}: iteration {progress.n_iter:4d}  objective "
+                f"{progress.objective:.8g}  relative gap {gap:.1e}  passes "
+                f"{progress.passes:.1f}  {seconds:.2f} s"
+            )
+        stop = self._task.iteration(lambda: self._fitted(w), gap)
+        if self._watch is not None and progress.n_iter:
+            stop = self._watch(w, self._fitted(w)) or stop
+        callback = self._settings.callback
+        if callback is not None:
+            stop = bool(callback(progress)) or stop
+        return stop
+
+    def end(self, solution: Solution) -> None:
+        """Report the solution; warn if it is not what was asked for."""
+        settings = self._settings
+        if settings.verbose > 0:
+            gap = solution.relative_gap
+            print(f"{self._label}: {solution.status}, relative gap {gap:.1e}")
+        if self._task.warns and not solution.proven:
+            solvers = settings._solvers
+            name = (
+                settings.solver if settings.solver in solvers else next(iter(solvers))
+            )
+            warn_of_tolerance(
+                self._label, solution, settings, name != "auto" and "auto" in solvers
+            )
+        self._task.end()
+
+    def of_result(self, unit: float, result: Result) -> bool:
+        """Report the last iteration of a run, whose user reads values times a unit."""
+        history = result.history
+        progress = Progress(
+            result.n_iter,
+            unit * result.point.value,
+            unit * result.gap,
+            history.passes[-1],
+            history.seconds[-1],
+        )
+        return self.iteration(progress, result.point.w)

@@ -1,0 +1,187 @@
+"""One problem to be solved, how to, and its solution with what is proven of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.objectives.objective import Objective
+from .._core.solvers import History, SolverSpec, Start
+from .tolerance import Shrinkage, relative
+
+Floats = npt.NDArray[np.float64]
+
+
+class Progress(NamedTuple):
+    """What a ``callback`` gets after each iteration.
+
+    Attributes
+    ----------
+    n_iter : int
+        Number of the iteration; 0 is the starting point.
+    objective : float
+        The smallest objective so far.
+    dual_gap : float
+        Proven bound on its distance from the optimum, ``inf`` before there is one.
+    passes : float
+        Products with X or its transpose so far.
+    seconds : float
+        Wall-clock time so far.
+    """
+
+    n_iter: int
+    objective: float
+    dual_gap: float
+    passes: float
+    seconds: float
+
+
+class Settings(Protocol):
+    """What an estimator's parameters ask of solving, and its registry of solvers.
+
+    ``memory``, ``direction_tol``, ``direction_max_iter``, ``bundle_size`` and
+    ``solver_options`` count where there are any. A registry without "auto" means its
+    first solver by that.
+    """
+
+    _solvers: Mapping[str, SolverSpec]
+    solver: str
+    tol: float
+    max_iter: int
+    callback: Callable[[Progress], Any] | None
+    verbose: int
+
+
+def changed(settings: Settings, **values: Any) -> Settings:
+    """Return settings with other values."""
+    other = copy.copy(settings)
+    for name, value in values.items():
+        setattr(other, name, value)
+    return other
+
+
+class Watch(Protocol):
+    """Looks at a model after each iteration, and may end the fit with an earlier one.
+
+    Attributes
+    ----------
+    chosen : ndarray of shape (q,) or None
+        Parameters to return, where it has ended the fit.
+    """
+
+    chosen: Floats | None
+
+    def __call__(self, w: Floats, attributes: dict[str, Any]) -> bool:
+        """Look at parameters and attributes so far; return whether to stop."""
+
+
+class Problem(NamedTuple):
+    """One problem, and how its solution will be reported.
+
+    Attributes
+    ----------
+    label : str
+        Its name for ``verbose`` output and warnings.
+    objective : Objective
+    start : Start
+    dtype : dtype
+        Type in which coefficients will be stored.
+    fitted : callable
+        From parameters w to what scikit-learn's callbacks may ask for: the attributes
+        of an estimator fitted so far.
+    stored : callable, optional
+        From parameters to those of the attributes, after the rounding to
+        ``dtype``. By default they are rounded each.
+    unit : float
+        Users read objectives and gaps times this.
+    watch : Watch, optional
+        Looks at the model after each iteration but the starting point.
+    """
+
+    label: str
+    objective: Objective
+    start: Start
+    dtype: Any
+    fitted: Callable[[Floats], dict[str, Any]]
+    stored: Callable[[Floats], Floats] | None = None
+    unit: float = 1.0
+    watch: Watch | None = None
+
+
+@dataclass
+class Solution:
+    """Parameters, objective and certificate of one fitted problem.
+
+    ``size`` is what ``relative_gap`` is relative to.
+    ``proven`` says whether the tolerance was reached, or a callback ended the run,
+    ``constant`` whether the coefficients are of no use: zero would do as well,
+    ``shrinkage`` whether much larger ones would do much better without the penalty,
+    ``plan`` what solver="auto" chose, or the solver, and ``status`` how the run ended,
+    for which the parameter ``asked`` was given.
+    """
+
+    w: Floats
+    objective: float
+    dual_gap: float
+    n_iter: int
+    history: History
+    dual: Floats | None
+    scores: Floats
+    drift: float
+    proven: bool
+    constant: bool
+    size: float
+    shrinkage: Shrinkage | None = None
+    plan: str = ""
+    status: str = ""
+    asked: str = ""
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a share of what the tolerance is relative to."""
+        return relative(self.dual_gap, self.size)
+
+    def times(self, unit: float) -> Solution:
+        """Return the solution with objectives and gaps times a positive number."""
+        if unit == 1.0:
+            return self
+        return replace(
+            self,
+            objective=unit * self.objective,
+            dual_gap=unit * self.dual_gap,
+            history=self.history.times(unit),
+        )
+
+    def with_proof(self, value: float, bound: float, unit: float) -> Solution:
+        """Return the solution with another objective and bound, in place of its own.
+
+        The user reads them times ``unit``. Those of earlier iterates are not proven.
+        """
+        shift = unit * value - self.objective
+        gap = unit * gap_between(value, bound)
+        bounds = [-np.inf] * len(self.history)
+        history = replace(
+            self.history,
+            objective=[each + shift for each in self.history.objective],
+            lower_bound=[*bounds[1:], unit * bound] if bounds else bounds,
+        )
+        return replace(self, objective=unit * value, dual_gap=gap, history=history)
+
+    @property
+    def start(self) -> Start:
+        """Where a fit of a similar problem may start."""
+        return Start(self.w, self.dual, self.scores, self.drift)
+
+
+def gap_between(value: float, bound: float) -> float:
+    """Return value - bound, or a little more: value less it is not above the bound."""
+    gap = max(value - bound, 0.0)
+    while value - gap > bound:
+        # By the rounding of the difference.
+        gap = float(np.nextafter(gap, np.inf))
+    return gap

@@ -1,0 +1,249 @@
+"""Solving one problem: what its tolerance means, the run, and the check of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from .._checks import checked_options
+from .._core.memory import BLOCK_SIZE
+from .._core.objectives.objective import Objective, Point
+from .._core.regularizers import L2
+from .._core.rounding import ROUNDED_32, rounding
+from .._core.solvers import Options, Result, SolverSpec, Start, run, size_of
+from .._core.steps.certificate import CutBundle
+from .._core.steps.intercepts import minimize_intercept
+from .._core.steps.line_search import rounding_of
+from .callbacks import FitTask
+from .process import isolated
+from .report import Report
+from .solution import Floats, Problem, Settings, Solution, gap_between
+from .tolerance import Accuracy, Scale, accuracy_of
+
+
+def solve(
+    problem: Problem,
+    settings: Settings,
+    fit: FitTask,
+    options: Options | None = None,
+) -> Solution:
+    """Minimize an objective and evaluate it at the parameters as they are returned.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+        Mostly the estimator.
+    fit : FitTask
+        Of scikit-learn's callbacks; the problem is one of its tasks.
+    options : Options, optional
+        Instead of those that the settings say.
+
+    Raises
+    ------
+    ValueError
+        If the objective overflows.
+    """
+    of_problem = problem.label, problem.fitted, problem.watch
+    report = Report(*of_problem, settings, fit)
+    solvers, name = settings._solvers, settings.solver
+    spec = spec_of(settings)
+    name = name if name in solvers else next(iter(solvers))
+    accuracy = accuracy_of(problem.objective, settings.tol, name == "auto")
+    options = options or _options(settings)
+    scale = Scale(problem.objective)
+    size = partial(size_of, infimum=scale.infimum)
+    target = Target(f"tol={settings.tol:g}", settings.tol, size, scale.is_useful)
+    if options.gap is not None:
+        accuracy = Accuracy(options.gap / problem.unit, 0.0, 0.0)
+        target = Target(
+            f"epsilon={options.gap:g}",
+            accuracy.tol,
+            lambda value: 1.0,
+            lambda result: True,
+        )
+    options = replace(options, tol=accuracy.tol)
+    reported = partial(report.of_result, problem.unit)
+    try:
+        result, w, end = _minimize(
+            problem, spec, options, accuracy, settings.max_iter, reported, target
+        )
+    except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
+        raise ValueError(
+            f"Fitting {problem.label} broke down numerically ({error}). Values of X, "
+            "y, alpha or costs are too extreme; scale the features, for example by "
+            "sklearn.preprocessing.MaxAbsScaler, or numbers y."
+        ) from error
+    _check_finite(problem, w, end)
+    solution = _certified(problem, target, result, w, end, scale)
+    solution.plan = result.plan or name
+    solution = solution.times(problem.unit)
+    report.end(solution)
+    return solution
+
+
+def spec_of(settings: Settings) -> SolverSpec:
+    """Return the solver that settings ask for; the first one for a name like "auto"."""
+    solvers = settings._solvers
+    return solvers.get(settings.solver, next(iter(solvers.values())))
+
+
+def _options(settings: Settings) -> Options:
+    names = ("memory", "direction_tol", "direction_max_iter", "bundle_size")
+    given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    options = Options(**given | checked_options(settings))
+    # More pairs than iterations would only take memory.
+    return replace(options, memory=min(options.memory, settings.max_iter))
+
+
+class Target(NamedTuple):
+    """The gap that was asked for.
+
+    Attributes
+    ----------
+    name : str
+        The parameter that says so, with its value.
+    tol : float
+    size : callable
+        From the objective to what it is relative to.
+    is_useful : callable
+        Whether a run may end there, as in ``run``.
+    """
+
+    name: str
+    tol: float
+    size: Callable[[float], float]
+    is_useful: Callable[[Result], bool]
+
+    def is_reached(self, gap: float, value: float) -> bool:
+        """Whether a gap is small enough for an objective of this value."""
+        return gap <= self.tol * self.size(value)
+
+
+@isolated
+def _minimize(
+    problem: Problem,
+    spec: SolverSpec,
+    options: Options,
+    accuracy: Accuracy,
+    max_iter: int,
+    report: Callable[[Result], bool],
+    target: Target,
+) -> tuple[Result, Floats, Point]:
+    """Return the result, and parameters as they are stored with their point."""
+    objective, start = problem.objective, problem.start
+    # Bundles turn cuts into bounds for L2 only; other solvers bring their own.
+    bundle = None
+    if isinstance(objective.regularizer, L2) and not spec.proves:
+        bundle = CutBundle(objective, _bundle_size(objective))
+    passes = objective.passes
+    if objective.loss.steep:
+        start = _better_start(objective, start)
+    result = run(
+        spec.start(objective, start, options),
+        max_iter=max_iter,
+        size=target.size,
+        is_useful=target.is_useful,
+        bundle=bundle,
+        least=objective.least,
+        counter=objective,
+        since=passes,
+        report=report,
+        **accuracy._asdict(),
+    )
+    point = result.point.centered()
+    if problem.watch is not None and problem.watch.chosen is not None:
+        point = objective.at(problem.watch.chosen)
+    w = problem.stored(point.w) if problem.stored else point.w.astype(problem.dtype)
+    w = w.astype(np.float64)
+    # Shares in float32 do not sum to one; the objective is that of shares.
+    inside = objective.regularizer.nearest(w)
+    # What columns in other units add to scores may depend on the smallest change.
+    same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())
+    end = point.refreshed() if same else objective.at(inside)
+    # Computed here, where overflows are errors.
+    _ = end.value
+    return result, w, end
+
+
+def _bundle_size(objective: Objective) -> int:
+    """Return how many cuts are kept: fewer where they would take half as much as X."""
+    entries = max(objective.design.nbytes // 16, BLOCK_SIZE // 4)
+    affordable = entries // max(objective.n_params, 1)
+    return int(np.clip(affordable, 6, 40))
+
+
+def _better_start(objective: Objective, start: Start) -> Start:
+    """Return the start, or the usual one if that is better.
+
+    Solutions of other data may lie where exponentials overflow, far from any other.
+    """
+    center = objective.regularizer.center(objective.n_params)
+    if np.array_equal(start.w, center):
+        return start
+    with np.errstate(all="ignore"):
+        value = minimize_intercept(start.at(objective)).value
+    usual = Start(center)
+    return start if value <= minimize_intercept(usual.at(objective)).value else usual
+
+
+def _check_finite(problem: Problem, w: Floats, end: Point) -> None:
+    """Raise ValueError if parameters to be stored, or scores by them, overflow."""
+    if not np.isfinite(end.value) or not np.all(np.isfinite(w)):
+        raise ValueError(
+            f"Fitting {problem.label} gave coefficients that are not finite as "
+            f"{np.dtype(problem.dtype).name}. Scale the features, or regularize more."
+        )
+    objective = problem.objective
+    if objective.risk.overflows(end.scores):
+        raise ValueError(
+            f"Fitting {problem.label} ended where exponentials of scores overflow. "
+            "Scale the features or the targets, or choose another alpha."
+        )
+
+
+def _certified(
+    problem: Problem,
+    target: Target,
+    result: Result,
+    w: Floats,
+    end: Point,
+    scale: Scale,
+) -> Solution:
+    """Return the solution with what is proven of it."""
+    objective, value = problem.objective, end.value
+    gap = gap_between(value, result.lower_bound)
+    size = scale.size(value)
+    reached = target.is_reached(result.gap, result.point.value)
+    # As of targets that are all the same, with an optimum of zero.
+    proven, status = reached or result.status == "callback", result.status
+    proven = proven or result.gap <= rounding_of(result.point)
+    # Rounding coefficients to float32 goes without a warning below that, or where the
+    # gap is below rounding of the objective at zero: that of the optimum may vanish.
+    allowed = max(2.0 * target.tol * target.size(value), 1e-4 * size)
+    raised = reached and gap > allowed
+    rounded = raised and problem.dtype == np.float32
+    if rounded and gap > ROUNDED_32 * abs(objective.origin().value):
+        proven, status = False, "rounded"
+    solution = Solution(
+        w,
+        value,
+        gap,
+        result.n_iter,
+        replace(result.history, infimum=scale.infimum),
+        result.dual,
+        end.scores,
+        end.drift,
+        proven,
+        reached and scale.is_constant(w, value, gap),
+        size,
+        status=status,
+        asked=target.name,
+    )
+    if reached and not solution.constant:
+        solution.shrinkage = scale.shrinkage(end)
+    return solution

@@ -1,0 +1,169 @@
+"""What the tolerance of a fit means: gaps relative to what, and of what use."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.lazy import cached_property
+from .._core.objectives.objective import Objective, Point
+from .._core.rounding import CLOSE
+from .._core.solvers import Result, size_of
+from .._core.steps.line_search import minimizer, rounding_of
+
+Floats = npt.NDArray[np.float64]
+
+# With solver="auto", problems of at most this many entries are solved to this gap
+# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
+# and the result does not depend on the order or repetition of rows. Losses that count
+# rows take longer, and know no weights: they are left out. With an L1 penalty,
+# coefficients are less certain than the objective: no gap is small enough, and the
+# solver goes on until nothing moves any more, or its gap falls slowly; unless the loss
+# has kinks, where solvers of cuts know no such end.
+SMALL = 20_000
+_EXACT, NEARLY_EXACT = 1e-13, 1e-10
+
+# Objectives that differ by less than this share of themselves are the same.
+_SAME_OBJECTIVE = 1e-6
+
+
+class Accuracy(NamedTuple):
+    """The relative gaps at which a run ends, as in ``run``.
+
+    Attributes
+    ----------
+    tol : float
+        Where it ends at once.
+    enough : float
+        From which on it ends where it becomes slow.
+    asked : float
+        From which on its iterations are limited.
+    """
+
+    tol: float
+    enough: float
+    asked: float
+
+
+def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
+    """Return what ``tol`` means: small problems are solved as exactly as can be."""
+    small = objective.design.n_rows * objective.n_params <= SMALL
+    if not (automatic and small) or objective.loss.counts_rows:
+        return Accuracy(tol, 0.0, 0.0)
+    by_cuts = objective.loss.joint or not objective.loss.analytic
+    exact = _EXACT if by_cuts or objective.regularizer.smooth else -1.0
+    if tol <= exact:
+        return Accuracy(tol, 0.0, 0.0)
+    # Rounding, which bounds account for, may keep them from more than that.
+    enough = min(tol, NEARLY_EXACT) if exact > 0.0 else tol
+    return Accuracy(exact, enough, tol)
+
+
+class Scale:
+    """What gaps of an objective are relative to, and what its features are for.
+
+    Parameters
+    ----------
+    objective : Objective
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+
+    def size(self, value: float) -> float:
+        """Return the absolute value of J, less the infimum of the risk if known.
+
+        That is zero except for Poisson losses: of these half the deviance is left. What
+        is negligible beside J is a rounding error.
+        """
+        return float(size_of(value, self.infimum))
+
+    @property
+    def infimum(self) -> float:
+        """The infimum of the risk if it is known, else zero."""
+        infimum = self._objective.risk_infimum
+        return float(infimum) if np.isfinite(infimum) else 0.0
+
+    @cached_property
+    def _origin(self) -> Point:
+        return self._objective.origin()
+
+    def _without_features(self, w: Floats) -> Point:
+        """Return the point where all parameters but the free ones of w are zero."""
+        free = w[self._objective.regularizer.n_penalized :]
+        return self._origin.along_free(free).point(1.0) if free.any() else self._origin
+
+    def is_useful(self, result: Result) -> bool:
+        """Whether features do most of what they can, or are proven to do nothing.
+
+        A weak signal lowers J by less than the tolerance: zeros would be near enough.
+        """
+        point, value = result.point, result.point.value
+        least = max(_SAME_OBJECTIVE * self.size(value), rounding_of(point))
+        if (
+            result.gap <= least
+            or self._objective.regularizer.center(len(point.w)).any()
+        ):
+            return True
+        return bool(result.gap <= self._without_features(point.w).value - value)
+
+    def is_constant(self, w: Floats, value: float, gap: float) -> bool:
+        """Whether parameters, all but the free ones zero, would do as well as w."""
+        objective = self._objective
+        if objective.regularizer.center(len(w)).any():
+            return False
+        constant = self._without_features(w).value
+        # Features have nothing to do: no surprise where all targets are equal.
+        vanishes = constant - objective.risk_infimum <= CLOSE * abs(constant)
+        if vanishes and objective.risk.has_equal_targets():
+            return False
+        size = self.size(constant)
+        # Features are of no use if they lower the objective by no more than is proven
+        # of it, and by less than that share of it; or, whatever is proven, by nothing.
+        least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
+        return constant - value <= least
+
+    def shrinkage(self, end: Point) -> Shrinkage | None:
+        """Return how much better larger coefficients would be, where that is much.
+
+        Along t w the risk is convex, and for a penalty of squares falls at t = 1 by
+        2 alpha Omega(w) a step still: by no more than it has on the way from t = 0. The
+        nearer these two are, the farther the minimum of the risk.
+        """
+        objective = self._objective
+        penalty = objective.alpha * objective.regularizer.value(end.w)
+        if objective.regularizer.center(len(end.w)).any() or penalty <= 0.0:
+            return None
+        # Intercepts are those for these coefficients: without, multiples are better.
+        free = end.w[objective.regularizer.n_penalized :]
+        start = self._origin
+        start = minimizer(start.along_free(free)) if free.any() else start
+        # A strong one is nearly half of what the coefficients gain.
+        if penalty < 0.45 * (start.risk - end.risk):
+            return None
+        line = start.towards(end)
+        # Larger coefficients would lower the loss by a share of that of no features.
+        much = 0.1 * (start.risk - objective.risk_infimum)
+        # The risk is convex: once it does not fall any more, it will not.
+        factor, before, larger = 1.0, np.inf, end.risk
+        with np.errstate(over="ignore"):
+            while larger < before and end.risk - larger <= much:
+                factor, before = 4.0 * factor, larger
+                larger = line.point(factor).risk
+        if end.risk - larger > much:
+            return Shrinkage(factor, end.risk, larger)
+        return None
+
+
+class Shrinkage(NamedTuple):
+    """The mean loss of the coefficients, and of these times a factor."""
+
+    factor: float
+    loss: float
+    loss_of_larger: float
+
+
+def relative(gap: float, size: float) -> float:
+    return gap / size if size else (0.0 if gap == 0.0 else np.inf)

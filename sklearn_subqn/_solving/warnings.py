@@ -1,0 +1,158 @@
+"""Warnings about solutions: what was not proven, and models of little use."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks.callers import in_search, user_level
+from .._core.names import MOST_NAMED
+from ..exceptions import ConstantModelWarning, UnderfittingWarning
+from .solution import Settings, Solution
+
+
+def warn_of_gap(label: str, solution: Solution, tol: float) -> None:
+    """Warn that a problem is solved, but not proven to be where penalties are zero."""
+    warnings.warn(
+        f"Fitting {label} did not prove tol={tol:g} where features have no penalty: "
+        f"the objective {solution.objective:.6g} is proven to be within "
+        f"{solution.dual_gap:.2g} of the optimum. Decrease tol, or give these features "
+        "a small penalty.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
+
+
+def warn_of_constants(
+    name: str,
+    solutions: list[Solution],
+    instead: str,
+    parts: Any = None,
+    weaker: str = "decrease alpha or tol",
+) -> None:
+    """Warn once if fitted problems have solutions that do not use the features.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    solutions : list of Solution
+    instead : str
+        What to do where a smaller ``alpha`` does not help.
+    parts : sequence, optional
+        What each of several problems is for, such as its class.
+    weaker : str
+        How to make more use of the features.
+    """
+    found = [index for index, solution in enumerate(solutions) if solution.constant]
+    if in_search():
+        return
+    if not found:
+        _warn_of_shrinkage(name, solutions, weaker)
+        return
+    of = ""
+    if len(solutions) > 1:
+        names = [str(parts[i] if parts is not None else i) for i in found]
+        shown = ", ".join(names[:MOST_NAMED])
+        shown += ", ..." if len(names) > MOST_NAMED else ""
+        of = f" for {len(found)} of {len(solutions)} problems ({shown})"
+    warnings.warn(
+        f"{name} makes no use of the features{of}: its objective is proven to be "
+        "about as small with all coefficients zero. Scale features that are tiny, and "
+        f"{weaker}. Where that changes nothing, {instead}.",
+        ConstantModelWarning,
+        stacklevel=user_level(),
+    )
+
+
+def _warn_of_shrinkage(name: str, solutions: list[Solution], weaker: str) -> None:
+    """Warn once if the penalty leaves little of the coefficients of a problem."""
+    found = [s.shrinkage for s in solutions if s.shrinkage is not None]
+    if not found:
+        return
+    worst = max(found, key=lambda each: each.loss - each.loss_of_larger)
+    warnings.warn(
+        f"{name} underfits: its coefficients times {worst.factor:g} would have a mean "
+        f"loss of {worst.loss_of_larger:.4g} on the training data in place of "
+        f"{worst.loss:.4g}. To weaken the penalty, {weaker}.",
+        UnderfittingWarning,
+        stacklevel=user_level(),
+    )
+
+
+def warn_of_tolerance(
+    label: str, solution: Solution, settings: Settings, faster: bool
+) -> None:
+    """Warn that the run of a problem ended before what was asked for."""
+    status, asked = solution.status, solution.asked
+    # Estimators with the parameters of another package lack some of these.
+    options = getattr(settings, "solver_options", None) or {}
+    accepted = {*inspect.signature(type(settings)).parameters, *options}
+    tolerance = asked.partition("=")[0]
+    larger = [name for name in ("max_iter", tolerance) if name in accepted]
+    looser = [f"increase {tolerance}"] if tolerance in accepted else []
+    others = ["choose another solver"] if len(settings._solvers) > 1 else []
+    others = ["choose solver='auto'"] if faster else others
+    weaker = {"alpha": "increase alpha", "C": "decrease C"}
+    weaker_here = [way for name, way in weaker.items() if name in accepted]
+    scaled = ["scale the features"]
+    more = [f"increase {' or '.join(larger)}"] if larger else scaled
+    reasons = {
+        "max_iter": (
+            f"reached max_iter={settings.max_iter}",
+            [*more, *others * faster],
+        ),
+        "stalled": (
+            "stopped because it no longer made progress",
+            [*looser, *others, *scaled, *weaker_here],
+        ),
+        "rounded": (
+            "lost precision as its coefficients were rounded to float32,",
+            ["convert X to float64", *scaled],
+        ),
+    }
+    otherwise = (
+        f"stopped where it found no better point ({status})",
+        [*looser, *others, *scaled],
+    )
+    reason, ways = reasons.get(status, otherwise)
+    advice = _listed(ways)
+    plural = "" if solution.n_iter == 1 else "s"
+    warnings.warn(
+        f"Fitting {label} {reason} after {solution.n_iter} iteration{plural}. Its "
+        f"objective {solution.objective:.6g} is proven to be within "
+        f"{solution.dual_gap:.2g} of the optimum, a relative gap of "
+        f"{solution.relative_gap:.1e}; {asked} was asked for. {advice}.",
+        ConvergenceWarning,
+        stacklevel=user_level(),
+    )
+
+
+def _listed(ways: list[str]) -> str:
+    """Return a sentence that offers ways, the first letter a capital."""
+    *first, last = ways
+    commas = ", ".join(first)
+    text = f"{commas}, or {last}" if first else last
+    return text[0].upper() + text[1:]
+
+
+def warn_of_shares(name: str, total: float, sample_weight: Any) -> None:
+    """Warn where the weights of many rows sum to one or less, as shares do."""
+    # Whatever converts to an array may be given, None too.
+    weights = np.asarray(sample_weight)
+    n = int(np.count_nonzero(weights)) if weights.ndim else 0
+    # Weights of more rows that sum to about one were divided by their sum.
+    if n < 10 or total > 1.01 or in_search():
+        return
+    warnings.warn(
+        f"{name} has alpha='auto', for which sample weights are numbers of rows: as "
+        f"those of {n} rows sum to {total:g}, the penalty is as strong as for that few "
+        "rows. If the weights were divided by their sum, multiply them by the number "
+        "of rows, or give a number as alpha.",
+        UserWarning,
+        stacklevel=user_level(),
+    )

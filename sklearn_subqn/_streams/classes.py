@@ -1,0 +1,89 @@
+"""Classes in streams: targets, losses and weights, known before all rows are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._checks import check_class_weight
+from .._core.losses import BINARY_LOSSES
+from .._core.names import MOST_NAMED
+from .._core.online.losses_with_curvature import (
+    DampedSoftmax,
+    OfScores,
+    OneVsRest,
+    OnlineLoss,
+)
+from .._solving.solution import Floats
+from .weights import check_sizes
+
+#: Losses of one score per row.
+BINARY: dict[str, OnlineLoss] = {
+    name: OfScores(BINARY_LOSSES[name])
+    for name in ("log_loss", "hinge", "squared_hinge", "modified_huber")
+}
+
+
+def targets_of_classes(
+    y: npt.NDArray[Any], classes: npt.NDArray[Any], name: str
+) -> tuple[Floats, OnlineLoss, int | None]:
+    """Return targets, the loss of a name for them, and the number of scores per row."""
+    if len(classes) == 2:
+        positive = y == classes[1]
+        if np.all(positive | (y == classes[0])):
+            return np.where(positive, 1.0, -1.0), BINARY[name], None
+    codes = np.searchsorted(classes, y).clip(0, len(classes) - 1)
+    if np.any(classes[codes] != y):
+        check_classification_targets(y)
+        new = np.setdiff1d(y, classes).tolist()
+        some = ", ".join(map(repr, new[:MOST_NAMED]))
+        if len(new) > MOST_NAMED:
+            some += f" and {len(new) - MOST_NAMED} more"
+        raise ValueError(
+            f"y has classes {some} that are not among those of the first call, "
+            f"{classes.tolist()}."
+        )
+    if name == "log_loss":
+        return codes.astype(np.float64), DampedSoftmax(), len(classes)
+    targets = np.full((len(codes), len(classes)), -1.0)
+    targets[np.arange(len(codes)), codes] = 1.0
+    return targets, OneVsRest(BINARY[name]), len(classes)
+
+
+def factors_of_classes(y: npt.NDArray[Any], class_weight: dict[Any, float]) -> Floats:
+    """Return the weight of the class of each row."""
+    return np.array([class_weight.get(label, 1.0) for label in y.tolist()])
+
+
+def class_weighted(
+    y: npt.NDArray[Any],
+    weights: Floats | None,
+    class_weight: Any,
+    classes: npt.NDArray[Any],
+) -> Floats:
+    """Return weights of rows times those of their classes; raise if these are unfit."""
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight {class_weight!r} is not supported for partial_fit, "
+            "which sees no more than a part of the rows. Compute the weights over "
+            "all classes, for example by "
+            "sklearn.utils.class_weight.compute_class_weight, and give them as a "
+            "dict from labels to weights."
+        )
+    check_class_weight(class_weight)
+    unknown = set(class_weight) - set(classes.tolist())
+    if unknown:
+        raise ValueError(
+            f"class_weight has the labels {sorted(map(str, unknown))}, which are "
+            f"not among the classes {classes.tolist()}."
+        )
+    factors = factors_of_classes(y, class_weight)
+    check_sizes("class_weight", factors)
+    if weights is None:
+        return factors
+    weights = factors * weights
+    check_sizes("sample_weight times class_weight", weights)
+    return weights

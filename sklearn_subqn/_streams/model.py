@@ -1,0 +1,136 @@
+"""Models of streams: coefficients that are made when they are asked for."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core.losses._base import Rows
+from .._core.online import Method, State
+from .._core.online.sparse_columns import ColumnState
+from .._core.records import stored
+from .._estimators.linear_estimator import LinearEstimator
+from .._features.shift import Shift
+from .._solving.solution import Floats
+
+
+@stored
+class Stream(NamedTuple):
+    """The settings that all batches of a stream share.
+
+    Attributes
+    ----------
+    settings : tuple
+        The parameters that the method was made from.
+    method : Method
+    fit_intercept : bool
+    n_outputs : int or None
+        Scores per row, None for scores of shape (b,).
+    """
+
+    settings: tuple[Any, ...]
+    method: Method[Any]
+    fit_intercept: bool
+    n_outputs: int | None
+
+
+class StreamModel(LinearEstimator):
+    """What a stream has learned so far: the state of its method as coefficients."""
+
+    fit_intercept: bool
+    _coef: npt.NDArray[Any]
+    _dtype: Any
+    _shift: Shift | None
+    _state: State
+    _stream: Stream
+
+    # Columns that take part in a fit, if not all do.
+    _columns: Rows | None = None
+
+    def _stored(self) -> dict[str, Any]:
+        """Return no more attributes for a copy: coefficients are set here."""
+        self._show()
+        return {}
+
+    def _show(self) -> None:
+        """Set the coefficients to those of the state, or let them be asked for.
+
+        To make all of them after each sparse batch would take longer than to learn.
+        """
+        state = self._state
+        if isinstance(state, ColumnState):
+            if hasattr(self, "_coef"):
+                del self._coef
+            last, n_coef = state.last.w, len(state.rows)
+            self._check_stored(last[:n_coef])
+            self._set_intercept(last[n_coef:])
+        else:
+            self._coef, intercept = self._of_all_columns(state.w)
+            self._check_stored(self._coef)
+            if self._shift is not None:
+                intercept = self._shift.outward(np.atleast_2d(self._coef), intercept)
+            self._set_intercept(intercept)
+
+    def _of_all_columns(self, w: Floats) -> tuple[npt.NDArray[Any], Floats]:
+        """Return coefficients, zero for columns that take no part, and intercepts."""
+        columns, k = self._columns, self._stream.n_outputs or 1
+        n_coef = (self.n_features_in_ if columns is None else len(columns)) * k
+        coef = self._coefficients(w[:n_coef])
+        if columns is not None:
+            some, coef = coef, np.zeros((*coef.shape[:-1], self.n_features_in_))
+            coef = coef.astype(some.dtype, copy=False)
+            coef[..., columns] = some
+        return coef, w[n_coef:]
+
+    def _coefficients(self, w: Floats) -> npt.NDArray[Any]:
+        """Return coefficients, some or all, from parameters without intercepts."""
+        coef = w.reshape(-1, self._stream.n_outputs or 1).T
+        with np.errstate(over="ignore"):
+            return np.array(coef, dtype=self._dtype, order="C")
+
+    def _check_stored(self, coef: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return coefficients or intercepts as they are stored."""
+        # The state is finite in float64.
+        with np.errstate(over="ignore"):
+            stored = coef.astype(self._dtype, copy=False)
+        if self._dtype != np.float64 and not np.isfinite(stored).all():
+            raise ValueError(
+                f"Coefficients are not finite as {np.dtype(self._dtype).name}. Scale "
+                "the features and targets, or increase alpha."
+            )
+        return stored
+
+    def _set_intercept(self, intercept: Floats) -> None:
+        if not self.fit_intercept:
+            intercept = np.zeros(self._stream.n_outputs or 1)
+        self.intercept_ = np.array(self._check_stored(intercept))
+
+    @property
+    def coef_(self) -> npt.NDArray[Any]:
+        """Weights of the features, of the type of X."""
+        if not hasattr(self, "_state"):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
+        # Those of all columns of a sparse stream are made when they are asked for, and
+        # kept until the next batch.
+        if not hasattr(self, "_coef"):
+            self._coef, _ = self._of_all_columns(self._state.w)
+        return self._coef
+
+    def _coef_at(self, columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+        state = self._state
+        if hasattr(self, "_coef") or not isinstance(state, ColumnState):
+            coef: npt.NDArray[Any] = super()._coef_at(columns)
+            return coef
+        k = self._stream.n_outputs or 1
+        rows = (columns[:, np.newaxis] * k + np.arange(k)).ravel()
+        return self._coefficients(state.coefficients(rows))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: all, except for what the rest can make anew."""
+        state = super().__getstate__()
+        state.pop("_accepted", None)
+        if isinstance(getattr(self, "_state", None), ColumnState):
+            state.pop("_coef", None)
+        return state

@@ -1,0 +1,261 @@
+"""Estimators that learn from one batch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._checks import check_number, check_option, check_parameters, checked_options
+from .._core.online import (
+    ONLINE_METHODS,
+    Averaged,
+    Method,
+    State,
+    hyperparameters,
+    known_options,
+    online_method,
+)
+from .._core.online.batch import LinearBatch, Penalty
+from .._core.online.losses_with_curvature import OnlineLoss
+from .._core.options import Option
+from .._estimators.estimator import forget
+from .._features.shift import Shift
+from .._solving.process import ignoring_errors
+from .._solving.solution import Floats, Progress
+from .model import Stream, StreamModel
+
+
+class StreamEstimator(StreamModel):
+    """Base of estimators that learn from one batch after the other."""
+
+    loss: str
+    alpha: float
+    l1_ratio: float
+    solver: str
+    batch_size: int
+    eta0: float | None
+    tau: float | None
+    memory: int
+    average: bool
+    solver_options: Mapping[str, Any] | None
+    fit_intercept: bool
+    max_iter: int
+    tol: float
+    random_state: Any
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    warm_start: bool
+    callback: Callable[[Progress], Any] | None
+    verbose: int
+
+    def _check_parameters_once(self) -> None:
+        """Raise for parameters that are not acceptable, if any has been changed."""
+        # All but fitted and private attributes; inspecting the signature takes longer
+        # than a step.
+        values = {
+            name: value
+            for name, value in vars(self).items()
+            if name[0] != "_" and name[-1] != "_"
+        }
+        known = getattr(self, "_accepted", {})
+        if any(value is not known.get(name, self) for name, value in values.items()):
+            self._check_parameters()
+            self._accepted = values
+
+    def _check_parameters(self) -> None:
+        check_option("solver", self.solver, list(ONLINE_METHODS))
+        check_number("alpha", self.alpha, low=0.0)
+        check_parameters(self, but=["alpha"])
+
+    def _known_options(self) -> Mapping[str, Option]:
+        return known_options(self.solver)
+
+    def _method(self) -> Method[Any]:
+        """Return the method that the parameters ask for."""
+        known = hyperparameters(self.solver)
+        wanted = {
+            "eta0": self.eta0,
+            "tau": self.tau,
+            "memory": self.memory,
+            "average": bool(self.average),
+        }
+        options = {
+            name: value
+            for name, value in wanted.items()
+            if name in known and value is not None
+        } | checked_options(self)
+        method = online_method(self.solver, **options)
+        if self.average and "average" not in known:
+            return Averaged(method)
+        return method
+
+    def _begin(self, X: Any, n_outputs: int | None, w0: Floats) -> None:
+        """Begin before the first batch X, at w0.
+
+        Columns that are far from zero in X are moved there, now and in batches to come.
+        """
+        self._shift = None
+        if self.fit_intercept and not sparse.issparse(X) and X.shape[0] > 1:
+            self._shift = Shift.of(X, np.full(X.shape[0], 1.0 / X.shape[0]))
+        if self._shift is not None:
+            coef, intercept = self._split(w0, n_outputs)
+            w0 = np.append(coef.T, self._shift.inward(coef, intercept))
+        self._stream = Stream(
+            self._settings(), self._method(), bool(self.fit_intercept), n_outputs
+        )
+        try:
+            self._state: State = self._stream.method.start(w0)
+        except FloatingPointError as error:
+            raise ValueError(
+                f"{type(self).__name__} cannot begin: {error}. Scale the targets."
+            ) from error
+        self._dtype = X.dtype
+        self._n_rows, self._weight = 0.0, 0.0
+        self.t_ = 0
+
+    def _split(self, w: Floats, n_outputs: int | None) -> tuple[Floats, Floats]:
+        """Return coefficients of shape (k, d) and intercepts (k,) of parameters."""
+        k = n_outputs or 1
+        n_coef = self.n_features_in_ * k
+        return w[:n_coef].reshape(-1, k).T, w[n_coef:]
+
+    def _settings(self) -> tuple[Any, ...]:
+        """Return the parameters that the method is made from."""
+        options = tuple(sorted((getattr(self, "solver_options", None) or {}).items()))
+        return self.solver, self.average, self.eta0, self.tau, self.memory, options
+
+    def _previous(self) -> dict[str, Any]:
+        """Return the attributes of the fit that a warm start starts from, if any."""
+        if not (self.warm_start and hasattr(self, "_state")):
+            return {}
+        return {**vars(self), "coef_": self.coef_}
+
+    def _go_on(self) -> None:
+        """Let a stream follow changed parameters; another method begins anew."""
+        stream = self._stream
+        if bool(self.fit_intercept) != stream.fit_intercept:
+            raise ValueError(
+                "fit_intercept cannot change between calls of partial_fit; it was "
+                f"{stream.fit_intercept}."
+            )
+        settings = self._settings()
+        if settings != stream.settings:
+            self._stream = stream._replace(settings=settings, method=self._method())
+            if settings[:2] != stream.settings[:2]:
+                self._state = self._stream.method.start(self._state.w)
+
+    def _learn(
+        self, X: Any, targets: Floats, weights: Floats | None, loss: OnlineLoss
+    ) -> State:
+        """Make the step of one batch.
+
+        Weights, positive, are taken relative to their mean over all rows so far.
+        """
+        n = X.shape[0]
+        self._n_rows += n
+        if weights is None:
+            self._weight += n
+            weights = np.full(n, self._n_rows / (n * self._weight))
+        else:
+            self._weight += float(weights.sum())
+            weights = weights * (self._n_rows / (n * self._weight))
+        batch = self._batch(X, targets, weights, loss)
+        try:
+            self._state = one_step(self._stream.method, batch, self._state)
+        except FloatingPointError as error:
+            others = "Choose solver='auto' or a smaller eta0, or scale the features."
+            advice = "Scale the features." if self.solver == "auto" else others
+            raise ValueError(
+                f"{type(self).__name__} with solver={self.solver!r} diverged at batch "
+                f"{self.t_ + 1}: {error}. {advice} The model is as it was before."
+            ) from error
+        self.t_ += 1
+        return self._state
+
+    def _batch(
+        self, X: Any, targets: Floats, weights: Floats, loss: OnlineLoss
+    ) -> LinearBatch:
+        if self._shift is not None:
+            X = self._shift.subtracted(X.toarray() if sparse.issparse(X) else X)
+        return LinearBatch(
+            X,
+            targets,
+            weights,
+            loss,
+            Penalty(float(self.alpha), float(self.l1_ratio)),
+            bool(self.fit_intercept),
+            self._stream.n_outputs,
+        )
+
+    def _partial_fit(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats | None,
+        loss: OnlineLoss,
+        n_outputs: int | None,
+    ) -> None:
+        """Learn from rows in their order, in equal batches of at most ``batch_size``.
+
+        Rows of weight zero count as missing. If the method has been changed, it begins
+        anew where the last one ended.
+        """
+        if weights is not None and not weights.all():
+            used = weights > 0.0
+            X, targets, weights = X[used], targets[used], weights[used]
+        if hasattr(self, "_state") and self._n_rows > 0.0:
+            self._go_on()
+        else:
+            w0 = self._start_parameters(X, targets, weights, n_outputs)
+            self._begin(X, n_outputs, w0)
+        n = X.shape[0]
+        n_batches = -(-n // self.batch_size)
+        if n_batches == 1:
+            self._learn(X, targets, weights, loss)
+        elif n_batches:
+            for rows in equal_parts(n, n_batches):
+                part = None if weights is None else weights[rows]
+                self._learn(X[rows], targets[rows], part, loss)
+        self.n_iter_ = 1
+        # Of the model as ``fit`` left it.
+        forget(self, "objective_", "loss_curve_", "validation_scores_")
+        self._show()
+
+    def _start_parameters(
+        self,
+        X: Any,
+        targets: Floats,
+        weights: Floats | None,
+        n_outputs: int | None,
+    ) -> Floats:
+        """Return where to begin: at zero, except for the intercept of regression."""
+        n_free = (n_outputs or 1) if self.fit_intercept else 0
+        w0 = np.zeros(X.shape[1] * (n_outputs or 1) + n_free)
+        if n_free and len(targets):
+            if weights is None:
+                weights = np.ones(len(targets))
+            weights = weights * (len(weights) / weights.sum())
+            with np.errstate(over="ignore"):
+                w0[-n_free:] = self._start_intercept(targets, weights)
+        return w0
+
+    def _start_intercept(self, targets: Floats, weights: Floats) -> float:
+        """Return the intercept of the start."""
+        return 0.0
+
+
+def equal_parts(n: int, n_parts: int) -> list[slice]:
+    """Return slices of n rows whose lengths differ by one at most."""
+    bounds = [n * i // n_parts for i in range(n_parts + 1)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
+
+
+@ignoring_errors
+def one_step(method: Method[State], batch: LinearBatch, state: State) -> State:
+    """Return the state after a step, which raises where it is not finite."""
+    return method.step(batch, state)

@@ -1,0 +1,401 @@
+"""Data in blocks of rows that are read for each use, in ``fit`` and predictions."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
+from sklearn.svm import LinearSVC
+
+from sklearn_subqn import (
+    BMRMClassifier,
+    BMRMRanker,
+    BMRMRegressor,
+    L1LogisticOWLQN,
+    MulticlassHingeClassifier,
+    RowBlocks,
+    SubLBFGSLinearSVC,
+    dual_gap,
+    linear_model,
+    svm,
+)
+from sklearn_subqn._core.rows.design import Design
+from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
+
+N, D = 300, 5
+TOL = 1e-9
+
+CLASSIFIERS = {
+    "hinge": SubLBFGSLinearSVC(0.01, tol=TOL),
+    "squared hinge": SubLBFGSLinearSVC(loss="squared_hinge", tol=TOL),
+    "balanced": SubLBFGSLinearSVC(tol=TOL, class_weight="balanced"),
+    "factors": SubLBFGSLinearSVC(0.1, tol=TOL, penalty_factor=np.arange(1.0, 6.0)),
+    "no intercept": SubLBFGSLinearSVC(tol=TOL, fit_intercept=False),
+    "L1 logistic": L1LogisticOWLQN(tol=TOL),
+    "multiclass": MulticlassHingeClassifier(tol=TOL),
+    "log loss": BMRMClassifier(tol=TOL),
+    "L1 hinge": BMRMClassifier(0.02, loss="hinge", penalty="l1", tol=1e-4),
+}
+
+
+def data(n_classes=2, n=N):
+    """Return samples, string labels and weights; a column is far from zero."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, D)) * [1.0, 1.0, 1.0, 3.0, 0.1]
+    scores = X[:, :n_classes] + 0.7 * rng.normal(size=(n, n_classes))
+    X[:, 2] += 1000.0
+    y = np.array(list("abc"))[scores.argmax(axis=1)]
+    return X, y, rng.random(n) * (rng.random(n) < 0.9)
+
+
+def assert_same_optimum(model, X, y, weights, *given):
+    """Fit to data in memory and in blocks, which must have the same optimum."""
+    one = clone(model).fit(X, y, weights)
+    other = clone(model).fit(*given)
+    tol = max(10.0 * model.tol, 1e-8)
+    assert_allclose(other.alpha_, one.alpha_, rtol=1e-12)
+    assert_allclose(other.penalty_factor_, one.penalty_factor_, rtol=1e-9)
+    assert_allclose(other.objective_, one.objective_, rtol=tol)
+    # Each lower bound holds for the other value.
+    rounding = 1e-13 * np.abs(one.objective_)
+    assert np.all(other.objective_ - other.dual_gap_ <= one.objective_ + rounding)
+    assert np.all(one.objective_ - one.dual_gap_ <= other.objective_ + rounding)
+    assert np.all(other.dual_gap_ <= model.tol * np.abs(other.objective_))
+    return other
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_agree_with_fits_in_memory(name):
+    X, y, weights = data(3 if name == "multiclass" else 2)
+    # Blocks of one class, and others without it.
+    order = np.argsort(y, kind="stable")
+    X, y, weights = X[order], y[order], weights[order]
+    rows = RowBlocks(X, y, weights, block_size=70)
+    model = assert_same_optimum(CLASSIFIERS[name], X, y, weights, rows)
+    assert_array_equal(model.predict(rows), model.predict(X))
+    assert_array_equal(model.decision_function(rows), model.decision_function(X))
+    assert model.score(rows) == pytest.approx(model.score(X, y, weights))
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber", "poisson"])
+def test_regressors_agree_with_fits_in_memory(loss):
+    X, _, weights = data()
+    y = np.floor(np.abs(X[:, [0, 3]] - X[:, [1]]))
+    rows = RowBlocks(X, y, block_size=70)
+    model = BMRMRegressor(loss=loss, tol=TOL)
+    model = assert_same_optimum(model, X, y, weights, rows, None, weights)
+    assert_array_equal(model.predict(rows), model.predict(X))
+    assert model.score(rows) == pytest.approx(model.score(X, y))
+
+
+def sources(kind, X, y, weights, folder):
+    """Return the same rows from sources of a kind, in uneven blocks."""
+    cuts = [slice(0, 90), slice(90, 90), slice(90, 100), slice(100, len(X))]
+    if kind == "files":
+        for i, rows in enumerate(cuts):
+            np.save(folder / f"X{i}.npy", X[rows])
+            np.save(folder / f"y{i}.npy", y[rows])
+        names = [[folder / f"{x}{i}.npy" for i in range(len(cuts))] for x in "Xy"]
+        return RowBlocks(*names, weights, block_size=70)
+    if kind == "map":
+        np.save(folder / "X.npy", X)
+        return RowBlocks(np.load(folder / "X.npy", mmap_mode="r"), y, weights)
+    if kind == "functions":
+        return RowBlocks([lambda r=r: (X[r], y[r], weights[r]) for r in cuts])
+    if kind == "functions of X":
+        return RowBlocks([lambda r=r: X[r] for r in cuts], y, weights)
+    if kind == "one function":
+        return RowBlocks(lambda: (X, y), None, weights)
+    if kind == "hdf5":
+        h5py = pytest.importorskip("h5py")
+        with h5py.File(folder / "rows.h5", "w") as file:
+            file["X"] = X
+        file = h5py.File(folder / "rows.h5")
+        return RowBlocks(file["X"], y, weights, block_size=70)
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    if kind == "frames":
+        return RowBlocks([lambda r=r: frame[r] for r in cuts], y, weights)
+    pytest.importorskip("pyarrow")
+    frame["label"], frame["weight"] = y, weights
+    frame.to_parquet(folder / "rows.parquet", row_group_size=70)
+    return RowBlocks.from_parquet(folder / "rows.parquet", "label", "weight")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "files",
+        "map",
+        "functions",
+        "functions of X",
+        "one function",
+        "hdf5",
+        "frames",
+        "parquet",
+    ],
+)
+def test_sources(kind, tmp_path):
+    X, y, weights = data()
+    rows = sources(kind, X, y, weights, tmp_path)
+    model = SubLBFGSLinearSVC(loss="squared_hinge", tol=TOL)
+    model = assert_same_optimum(model, X, y, weights, rows)
+    named = kind in ("frames", "parquet")
+    X = pd.DataFrame(X, columns=list("vwxyz")) if named else X
+    assert_array_equal(model.predict(rows), model.predict(X))
+    assert model.score(rows) == pytest.approx(model.score(X, y, weights))
+    assert list(getattr(model, "feature_names_in_", [])) == list(
+        "vwxyz" if named else ""
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("alpha", [0.01, "auto"])
+def test_sparse_blocks(dtype, alpha):
+    X, y, _ = data(n=400)
+    X[:, 2] -= 1000.0
+    X = sparse.csr_array((X * (np.abs(X) > 0.5)).astype(dtype))
+    model = SubLBFGSLinearSVC(alpha, tol=1e-6)
+    for rows in (
+        RowBlocks(X, y, block_size=90),
+        RowBlocks([lambda: sparse.csc_matrix(X[:90]), lambda: X[90:]], y),
+    ):
+        fitted = assert_same_optimum(model, X, y, None, rows)
+        assert fitted.coef_.dtype == dtype
+        assert_allclose(
+            fitted.decision_function(rows), fitted.decision_function(X), rtol=1e-5
+        )
+
+
+class Counting:
+    """An array that counts the rows that are taken."""
+
+    def __init__(self, X):
+        self._X, self.shape, self.n_taken = X, X.shape, 0
+
+    def __getitem__(self, rows):
+        self.n_taken += rows.stop - rows.start
+        return self._X[rows].copy()
+
+
+@pytest.mark.parametrize(
+    ("model", "n_more"),
+    [
+        # Products with a few of the rows read whole blocks of such an array.
+        (SubLBFGSLinearSVC(solver="alm"), 15),
+        (SubLBFGSLinearSVC(), 15),
+        (L1LogisticOWLQN(), 4),
+        (BMRMClassifier(), 4),
+        (BMRMClassifier(solver="lbfgs"), 4),
+    ],
+)
+def test_memory_and_reads_are_limited(model, n_more):
+    n, d, size = 40_000, 120, 2000
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] + X[:, 1] + rng.normal(size=n) > 0.0, 1, -1)
+    SubLBFGSLinearSVC().fit(RowBlocks(X[:100], y[:100]))
+    source = Counting(X)
+    tracemalloc.start()
+    try:
+        model.fit(RowBlocks(source, y, block_size=size))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    fixed = 4_500_000  # A sample of the rows, and code that is loaded at first.
+    assert peak <= 25 * 8 * n + 3 * 8 * d * size + fixed < 0.5 * X.nbytes
+    n_passes = model.history_[0].passes[-1]
+    assert source.n_taken / n <= n_passes + n_more
+
+
+class Mapped:
+    """A memory map that counts the rows that are looked at."""
+
+    def __init__(self, X, counts):
+        self._X, self._counts = X, counts
+        self.shape, self.dtype = X.shape, X.dtype
+
+    def __getitem__(self, rows):
+        self._counts.append(len(self._X[rows]))
+        return self._X[rows]
+
+    def take(self, rows, **kwargs):
+        self._counts.append(len(rows))
+        return self._X.take(rows, **kwargs)
+
+
+@pytest.mark.parametrize("factor", [None, 2.0])
+def test_products_with_some_rows_look_at_no_others(factor):
+    n, d = 1000, 40
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, d))
+    counts = []
+    change = None if factor is None else lambda X: X / factor
+    like = Design(X if factor is None else X / factor)
+    read = ReadDesign(like, lambda: Mapped(X, counts), change, Shelf())
+    dual = np.zeros(n)
+    some = np.sort(rng.permutation(n)[:100])
+    dual[some] = rng.normal(size=100)
+    for use in (
+        lambda design: design.adjoint(dual),
+        lambda design: design.rows(some, copy=False).gram(dual[some] ** 2),
+        lambda design: design.rows(some).forward(np.ones(d + 1)),
+        lambda design: design.rows(some[:20]).forward(np.ones(d + 1)),
+    ):
+        del counts[:]
+        assert_array_equal(use(read), use(like))
+        assert sum(counts) <= 100
+    # A few rows are kept.
+    few = read.rows(some[:20])
+    del counts[:]
+    few.forward(np.ones(d + 1))
+    assert not counts
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SGDClassifier(alpha=0.01, max_iter=5, tol=None, random_state=0),
+        SGDClassifier("log_loss", class_weight="balanced", random_state=0),
+        SubLBFGSLinearSVC(tol=0.1),
+        LinearSVC(C=0.1, class_weight="balanced"),
+        linear_model.LogisticRegression(C=0.1, class_weight="balanced"),
+    ],
+)
+def test_bounds_of_models_of_any_trainer(model):
+    X, y, weights = data(2, 600)
+    X[:, 2] -= 1000.0
+    model.fit(X, y, sample_weight=weights)
+    source = Counting(X)
+    rows = RowBlocks(source, y, weights, block_size=70)
+    known = dual_gap(model, X, y, weights, tol=1e-9, return_objective=True)
+    found = dual_gap(model, rows, tol=1e-9, return_objective=True)
+    assert found[1] == pytest.approx(known[1], rel=1e-12)
+    assert found[0] == pytest.approx(known[0], abs=2e-9 * known[1])
+    source.n_taken = 0
+    gap = dual_gap(model, rows, tol=None)
+    assert gap == pytest.approx(dual_gap(model, X, y, weights, tol=None), rel=1e-9)
+    assert source.n_taken <= 9 * len(X)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (svm.LinearSVC("l1", C=0.1), 3),
+        (svm.LinearSVC(C=0.1, multi_class="crammer_singer"), 3),
+        (svm.LinearSVC(C=0.1, multi_class="crammer_singer"), 2),
+        (linear_model.LogisticRegression(C=0.1, penalty="elasticnet", l1_ratio=0.3), 3),
+        (svm.LinearSVR(C=0.1, epsilon=0.2), "numbers"),
+        (linear_model.QuantileRegressor(quantile=0.8, alpha=0.1), "numbers"),
+    ],
+)
+def test_bounds_of_drop_ins_are_in_their_units(model, kind):
+    X, y, weights = data(kind if kind == 3 else 2, 300)
+    y = X[:, 0] + 0.3 * X[:, 1] ** 2 if kind == "numbers" else y
+    model.fit(X, y, weights)
+    rows = RowBlocks(X, y, weights, block_size=70)
+    far = 1.1 * model.coef_, model.intercept_
+    known = dual_gap(far, X, y, weights, estimator=model, tol=1e-9)
+    found, value = dual_gap(far, rows, estimator=model, tol=1e-9, return_objective=True)
+    assert np.all(found > 1e-4 * value)
+    assert_allclose(found, known, atol=2e-9 * np.max(value))
+
+
+def test_drop_ins_that_no_blocks_are_for():
+    X, y, _ = data(3)
+    rows = RowBlocks(X, y)
+    given = np.zeros((3, 5)), np.zeros(3)
+    for model in (
+        svm.LinearSVC(class_weight="balanced"),
+        linear_model.LogisticRegression(C=np.inf),
+    ):
+        with pytest.raises(TypeError, match="does not take Dask collections"):
+            dual_gap(given, rows, estimator=model)
+
+
+def test_starts_callbacks_and_reports(capsys):
+    X, y, _ = data()
+    rows = RowBlocks(X, y, block_size=70)
+    seen = []
+    model = SubLBFGSLinearSVC(
+        0.01, solver="sublbfgs", warm_start=True, verbose=1, callback=seen.append
+    )
+    model.fit(rows)
+    assert "SubLBFGSLinearSVC: iteration    0" in capsys.readouterr().out
+    n_first, objective = len(seen), model.objective_
+    assert n_first > 2
+    model.fit(rows)
+    assert seen[n_first].objective == pytest.approx(objective, rel=1e-12)
+
+
+def test_fits_of_l1_that_begin_where_losses_have_no_curvature():
+    X, y, weights = data(3)
+    rows = RowBlocks(X, y, weights, block_size=70)
+    model = L1LogisticOWLQN(0.01, l1_ratio=0.3).fit(rows)
+    expected = model.objective_
+    model.fit(rows, coef_init=1.1 * model.coef_, intercept_init=model.intercept_)
+    assert model.dual_gap_ <= 1e-3 * model.objective_
+    assert model.objective_ == pytest.approx(expected, rel=1e-3)
+
+
+def test_what_needs_all_samples_is_refused():
+    def never():
+        raise AssertionError("a block has been read")
+
+    rows = RowBlocks(never)
+    for model, error, match in (
+        (BMRMClassifier(loss="roc_area"), ValueError, "sums over samples: 'hinge'"),
+        (BMRMRanker(), TypeError, "does not take"),
+        (SubLBFGSLinearSVC(0.0), ValueError, "must be positive"),
+    ):
+        with pytest.raises(error, match=match):
+            model.fit(rows)
+    with pytest.raises(AssertionError, match="has been read"):
+        SubLBFGSLinearSVC().fit(rows)
+
+
+def test_errors_say_what_was_given():
+    X, y, weights = data()
+    model = SubLBFGSLinearSVC(0.01)
+    with pytest.raises(TypeError, match=r"an array with slices .* of type int"):
+        RowBlocks(3)
+    with pytest.raises(ValueError, match="two dimensions, got 1"):
+        RowBlocks(y)
+    with pytest.raises(ValueError, match="block_size must be"):
+        RowBlocks(X, block_size=0)
+    with pytest.raises(ValueError, match="The blocks have no y"):
+        model.fit(RowBlocks(X))
+    with pytest.raises(ValueError, match="X has 300, and y 299"):
+        model.fit(RowBlocks(X, y[1:]))
+    with pytest.raises(ValueError, match="X has 100, and y 99"):
+        model.fit(RowBlocks([X[:100], X[100:]], [y[:99], y[99:]]))
+    with pytest.raises(ValueError, match="have y of their own"):
+        model.fit(RowBlocks(X, y), y)
+    with pytest.raises(ValueError, match="have y of their own"):
+        model.fit(RowBlocks([lambda: (X, y)]), y)
+    with pytest.raises(ValueError, match="a tuple of 4"):
+        model.fit(RowBlocks(lambda: (X, y, weights, weights)))
+    with pytest.raises(ValueError, match=r"same number of columns, 5; .* 4, 5"):
+        model.fit(RowBlocks([X[:100], X[100:, :4]], y))
+    with pytest.raises(ValueError, match=r"contains NaN"):
+        model.fit(RowBlocks(np.where(X[-1] == X, np.nan, X), y))
+    with pytest.raises(ValueError, match="Negative values"):
+        model.fit(RowBlocks(X, y, weights - 0.5))
+    with pytest.raises(ValueError, match="X has no rows"):
+        model.fit(RowBlocks(X[:0], y[:0]))
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(RowBlocks(X, np.full(N, "a")))
+    with pytest.raises(ValueError, match="offset is not supported"):
+        BMRMClassifier(0.1).fit(RowBlocks(X, y), offset=weights)
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        model.fit(RowBlocks([lambda: frame, lambda: frame[list("vwxzy")]], [*y, *y]))
+    sizes = iter([N, N - 1])
+    with pytest.raises(ValueError, match="has returned 300 rows, and then 299"):
+        model.fit(RowBlocks(lambda: X[: next(sizes)], y))
+    assert not hasattr(model, "coef_")

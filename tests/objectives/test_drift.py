@@ -1,0 +1,193 @@
+"""What updates of scores cost, and that nothing is claimed beyond it."""
+
+import numpy as np
+import pytest
+from _problems import binary_objective
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from sklearn_subqn import (
+    BMRMRegressor,
+    SubLBFGSLinearSVC,
+)
+from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
+from sklearn_subqn._core.objectives.objective import Line, Objective, Point
+from sklearn_subqn._core.objectives.risk import Risk
+from sklearn_subqn._core.regularizers import L2
+from sklearn_subqn._core.rounding import rounding
+from sklearn_subqn._core.rows.design import Design
+
+LONG = np.longdouble
+
+
+def gaussian_objective(rng, n=30, d=4):
+    X, y = rng.normal(size=(n, d)), np.sign(rng.normal(size=n))
+    return binary_objective(X, y, alpha=1e-2)
+
+
+def test_refreshed_scores_are_those_of_w():
+    rng = np.random.default_rng(0)
+    objective = gaussian_objective(rng)
+    w = rng.normal(size=objective.n_params)
+    scores = objective.design.forward(w)
+    drifted = Point(objective, w, scores + 1e-6, drift=1e10)
+    refreshed = drifted.refreshed()
+    assert_allclose(refreshed.scores, scores, rtol=0, atol=0)
+    assert refreshed.w is w
+    assert refreshed.refreshed() is refreshed
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_steps=st.integers(1, 60),
+    overshoot=st.floats(0.0, 12.0),
+)
+def test_drift_bounds_the_rounding_errors_of_updates(seed, n_steps, overshoot):
+    rng = np.random.default_rng(seed)
+    objective = gaussian_objective(rng)
+    point, far = objective.at(rng.normal(size=objective.n_params)), 10.0**overshoot
+    for _ in range(n_steps):
+        p = far * rng.normal(size=objective.n_params) - point.w
+        point = point.along(p).point(rng.uniform(0.5, 1.0))
+    end = rng.normal(size=objective.n_params)
+    point = point.along(end - point.w).point(1.0)
+    error = np.abs(point.scores - objective.design.forward(point.w)).max()
+    assert error <= rounding(objective.n_params) * point.drift
+    refreshed = point.refreshed()
+    exact = objective.at(point.w).value
+    assert refreshed.value == pytest.approx(exact, rel=1e-12)
+    if overshoot >= 6.0:
+        assert refreshed is not point
+    elif overshoot == 0.0 and n_steps < 4:
+        assert refreshed is point
+
+
+def softmax_objective(rng):
+    """Of three classes; scores less their mean give the same risk."""
+    X, y = rng.normal(size=(30, 4)), rng.integers(0, 3, size=30)
+    design = Design(X, n_outputs=3)
+    risk = Risk(design, MULTINOMIAL_LOSS, y, np.full(30, 1.0 / 30))
+    return Objective(risk, L2(design.n_coef), 1e-2)
+
+
+def along(objective, far, w):
+    start = objective.at(far * w[::-1])
+    return start.along(w - start.w).point(1.0)
+
+
+def towards(objective, far, w):
+    return objective.at(far * w[::-1]).towards(objective.at(w)).point(1.0)
+
+
+def beyond_towards(objective, far, w):
+    """Of a line whose ends are far away, and which passes near zero."""
+    start, other = objective.at(far * w), objective.at((1.0 - far) * w)
+    return start.towards(other).point((far - 1.0) / (2.0 * far - 1.0))
+
+
+def shorter(objective, far, w):
+    start = objective.at(far * w)
+    scores = objective.risk.scaled(-1.0, start.scores)
+    return Line(start, -start.w, scores, share=-1.0).point(1.0 - 1.0 / far)
+
+
+def free(objective, far, w):
+    shift = np.full(objective.n_free, far)
+    moved = objective.at(w).along_free(shift).point(1.0)
+    return moved.along_free(-shift).point(1.0)
+
+
+def centered(objective, far, w):
+    W = w.reshape(-1, objective.design.n_outputs or 1)
+    return objective.at((W + far).ravel()).centered()
+
+
+def of_another(objective, far, w):
+    other = objective.with_alpha(1.0)
+    return along(other, far, w).under(objective)
+
+
+WAYS = [along, towards, beyond_towards, shorter, free, centered, of_another]
+
+
+@pytest.mark.parametrize("make", [gaussian_objective, softmax_objective])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@given(seed=st.integers(0, 2**32 - 1), magnitude=st.floats(0.0, 12.0))
+def test_updates_are_charged_by_what_they_add(way, make, seed, magnitude):
+    """However small their results are."""
+    rng = np.random.default_rng(seed)
+    objective = make(rng)
+    w = rng.normal(size=objective.n_params)
+    point = way(objective, 10.0**magnitude, w)
+    fresh = objective.at(point.w)
+    error = np.abs(point.scores - fresh.scores).max()
+    assert error <= rounding(objective.n_params) * point.drift
+    assert point.refreshed().value == pytest.approx(fresh.value, rel=1e-12)
+
+
+def test_mixtures_have_the_mean_of_the_errors_of_both():
+    """So that those of many do not grow without end."""
+    rng = np.random.default_rng(0)
+    objective = gaussian_objective(rng)
+    points = [objective.at(w) for w in rng.normal(size=(40, objective.n_params))]
+    largest, mixed = max(point.largest_score for point in points), points[0]
+    for point in points:
+        mixed = mixed.towards(point).point(0.5)
+    assert 0.0 < mixed.drift <= 8.0 * largest
+    assert mixed.refreshed() is mixed
+
+
+def hinge_of_scores(model, X, y, alpha):
+    """The objective of a support vector classifier, in extended precision."""
+    w, b = model.coef_.astype(LONG).ravel(), LONG(model.intercept_[0])
+    margins = y * ((X.astype(LONG) * w).sum(axis=1) + b)
+    return LONG(alpha) * (w @ w) / 2 + np.maximum(1 - margins, 0).mean()
+
+
+@pytest.mark.parametrize("seed", [67, 68, 69])
+def test_bounds_after_a_warm_start_in_other_units(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 1))
+    y = np.where(X[:, 0] + rng.normal(size=12) > 0, 1, -1)
+    reference = SubLBFGSLinearSVC(1e-2, tol=1e-12).fit(X, y)
+    optimum = hinge_of_scores(reference, X, y, 1e-2)
+    model = SubLBFGSLinearSVC(1e-22, solver="sublbfgs", warm_start=True)
+    model.fit(X / 1e10, y).set_params(alpha=1e-2).fit(X, y)
+    bound = LONG(model.objective_) - LONG(model.dual_gap_)
+    assert bound <= optimum + 1e-15
+    assert bound >= optimum * (1 - LONG(1e-3))
+    exact = hinge_of_scores(model, X, y, 1e-2)
+    assert model.objective_ == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_the_objective_after_large_scores_is_that_of_the_coefficients():
+    """Entropies begin at w = 1, whose scores are those of the columns."""
+    X = np.array([[1e8, 1.0], [2e8, 3.0], [-1e8, 1.0], [5e7, 2.0]])
+    y = np.array([1.0, 2.0, 3.0, 1.0])
+    model = BMRMRegressor(
+        1e-2, loss="absolute_error", penalty="entropy", fit_intercept=False
+    ).fit(X, y)
+    w = model.coef_.astype(LONG).ravel()
+    residuals = np.abs(y - (X.astype(LONG) * w).sum(axis=1))
+    positive = w[w > 0]
+    entropy = (positive * np.log(positive)).sum() - w.sum()
+    exact = LONG(1e-2) * entropy + residuals.mean()
+    assert model.objective_ == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_scores_on_kinks_are_refreshed_where_duals_vanish(loss):
+    """Errors of scores there cost what the loss rises by, not what duals are here."""
+    X, y = np.diag([1.0, 1e-9]), np.ones(2)
+    objective = binary_objective(
+        X, y, loss=BINARY_LOSSES[loss], alpha=1e-20, fit_intercept=False
+    )
+    w = np.array([1e6, 1e9])
+    # One row is at its kink, up to what is left of a far start; the other is far away.
+    drifted = objective.risk.forward(w) + np.array([0.0, 1e-10])
+    point = Point(objective, w, drifted, drift=1e6)
+    assert point.risk == 0.0
+    assert not point.dual.any()
+    assert point.refreshed() is not point
+    assert point.refreshed(at_kinks=False) is point
