@@ -17,6 +17,7 @@ from ._core.solvers import Start, minimize_intercept
 from ._estimators.block_methods import is_collection
 from ._problems import LinearProblems
 from ._solving.callbacks import FitTask
+from ._solving.process import ignoring_errors
 
 
 def dual_gap(
@@ -86,8 +87,9 @@ def dual_gap(
     TypeError
         If there is no ``estimator`` for a model whose objective is not known.
     ValueError
-        If the model does not fit to the data, or to the objective, or there is an
-        ``offset`` for an objective without.
+        If the model does not fit to the data, or to the objective, or has scores at
+        which exponentials of the loss overflow; or there is an ``offset`` for an
+        objective without.
 
     See Also
     --------
@@ -157,6 +159,7 @@ def dual_gap(
     return (gaps, values) if return_objective else gaps
 
 
+@ignoring_errors
 def _ends(
     problems: Any,
     own: Any,
@@ -172,6 +175,7 @@ def _ends(
             "coefficients by its objective; dual_gap has no bound for that."
         )
     own._check_support(problems)
+    usual = list(problems.starts)
     problems.starts = starts = _starts(problems, own, given)
     strengths = own._strength(problems, y, sample_weight)
     strengths = np.broadcast_to(strengths, len(problems)).tolist()
@@ -179,13 +183,24 @@ def _ends(
     for index, (start, alpha) in enumerate(zip(starts, strengths, strict=True)):
         objective = problems.objective(index, alpha)
         point = start.at(objective)
+        if objective.risk.overflows(point.scores):
+            raise ValueError(
+                "The model has scores at which exponentials of the loss overflow, or "
+                "nearly, where neither its objective nor a gap is known. Scale the "
+                "features or the targets, or choose a model with smaller coefficients."
+            )
         # At the best intercepts the subgradient proves more.
         bound = minimize_intercept(point).lower_bound if tol is None else -np.inf
-        ends.append(problems.as_read(index, objective, point.w, point.value, bound))
+        ends.append(problems.as_read(index, point, bound))
+        if not np.isfinite(ends[-1][0]):
+            # No fit can begin where the objective overflows.
+            problems.starts[index] = usual[index]
     values, bounds = np.array(ends).T
     if tol is not None:
         solutions = problems.solve(strengths, FitTask.silent())
         bounds = np.array([each.objective - each.dual_gap for each in solutions])
+    # A bound that overflowed proves nothing.
+    bounds = np.where(np.isnan(bounds), -np.inf, bounds)
     return values, bounds, problems.several
 
 

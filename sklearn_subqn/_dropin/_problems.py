@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from .._core.losses import Loss
-from .._core.objectives.objective import Objective
+from .._core.objectives.objective import Objective, Point
 from .._core.rounding import running_rounding
 from .._problems import LinearModel, LinearProblems
 from .._problems.linear import NO_PENALTY
@@ -74,27 +74,22 @@ class DropInProblems(LinearProblems):
             return 1.0
         return self._totals[index] if self._free else 1.0 / objective.alpha
 
-    def as_read(
-        self, index: int, objective: Objective, w: Floats, value: float, bound: float
-    ) -> tuple[float, float]:
-        value, bound = super().as_read(index, objective, w, value, bound)
-        shift = self._shift_at(index, objective, w)
-        return value + shift, -np.inf if self._free else bound + shift
-
-    def _shift_at(self, index: int, objective: Objective, w: Floats) -> float:
-        """Return what is added to the objective at w for the user to read."""
-        if not self._free:
-            return self._constant
-        penalty = objective.alpha * objective.regularizer.value(w)
-        return self._constant - self._unit(index, objective) * penalty
+    def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
+        if self._free:
+            value = self._unit(index, point.objective) * point.risk
+            return value + self._constant, -np.inf
+        value, bound = super().as_read(index, point, bound)
+        return value + self._constant, bound + self._constant
 
     def _solve(
         self, index: int, objective: Objective, settings: Any, task: FitTask
     ) -> Solution:
         solution = super()._solve(index, objective, settings, task)
-        shift = self._shift_at(index, objective, solution.w)
         gap, bounds = solution.dual_gap, solution.history.lower_bound
+        value, shift = solution.objective + self._constant, self._constant
         if self._free:
+            value, _ = self.as_read(index, solution.start.at(objective), -np.inf)
+            shift = value - solution.objective
             # Proofs need bounded coefficients, and only a penalty bounds them.
             gap, bounds = np.inf, [-np.inf] * len(bounds)
         elif not shift:
@@ -104,7 +99,6 @@ class DropInProblems(LinearProblems):
             objective=[value + shift for value in solution.history.objective],
             lower_bound=[bound + shift for bound in bounds],
         )
-        value = solution.objective + shift
         return replace(solution, objective=value, dual_gap=gap, history=history)
 
     def _stored(self, w: Floats) -> Floats:

@@ -188,11 +188,15 @@ class ScaleProblem(DropInProblems):
         least = float(sizes[sizes > 0.0].min()) / self._epsilon
         if self._slope(residuals, least) >= 0.0:
             return least
+        most = max(largest, 2.0 * least)
+        # Residuals of one size may leave a slope of zero there, less its rounding.
+        if self._slope(residuals, most) <= 0.0:
+            return most
         return float(
             brentq(
                 lambda scale: self._slope(residuals, scale),
                 least,
-                max(largest, 2.0 * least),
+                most,
                 xtol=4.0 * float(np.finfo(np.float64).tiny),
                 rtol=4.0 * float(np.finfo(np.float64).eps),
             )

@@ -168,9 +168,11 @@ class LinearEstimator(Estimator):
         factors = self._penalty_factors()
         if factors is None:
             return None
-        if not factors.all() and getattr(self, "penalty", "l2") == "lp":
+        some = factors.any() and not factors.all()
+        if some and getattr(self, "penalty", "l2") == "lp":
             raise ValueError(
-                "penalty_factor=0 needs penalty='l2', 'l1' or 'elasticnet'; got 'lp'."
+                "penalty_factor=0 needs penalty='l2', 'l1' or 'elasticnet', unless all "
+                "factors are zero; got 'lp'."
             )
         return np.sqrt(factors) if self._has_squares() else factors
 

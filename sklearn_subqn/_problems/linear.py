@@ -172,7 +172,7 @@ class LinearProblems(Coefficients):
             )
 
     def objective(self, index: int, alpha: float) -> Objective:
-        if not alpha:
+        if self.free is not None and self.free.all():
             rule = self._model.rule(self._targets[index], self.weights)
             alpha = NO_PENALTY * rule.squares
         return Objective(self.risk(index), self.regularizer, alpha)

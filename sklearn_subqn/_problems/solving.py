@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.objectives.objective import Objective
+from .._core.objectives.objective import Objective, Point
 from .._core.solvers import Start
 from .._solving.callbacks import FitTask
 from .._solving.report import Report
@@ -137,12 +137,10 @@ class Problems(ABC):
         """Return what the user reads as an objective of one."""
         return self.unit
 
-    def as_read(
-        self, index: int, objective: Objective, w: Floats, value: float, bound: float
-    ) -> tuple[float, float]:
-        """Return an objective at w and a lower bound as the user reads them."""
-        unit = self._unit(index, objective)
-        return unit * value, unit * bound
+    def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
+        """Return the objective at a point and a lower bound as the user reads them."""
+        unit = self._unit(index, point.objective)
+        return unit * point.value, unit * bound
 
     def _fitted(self, index: int, w: Floats) -> dict[str, Any]:
         """Return the attributes of an estimator fitted so far."""

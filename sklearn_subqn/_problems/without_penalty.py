@@ -12,7 +12,7 @@ from .._core.rounding import rounding
 from .._core.rows.design import Design
 from .._core.solvers import minimize_intercept
 from .._solving.callbacks import FitTask
-from .._solving.solution import Floats, Settings, Solution, changed
+from .._solving.solution import Settings, Solution, changed
 from .._solving.warnings import warn_of_gap
 from .solving import Problems
 
@@ -32,15 +32,12 @@ class PartlyPenalized(Problems):
     design: Design
     free: npt.NDArray[np.bool_] | None
 
-    def as_read(
-        self, index: int, objective: Objective, w: Floats, value: float, bound: float
-    ) -> tuple[float, float]:
-        value, bound = super().as_read(index, objective, w, value, bound)
+    def as_read(self, index: int, point: Point, bound: float) -> tuple[float, float]:
         if self.free is None:
-            return value, bound
-        small = objective.regularizer.value(w)
-        small -= self._without_free(objective).regularizer.value(w)
-        return value - self._unit(index, objective) * objective.alpha * small, -np.inf
+            return super().as_read(index, point, bound)
+        # A difference of objectives with and without the small penalty would cancel.
+        point = point.under(self._without_free(point.objective))
+        return super().as_read(index, point, -np.inf)
 
     def _solve(
         self, index: int, objective: Objective, settings: Settings, task: FitTask

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.objectives.objective import Objective
-from .._core.solvers import History, SolverSpec, Start
+from .._core.solvers import History, SolverSpec, Start, size_of
 from .tolerance import Shrinkage, relative
 
 Floats = npt.NDArray[np.float64]
@@ -154,6 +154,7 @@ class Solution:
             self,
             objective=unit * self.objective,
             dual_gap=unit * self.dual_gap,
+            size=unit * self.size,
             history=self.history.times(unit),
         )
 
@@ -170,7 +171,9 @@ class Solution:
             objective=[each + shift for each in self.history.objective],
             lower_bound=[*bounds[1:], unit * bound] if bounds else bounds,
         )
-        return replace(self, objective=unit * value, dual_gap=gap, history=history)
+        value *= unit
+        size = float(size_of(value, history.infimum))
+        return replace(self, objective=value, dual_gap=gap, history=history, size=size)
 
     @property
     def start(self) -> Start:

@@ -39,7 +39,7 @@ class Evaluation:
         As the attribute, of scores that are not an update.
     is_update : bool
         Whether the scores are those of another point and a change. Then ``drift`` is
-        that of the other scores and the largest of them.
+        that of the other scores and their size.
 
     Attributes
     ----------
@@ -273,11 +273,25 @@ class Evaluation:
     def drift(self) -> float:
         """Sum of the sizes of all updates since the scores were a product with X.
 
-        That of an update is the largest score before and that after it: the change is
+        That of an update is the size of scores before and that after it: the change is
         no larger than both. Updates leave this many roundings of the number one, times
         few, and with features that are summed as many as a product has.
         """
-        return self._drift + self.largest_score if self._is_update else self._drift
+        return self._drift + self.score_size if self._is_update else self._drift
+
+    @cached_property
+    def score_size(self) -> float:
+        """About the largest size of what a score sums: its terms may cancel.
+
+        By the largest score and, where coefficients allow that, by the root of the mean
+        of the sums of the squares of the terms.
+        """
+        risk, largest = self.objective.risk, self.largest_score
+        coef = np.abs(self.w[: self.objective.regularizer.n_penalized])
+        if risk.row_size * float(coef.max(initial=0.0)) <= largest:
+            return largest
+        terms = self.objective.column_sizes * coef
+        return max(largest, float(np.linalg.norm(terms)))
 
     @cached_property
     def largest_score(self) -> float:

@@ -145,7 +145,7 @@ class Point(Evaluation):
             return self
         W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        drift, scores = self.drift + self.largest_score, o.risk.centered(self.scores)
+        drift, scores = self.drift + self.score_size, o.risk.centered(self.scores)
         return Point(o, w, scores, drift=drift, is_update=True)
 
     def evaluated(self) -> Point | None:
@@ -158,7 +158,7 @@ class Point(Evaluation):
 
     def towards(self, other: Point) -> Line:
         """Return the line through another point at 1; X takes no part."""
-        drift = other.drift + self.largest_score + other.largest_score
+        drift = other.drift + self.score_size + other.score_size
         dscores = self.objective.risk.difference(other.scores, self.scores)
         return Line(self, other.w - self.w, dscores, drift, -1.0)
 
@@ -332,7 +332,7 @@ class Line:
             start.w + step * self.p,
             start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
-            drift=drift + start.largest_score,
+            drift=drift + start.score_size,
             is_update=True,
         )
         if not start.objective.loss.has_lines:

@@ -227,7 +227,9 @@ class Risk(DualsOfRisk):
 
     def targets_that_differ(self) -> Any:
         """Return a target with a weight, and one that differs from it if any does."""
-        targets = self.targets[self.weights > 0.0]
+        # Rows of scores without a target, as those of transitions, come last.
+        weights = self.design.row_weights(self.weights)[: len(self.targets)]
+        targets = self.targets[weights > 0.0]
         if not len(targets):
             return targets
         differ = np.reshape(targets != targets[0], (len(targets), -1)).any(axis=1)

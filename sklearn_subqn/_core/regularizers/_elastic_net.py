@@ -63,8 +63,13 @@ class ElasticNet(Regularizer):
 
     def value(self, w: Floats) -> float:
         w = w[: self.n_penalized]
-        norm = float(np.abs(w).sum())
-        return self.l1_ratio * norm + 0.5 * (1.0 - self.l1_ratio) * float(w @ w)
+        norm = self.l1_ratio * float(np.abs(w).sum())
+        return norm + 0.5 * self._quadratic(w, w)
+
+    def _quadratic(self, w: Floats, p: Floats) -> float:
+        """Return (1 - rho) <w, p>, zero for rho = 1 even where <w, p> overflows."""
+        share = 1.0 - self.l1_ratio
+        return share * float(w @ p) if share else 0.0
 
     def smooth_gradient(self, w: Floats) -> Floats:
         """Return the gradient of the quadratic part."""
@@ -136,11 +141,10 @@ class ElasticNet(Regularizer):
         """Return Omega on the line; its slope jumps where an entry changes sign."""
         w, p = w[: self.n_penalized], p[: self.n_penalized]
         signs = np.where(w == 0.0, np.sign(p), np.sign(w))
-        ahead = w * p < 0.0
-        quadratic = 1.0 - self.l1_ratio
+        ahead = np.sign(w) * np.sign(p) < 0.0
         return PiecewiseQuadratic(
-            slope=self.l1_ratio * float(signs @ p) + quadratic * float(w @ p),
-            curvature=quadratic * float(p @ p),
+            slope=self.l1_ratio * float(signs @ p) + self._quadratic(w, p),
+            curvature=self._quadratic(p, p),
             kinks=-w[ahead] / p[ahead],
             slope_jumps=2.0 * self.l1_ratio * np.abs(p[ahead]),
             curvature_jumps=np.zeros(np.count_nonzero(ahead)),

@@ -30,7 +30,7 @@ class SquaredNorm(Regularizer):
         self._q = p / (p - 1.0)
 
     def value(self, w: Floats) -> float:
-        return 0.5 * _norm(w[: self.n_penalized], self.p) ** 2
+        return 0.5 * _square(_norm(w[: self.n_penalized], self.p))
 
     def gradient(self, w: Floats) -> Floats:
         u = w[: self.n_penalized]
@@ -38,7 +38,7 @@ class SquaredNorm(Regularizer):
 
     def conjugate(self, v: Floats) -> float:
         """Return ||v||_q² / 2 with 1/p + 1/q = 1."""
-        return 0.5 * _norm(v[: self.n_penalized], self._q) ** 2
+        return 0.5 * _square(_norm(v[: self.n_penalized], self._q))
 
     def conjugate_gradient(self, v: Floats) -> Floats:
         u = v[: self.n_penalized]
@@ -61,6 +61,11 @@ def _norm(u: Floats, p: float) -> float:
     if largest == 0.0:
         return 0.0
     return largest * float(np.sum(np.abs(u / largest) ** p)) ** (1.0 / p)
+
+
+def _square(norm: float) -> float:
+    """Return norm², infinite where it overflows, where powers would raise."""
+    return norm * norm
 
 
 def _squared_norm_gradient(u: Floats, p: float) -> Floats:
