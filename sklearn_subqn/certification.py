@@ -65,9 +65,9 @@ def dual_gap(
         Numbers added to the scores of the samples, as in ``fit`` of the estimators that
         take them.
     tol : float or None, default=1e-3
-        The lower bound on the optimum comes from a fit that starts at the model and
-        ends when its own relative gap is at most this: the bound exceeds the true
-        distance by no more. With None it comes from the subgradient of the loss at the
+        The lower bound on the optimum comes from a fit that starts at the model, unless
+        zeros are better, and ends when its own relative gap is at most this: the bound
+        exceeds the true distance by no more. With None it comes from the subgradient of the loss at the
         model alone, at the cost of two products with X; far from the optimum, and at
         kinks of the loss, that says little.
     return_objective : bool, default=False
@@ -192,8 +192,8 @@ def _ends(
         # At the best intercepts the subgradient proves more.
         bound = minimize_intercept(point).lower_bound if tol is None else -np.inf
         ends.append(problems.as_read(index, point, bound))
-        if not np.isfinite(ends[-1][0]):
-            # No fit can begin where the objective overflows.
+        if tol is not None and not point.value <= usual[index].at(objective).value:
+            # Fits from models that are worse than none may overflow.
             problems.starts[index] = usual[index]
     values, bounds = np.array(ends).T
     if tol is not None:

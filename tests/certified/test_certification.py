@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 import sklearn_subqn
 import sklearn_subqn.linear_model
 import sklearn_subqn.svm
-from sklearn_subqn import certification, dual_gap
+from sklearn_subqn import BMRMRegressor, certification, dual_gap
 from sklearn_subqn.certification import _ends
 
 X, Y = make_classification(400, 12, n_informative=6, random_state=0)
@@ -356,3 +356,56 @@ def test_intercepts_that_are_too_few():
     model = sklearn_subqn.BMRMClassifier(0.1)
     with pytest.raises(ValueError, match=r"intercepts of shape \(2,\)"):
         dual_gap((np.zeros((3, 12)), np.zeros(2)), *CLASSES, estimator=model)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e150])
+def test_objectives_without_a_penalty_do_not_cancel(size):
+    """Equal columns with opposite coefficients have the scores of none."""
+    column = np.random.default_rng(0).normal(size=30)
+    X, y = np.column_stack([column, column]), 1e-3 * column
+    model = BMRMRegressor(
+        loss="absolute_error", penalty_factor=[0.0, 0.0], fit_intercept=False
+    )
+    given = np.array([size, 0.0]), 0.0
+    gap, objective = dual_gap(given, X, y, estimator=model, return_objective=True)
+    exact = np.abs(y - size * column).mean()
+    assert objective == pytest.approx(exact, rel=1e-12)
+    assert gap == pytest.approx(objective, rel=1e-5)
+    given = np.array([size, -size]), 0.0
+    gap, objective = dual_gap(given, X, y, estimator=model, return_objective=True)
+    # As far as rounding allows of scores whose terms are that large.
+    assert objective == pytest.approx(np.abs(y).mean(), rel=1e-12, abs=1e-15 * size)
+    assert gap == pytest.approx(objective)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+def test_scores_at_which_exponentials_overflow_are_refused(loss):
+    X, y = np.array([[0.0], [1.0]]), np.array([1.0, 2.0])
+    model = BMRMRegressor(loss=loss)
+    for coef in (-1e3, 1e3):
+        if (loss == "gamma" and coef > 0) or (loss == "poisson" and coef < 0):
+            continue
+        with pytest.raises(ValueError, match="exponentials of the loss overflow"):
+            dual_gap((np.array([coef]), 0.0), X, y, estimator=model)
+    assert np.isfinite(dual_gap((np.array([10.0]), 0.0), X, y, estimator=model))
+
+
+@pytest.mark.parametrize("tol", [1e-3, None])
+@pytest.mark.parametrize("penalty", ["l2", "l1", "lp"])
+def test_coefficients_whose_squares_overflow(penalty, tol):
+    X, y = np.array([[1.0], [2.0]]), np.array([1.0, 3.0])
+    model = BMRMRegressor(1.0, loss="absolute_error", penalty=penalty)
+    given = np.array([1e160]), 0.0
+    gap, objective = dual_gap(
+        given, X, y, estimator=model, tol=tol, return_objective=True
+    )
+    exact = 2.5e160 if penalty == "l1" else np.inf
+    assert objective == pytest.approx(exact, rel=1e-12)
+    assert gap == pytest.approx(exact, rel=1e-12)
+    # Without a penalty there is nothing to overflow.
+    model.set_params(alpha=0.0)
+    gap, objective = dual_gap(
+        given, X, y, estimator=model, tol=tol, return_objective=True
+    )
+    assert objective == pytest.approx(1.5e160, rel=1e-12)
+    assert gap == pytest.approx(np.inf if tol is None else 1.5e160, rel=1e-12)

@@ -81,3 +81,14 @@ def test_forbidden_pairs_must_be_of_labels_that_there_are():
         crf.set_params(transition_constraints=[("0", "I-X")]).fit(X, y)
     with pytest.raises(ValueError, match="1 is not among the labels"):
         crf.set_params(transition_constraints=[("O", 1)]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_subqn.exceptions.ConstantModelWarning")
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_the_only_labeling_that_rules_allow_costs_nothing(loss):
+    """Of sequences with fewer weights than tokens, and one without weight."""
+    X, y = [[{"a": 1.0}, {"b": 1.0}]] * 3, [["B-X", "E-X"]] * 3
+    model = LinearChainCRF(loss=loss, transition_constraints="BIOES")
+    model.fit(X, y, sample_weight=[1.0, 2.0, 0.0])
+    assert model.objective_ == model.dual_gap_ == 0.0
+    assert not any(model.state_features_.values())

@@ -562,3 +562,13 @@ def test_searches_route_metadata_as_the_original(weighted):
             asked.fit(X, y, costs=weights)
     with pytest.raises(TypeError, match="enable_metadata_routing"):
         asked.fit(X, y, costs=weights)
+
+
+def test_huber_where_all_residuals_have_one_size():
+    """The slope by the scale is zero there, up to the rounding of the weights' sum."""
+    for n in range(3, 60):
+        X = np.zeros((n, 1), dtype=np.float32)
+        y = np.full(n, 3.0)
+        model = linear_model.HuberRegressor(epsilon=5.0, fit_intercept=False).fit(X, y)
+        assert model.scale_ == pytest.approx(3.0, rel=1e-9)
+        assert model.objective_ == pytest.approx(6.0 * n, rel=1e-9)

@@ -1,5 +1,7 @@
 """What updates of scores cost, and that nothing is claimed beyond it."""
 
+import warnings
+
 import numpy as np
 import pytest
 from _problems import binary_objective
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_subqn import (
     BMRMRegressor,
+    L1LogisticOWLQN,
     SubLBFGSLinearSVC,
 )
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
@@ -191,3 +194,28 @@ def test_scores_on_kinks_are_refreshed_where_duals_vanish(loss):
     assert not point.dual.any()
     assert point.refreshed() is not point
     assert point.refreshed(at_kinks=False) is point
+
+
+def log_loss_of_terms(w, X, y, alpha):
+    """The objective of a logistic regression, and the largest sum of terms."""
+    w, X = w.astype(LONG).ravel(), X.astype(LONG)
+    margins = (X * w).sum(axis=1) * np.where(y, 1, -1)
+    losses = np.maximum(-margins, 0) + np.log1p(np.exp(-np.abs(margins)))
+    return LONG(alpha) * (w @ w) / 2 + losses.mean(), float((abs(X) @ abs(w)).max())
+
+
+def test_the_objective_after_terms_that_cancel_is_that_of_the_coefficients():
+    """Columns far from zero have small scores at large coefficients."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        X = rng.normal(size=(8, 3)) + 10.0 ** rng.uniform(7, 8)
+        y = rng.permutation(8) < 4
+        model = L1LogisticOWLQN(
+            1e-12, l1_ratio=0.0, fit_intercept=False, warm_start=True, tol=1e-9
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y).set_params(alpha=1e3).fit(X, y)
+        exact, size = log_loss_of_terms(model.coef_, X, y, 1e3)
+        rounding_of_terms = 1e-15 * size + 1e-12 * float(exact)
+        assert abs(model.objective_ - exact) <= rounding_of_terms

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import optimize
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import (
@@ -14,6 +15,7 @@ from sklearn_subqn import (
     BMRMRegressor,
     BMRMRegressorCV,
     L1LogisticOWLQN,
+    L1LogisticOWLQNCV,
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
@@ -277,3 +279,51 @@ def test_thresholds_share_features_without_a_penalty(loss, penalty):
         small = BMRMClassifier(alpha, penalty_factor=nearly, **options).fit(X, y)
         assert free.objective_ == pytest.approx(small.objective_, rel=1e-4)
         assert free.objective_ - free.dual_gap_ <= small.objective_
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        BMRMRegressor(),
+        BMRMRegressor(loss="poisson"),
+        BMRMRegressor(loss="quantile", quantile=[0.2, 0.7]),
+        BMRMRegressor(penalty="l1"),
+        BMRMRegressor(penalty="elasticnet"),
+        BMRMRegressor(penalty="lp"),
+        BMRMClassifier(loss="hinge"),
+        BMRMClassifier(loss="ordinal_all_threshold"),
+        SubLBFGSLinearSVC(),
+        L1LogisticOWLQN(),
+        L1LogisticOWLQN(l1_ratio=0.0),
+        MulticlassHingeClassifier(),
+        MultilabelHingeClassifier(),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_factors_that_are_all_zero_are_no_penalty(model):
+    X, z = data()
+    y = np.digitize(z, [-1.0, 2.0])
+    if isinstance(model, MultilabelHingeClassifier):
+        y = np.eye(3, dtype=int)[y]
+    if isinstance(model, BMRMClassifier) and model.loss == "hinge":
+        y = y > 0
+    free = clone(model).set_params(alpha=10.0, penalty_factor=np.zeros(5)).fit(X, y)
+    none = clone(model).set_params(alpha=0.0).fit(X, y)
+    np.testing.assert_array_equal(free.coef_, none.coef_)
+    np.testing.assert_array_equal(free.intercept_, none.intercept_)
+    np.testing.assert_array_equal(free.objective_, none.objective_)
+    np.testing.assert_array_equal(free.dual_gap_, none.dual_gap_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_gaps_of_paths_are_without_the_small_penalty():
+    """Classes that a feature separates have an infimum of zero, which is no optimum."""
+    X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+    folds = [(np.arange(4), np.arange(4))]
+    # An L1 norm of another feature, of zeros.
+    X = np.hstack([X, np.zeros((4, 1))])
+    search = L1LogisticOWLQNCV([1e-2], cv=folds, penalty_factor=[0.0, 1.0])
+    search.fit(X, y)
+    assert search.dual_gap_ == search.objective_ > 0.0
+    assert search.gaps_path_.ravel() == pytest.approx(1.0)
