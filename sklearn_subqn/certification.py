@@ -67,9 +67,9 @@ def dual_gap(
     tol : float or None, default=1e-3
         The lower bound on the optimum comes from a fit that starts at the model, unless
         zeros are better, and ends when its own relative gap is at most this: the bound
-        exceeds the true distance by no more. With None it comes from the subgradient of the loss at the
-        model alone, at the cost of two products with X; far from the optimum, and at
-        kinks of the loss, that says little.
+        exceeds the true distance by no more. With None it comes from the subgradient of
+        the loss at the model alone, at the cost of two products with X; far from the
+        optimum, and at kinks of the loss, that says little.
     return_objective : bool, default=False
         Whether to return the objective of the model, too.
 
