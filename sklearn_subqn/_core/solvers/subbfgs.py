@@ -64,6 +64,14 @@ def subbfgs(
     Where the source returns at a failed direction search (line 7), B is first set back
     to the identity: near kinks B can be so ill-conditioned that k_max is the reason.
 
+    A free intercept is a coordinate like any other. Iterates are the points with it
+    minimized over, whose cuts are balanced; the method goes on from the point that its
+    line search found, since moving the intercept would leave the kink that lies there.
+
+    Steps of subLBFGS can become ever shorter before the optimum is reached: where more
+    rows lie on kinks there than B has pairs, B does not know them all, and the run
+    stalls. Where it does depends on rounding. The full matrix B knows them.
+
     The phase of an iterate contains the number of iterations of the direction search,
     if there are any, whose sum is k of Yu's Tables 4.2 and 4.3, and whether B was set
     back.
@@ -98,7 +106,7 @@ def subbfgs(
             note = ", reset"
             continue
         # What many updates leave in the scores would lower the cuts.
-        new = minimize_intercept(line.point(step).refreshed(at_kinks=False))
+        new = line.point(step).refreshed(at_kinks=False)
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:
@@ -110,4 +118,5 @@ def subbfgs(
         point = new
         phase = f"subbfgs: {n_iter}{note}" if n_iter or note else "subbfgs"
         n_iter, note = 0, ""
-        yield Iterate(point, point.cut, phase=phase, proof=Dual(point.dual))
+        best = minimize_intercept(point)
+        yield Iterate(best, best.cut, phase=phase, proof=Dual(best.dual))

@@ -18,7 +18,8 @@ class CutBundle:
 
     The first place holds an aggregate: at first the trivial cut R >= inf R, or where
     that is not known the first cut, then the combination A x of the last program
-    whenever one of its cuts has to go, so that dropping cuts never lowers the bound.
+    where one of its cuts has to go, so that dropping cuts never lowers the bound. A cut
+    has to go only where the last program used all: otherwise the oldest unused one does.
 
     Parameters
     ----------
@@ -44,26 +45,25 @@ class CutBundle:
         self._gram = np.empty((size, size))
         self._x = np.zeros(size)
         self._x[0] = 1.0
+        # When each cut came, and the first one that the last program had not.
+        self._born = np.zeros(size, dtype=np.intp)
+        self._n_born = self._first_new = 0
         self._n_cuts = 0
-        self._oldest = 1
         self.lower_bound = objective.risk_infimum
         if np.isfinite(self.lower_bound):
             self._others[0, 0], self._gram[0, 0] = self.lower_bound, 0.0
             self._n_cuts = 1
 
     def add(self, cut: Cut) -> None:
-        """Store a cut, in place of the oldest one where there is no room."""
+        """Store a cut, in place of another where there is no room."""
         if not cut.is_balanced(self._objective.regularizer.n_penalized):
             return
         j = self._n_cuts
         if j == self.size:
-            j = self._oldest
-            self._oldest = 1 + j % (self.size - 1)
-            if self._x[j] > 0.0:
-                self._store(0, self._combination())
-                self._x[:] = 0.0
-                self._x[0] = 1.0
+            j = self._place()
         self._store(j, cut)
+        self._born[j] = self._n_born
+        self._n_born += 1
 
     def improve(self) -> float:
         """Solve the program over all stored cuts; return the best bound so far."""
@@ -73,9 +73,21 @@ class CutBundle:
         self._x[:n] = minimize_on_simplex(
             self._gram[:n, :n] / self._objective.alpha, self._others[:n, 0], self._x[:n]
         )
+        self._first_new = self._n_born
         bound = self._objective.dual_value(self._combination())
         self.lower_bound = max(self.lower_bound, bound)
         return self.lower_bound
+
+    def _place(self) -> int:
+        """Return the place of the cut to drop, never the first one."""
+        tried = self._born[1:] < self._first_new
+        unused = np.flatnonzero(tried & (self._x[1:] == 0.0))
+        if not unused.size:
+            self._store(0, self._combination())
+            self._x[:] = 0.0
+            self._x[0] = 1.0
+            unused = np.arange(self.size - 1)
+        return 1 + int(unused[np.argmin(self._born[1:][unused])])
 
     def _store(self, j: int, cut: Cut) -> None:
         self._n_cuts = n = max(self._n_cuts, j + 1)
