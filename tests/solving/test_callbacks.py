@@ -125,7 +125,9 @@ def test_iterations_are_in_tasks_by_the_power_of_ten_of_their_gap(tol):
     assert len(inside) == len(gaps)
     for number, (most, gap) in enumerate(zip(inside, gaps, strict=True)):
         assert gap <= most, number
-    assert len(set(inside)) > 1
+    # A run whose gap never fell below a tenth is in one task.
+    assert len(set(inside)) > 1 or gaps.min() > 0.1
+    assert gaps.min() <= tol
 
 
 def test_tasks_get_the_data_as_passed():

@@ -398,7 +398,8 @@ def test_one_iteration_is_singular():
 def test_long_fits_print_by_time(quiet, monkeypatch, capsys):
     monkeypatch.setattr(_report, "QUIET", quiet)
     X, y = make_classification(300, random_state=0)
-    model = SubLBFGSLinearSVC(1e-2, solver="sublbfgs", verbose=1).fit(X, y)
+    smooth = {"loss": "squared_hinge", "solver": "lbfgs"}
+    model = SubLBFGSLinearSVC(1e-2, **smooth, verbose=1).fit(X, y)
     lines = [
         line for line in capsys.readouterr().out.splitlines() if "objective" in line
     ]
