@@ -18,8 +18,8 @@ class CutBundle:
 
     The first place holds an aggregate: at first the trivial cut R >= inf R, or where
     that is not known the first cut, then the combination A x of the last program
-    where one of its cuts has to go, so that dropping cuts never lowers the bound. A cut
-    has to go only where the last program used all: otherwise the oldest unused one does.
+    where one of its cuts has to go, so that dropping cuts never lowers the bound. That
+    is only where the last program used all: otherwise the oldest unused one goes.
 
     Parameters
     ----------
