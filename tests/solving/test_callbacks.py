@@ -111,7 +111,7 @@ def test_tasks_of_several_quantiles():
 def test_iterations_are_in_tasks_by_the_power_of_ten_of_their_gap(tol):
     X, y = data()
     recorder = Recorder()
-    model = SubLBFGSLinearSVC(1e-3, tol=tol, solver="sublbfgs").set_callbacks(recorder)
+    model = SubLBFGSLinearSVC(1e-3, tol=tol, solver="alm").set_callbacks(recorder)
     model.fit(X, y)
     (history,) = model.history_
     bounds = np.array(history.lower_bound)

@@ -125,22 +125,6 @@ def test_all_stored_cuts_count_until_they_are_dropped():
     assert bundle.improve() == pytest.approx(expected, abs=1e-7)
 
 
-def test_cuts_that_carry_the_bound_stay():
-    """Cuts that the program leaves unused make room, however young they are."""
-    objective, cuts = gaussian_cuts(5, 5)
-    bundle = CutBundle(objective, 9)
-    for cut in cuts:
-        bundle.add(cut)
-    bundle.improve()
-    for i in range(40):
-        bundle.add(cuts[0]._replace(offset=cuts[0].offset - 10.0 - i))
-        bundle.improve()
-    better = minimize_intercept(objective.at(0.1 * np.ones(objective.n_params))).cut
-    bundle.add(better)
-    expected = bundle_optimum(objective, [*cuts, better])
-    assert bundle.improve() == pytest.approx(expected, abs=1e-7)
-
-
 def test_places_are_reused_in_turn():
     """However many cuts came before, the last ones count in full."""
     objective, cuts = gaussian_cuts(3, 25)
