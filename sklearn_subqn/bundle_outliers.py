@@ -11,6 +11,7 @@ from sklearn.base import OutlierMixin
 from ._checks import check_number, check_sample_weight
 from ._checks.state import unchanged_on_failure
 from ._core.losses import NOVELTY_LOSS
+from ._estimators.block_methods import blockwise
 from ._estimators.catalogue import BundleEstimator
 from ._problems import LinearModel, LinearProblems
 from ._problems.nu import NuProblem, quantile
@@ -248,6 +249,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         """
         return self._fit(X, y, sample_weight)
 
+    @blockwise
     def score_samples(self, X: Any) -> Any:
         """Return <w, x> of samples; small scores are abnormal.
 
@@ -263,6 +265,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         """
         return self._raw_scores(X).ravel()
 
+    @blockwise
     def decision_function(self, X: Any) -> Any:
         """Return the scores minus ``offset_``, negative for outliers.
 
@@ -278,6 +281,7 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         """
         return self.score_samples(X) - self.offset_
 
+    @blockwise
     def predict(self, X: Any) -> Any:
         """Return 1 for inliers and -1 for outliers.
 

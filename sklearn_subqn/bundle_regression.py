@@ -25,8 +25,9 @@ from ._core.names import Axis, column_names
 from ._estimators.block_methods import blockwise, scored
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
+from ._estimators.predictions import variance_power
 from ._estimators.regression_losses import EPSILON, check_power, made_loss
-from ._estimators.regressor import ScoringRegressor, variance_power
+from ._estimators.regressor import ScoringRegressor
 from ._features.strength import Rule, rule_of_means, rule_of_numbers
 from ._problems import LinearProblems
 from ._problems.quantiles import (

@@ -24,6 +24,7 @@ from ._checks.state import unchanged_on_failure
 from ._core.losses import KindsOfLabels, LabelOrder, LabelPairs, Loss, Simplex
 from ._core.names import Axis, classes_axis, column_names
 from ._core.objectives.objective import Objective
+from ._estimators.block_methods import blockwise
 from ._estimators.classifier import JointHingeClassifier
 from ._problems import Contrasts, LinearProblems, Problems, joint_classes
 from ._solving.callbacks import with_callbacks
@@ -405,6 +406,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
         return Contrasts(*data, hinge, weights, n_scores=n_scores, base=-1, known=known)
 
     @available_if(_has_threshold)
+    @blockwise
     def predict(self, X: Any) -> Any:
         """Return the labels above the threshold, or the class of the largest score.
 
@@ -422,6 +424,7 @@ class MultilabelHingeClassifier(JointHingeClassifier):
             return (self._raw_scores(X) > 0.0).astype(np.int_)
         return super().predict(X)
 
+    @blockwise
     def decision_function(self, X: Any) -> Any:
         """Return the scores of labels, from which the threshold is subtracted.
 

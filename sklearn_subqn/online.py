@@ -22,6 +22,7 @@ from ._checks import (
 from ._checks.state import unchanged_on_failure
 from ._core.losses import regression_losses
 from ._core.online.losses_with_curvature import LARGEST_COUNT, OfScores, OnlineLoss
+from ._estimators.block_methods import blockwise
 from ._estimators.classifier import ProbabilityMixin, ScoringClassifier
 from ._estimators.export import Exports
 from ._estimators.regressor import ScoringRegressor
@@ -676,6 +677,7 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         self._partial_fit(X, targets, weights, self._loss(), None)
         return self
 
+    @blockwise
     def predict(self, X: Any) -> Any:
         """Return the predicted target of each sample.
 

@@ -356,10 +356,15 @@ def copy_for_blocks(estimator: Any) -> Any:
 
 
 def without_callbacks(estimator: Any) -> Any:
-    """Return a fitted estimator for other processes; callbacks are of this one."""
+    """Return a fitted estimator for other processes; callbacks are of this one.
+
+    It has all that a pickled one would have, except for the dual points of the rows of
+    its last fit, from which only another fit could start.
+    """
     copied = copy_for_blocks(estimator)
-    fitted = {k: v for k, v in vars(estimator).items() if k.endswith("_")}
-    vars(copied).update(fitted)
+    left_out = {"_duals", *estimator.get_params(deep=False)}
+    state = estimator.__getstate__()
+    copied.__setstate__({k: v for k, v in state.items() if k not in left_out})
     return copied
 
 

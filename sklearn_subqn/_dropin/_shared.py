@@ -21,6 +21,7 @@ from .._checks import as_sample_weights, check_sample_weight, check_targets
 from .._checks.callers import user_level
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import CATALOGUE_SOLVERS, SolverSpec
+from .._estimators.block_methods import blockwise
 from .._estimators.export import Exports
 from .._estimators.linear_estimator import LinearEstimator
 from .._estimators.regressor import ScoringRegressor
@@ -134,6 +135,7 @@ class DropInRegressor(Exports, ScoringRegressor, DropIn):
     coef_: npt.NDArray[Any]
     intercept_: Any
 
+    @blockwise
     def predict(self, X: Any) -> Any:
         """Return predictions.
 

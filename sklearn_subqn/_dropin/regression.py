@@ -9,6 +9,7 @@ from scipy.special import xlogy
 
 from .._core.losses import regression_losses
 from .._core.regularizers import L2, ElasticNet, Regularizer
+from .._estimators.block_methods import blockwise
 from .._features.strength import spread
 from .._solving.solution import Floats
 from ._problems import DropInProblems
@@ -233,6 +234,7 @@ class PoissonRegressor(DropInRegressor):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @blockwise
     def predict(self, X: Any) -> Any:
         """Return expected counts.
 

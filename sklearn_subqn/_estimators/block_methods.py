@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from .._blocks.row_blocks import RowBlocks
-from .regressor import variance_power
+from .predictions import variance_power
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

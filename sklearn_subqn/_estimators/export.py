@@ -23,7 +23,7 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from .regressor import variance_power
+from .predictions import variance_power
 from .tables import checked_names, checked_scale, coefficients, data_frame
 
 # Estimators of scikit-learn with the probabilities of each kind of link.

@@ -17,6 +17,16 @@ from .._core.rounding import ROUNDED
 _NARROW = 16
 
 
+def variance_power(estimator: Any) -> float | None:
+    """Return the power of the mean to which variances are proportional.
+
+    That of a regressor whose predictions are exp(f(x)); else None.
+    """
+    powers = {"poisson": 1.0, "gamma": 2.0, "tweedie": getattr(estimator, "power", 1.5)}
+    loss = estimator.loss
+    return powers.get(loss) if isinstance(loss, str) else None
+
+
 def is_narrow(X: Any) -> bool:
     """Whether X is sparse, with entries in few of its columns."""
     return sparse.issparse(X) and X.shape[1] > _NARROW * max(X.nnz, 1)

@@ -9,15 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
-
-def variance_power(estimator: Any) -> float | None:
-    """Return the power of the mean to which variances are proportional.
-
-    That of a regressor whose predictions are exp(f(x)); else None.
-    """
-    powers = {"poisson": 1.0, "gamma": 2.0, "tweedie": getattr(estimator, "power", 1.5)}
-    loss = estimator.loss
-    return powers.get(loss) if isinstance(loss, str) else None
+from .block_methods import scored
+from .predictions import variance_power
 
 
 class ScoringRegressor(RegressorMixin):
@@ -26,7 +19,8 @@ class ScoringRegressor(RegressorMixin):
     loss: Any
     predict: Callable[[Any], Any]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    @scored
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of the variation of y that predictions explain.
 
         That is the coefficient of determination R², as of all regressors of

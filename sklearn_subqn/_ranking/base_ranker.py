@@ -28,6 +28,7 @@ from .._core.losses import (
     SquaredPairs,
 )
 from .._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
+from .._estimators.block_methods import blockwise
 from .._estimators.catalogue import BundleEstimator
 from .._estimators.estimator import loss_name
 from .._problems import LinearProblems, Problems
@@ -85,6 +86,7 @@ class BaseRanker(BundleEstimator):
     coef_: npt.NDArray[Any]
     intercept_: float
 
+    @blockwise
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the scores by which the rows of a query are to be ranked.
 
