@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from .._checks import check_number, check_sample_weight
 from .._core.losses._base import Floats
 from .model import ChainModel
+from .sequences import EachSequence
 
 
 def _is_log_loss(estimator: Any) -> bool:
@@ -38,11 +39,12 @@ class PredictsLabels(ChainModel):
         Returns
         -------
         y : list of lists of labels, or ndarray of shape (n_tokens,) with ``lengths``
-            The labels of each sequence, or of each token.
+            The labels of each sequence, or of each token. NumPy makes of the list an
+            array of lists, of shape (n_sequences,), whatever their lengths.
         """
         data = self._read(X, lengths)
         found = self.classes_[self._lattice(data).best()]
-        return found if data.stacked else [part.tolist() for part in data.split(found)]
+        return found if data.stacked else data.split(found.tolist())
 
     def predict_single(self, x: Any) -> list[Any]:
         """Return the most probable labels of one sequence.
@@ -119,7 +121,7 @@ class PredictsLabels(ChainModel):
         """
         data = self._read(X, lengths)
         edges = self._lattice(data).edge_marginals()
-        return [part[1:] for part in data.split(edges)]
+        return EachSequence(part[1:] for part in data.split(edges))
 
     def predict_n_best(
         self, X: Any, n: int, *, lengths: Any = None
@@ -149,7 +151,7 @@ class PredictsLabels(ChainModel):
         if self.loss == "log_loss":
             scores = scores - lattice.log_partition()[:, None]
         labels = self.classes_.tolist()
-        out: list[list[tuple[list[Any], float]]] = []
+        out = EachSequence()
         bounds = data.starts.tolist()
         numbers = itertools.count()
         for first, end in pairwise(bounds):

@@ -13,6 +13,23 @@ from .._checks import check_unmasked
 Index = npt.NDArray[np.intp]
 
 
+class EachSequence(list[Any]):
+    """List of what was found for each sequence, in NumPy an array of one dimension.
+
+    NumPy would make one of more dimensions from lists of equal length, and none from
+    others; scikit-learn's ``cross_val_predict`` joins such arrays of several folds.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return an array of objects, of shape (n_sequences,)."""
+        if copy is False:
+            raise ValueError("An array of a list is always a copy.")
+        array = np.empty(len(self), dtype=object)
+        for i, found in enumerate(self):
+            array[i] = found
+        return array if dtype is None else array.astype(dtype)
+
+
 class Sequences(NamedTuple):
     """Sequences one below the other.
 
@@ -38,9 +55,10 @@ class Sequences(NamedTuple):
         """Number of tokens of each sequence."""
         return np.diff(self.starts)
 
-    def split(self, tokens: Any) -> list[Any]:
-        """Return the numbers of all tokens, split by sequences."""
-        return [tokens[first:end] for first, end in pairwise(self.starts.tolist())]
+    def split(self, tokens: Any) -> EachSequence:
+        """Return what is known of all tokens, split by sequences."""
+        bounds = pairwise(self.starts.tolist())
+        return EachSequence(tokens[first:end] for first, end in bounds)
 
 
 def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:

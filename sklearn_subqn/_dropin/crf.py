@@ -297,7 +297,7 @@ class CRF(Estimator):
         y : ndarray of lists of labels, of shape (n_sequences,)
             The labels of each sequence.
         """
-        return _of_lists(self._fitted().predict(X))
+        return np.asarray(self._fitted().predict(X))
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """Return the most probable labels of one sequence.
@@ -327,7 +327,7 @@ class CRF(Estimator):
         marginals : ndarray of lists of dicts, of shape (n_sequences,)
             For each token a dict from labels to probabilities.
         """
-        return _of_lists(self._fitted().predict_marginals(X))
+        return np.asarray(self._fitted().predict_marginals(X))
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
         """Return the probabilities of the labels of each token of one sequence.
@@ -479,10 +479,3 @@ def _log(history: History) -> TrainingLog:
             )
         ][1:]
     )
-
-
-def _of_lists(lists: Any) -> npt.NDArray[Any]:
-    """Return an array of lists, even where all are of one length."""
-    array = np.empty(len(lists), dtype=object)
-    array[:] = lists
-    return array

@@ -29,6 +29,8 @@ from sklearn_subqn import (
     BMRMRegressor,
     L1LogisticOWLQN,
     MulticlassHingeClassifier,
+    OnlineLBFGSClassifier,
+    OnlineLBFGSRegressor,
     RowBlocks,
     SubLBFGSLinearSVC,
     dual_gap,
@@ -269,6 +271,36 @@ def test_scores_of_regressors(name):
     assert model.score(dX, dy) == pytest.approx(model.score(X, y))
     expected = model.score(X, y, weights)
     assert model.score(dX, dy, dweights) == pytest.approx(expected)
+
+
+def streams():
+    """Return estimators that have learned from the blocks of streams, with targets."""
+    X, y, _ = data()
+    model = OnlineLBFGSClassifier()
+    for rows in np.array_split(np.arange(N), 4):
+        model.partial_fit(X[rows], y[rows], classes=np.unique(y))
+    # Of columns that few rows of a batch have, coefficients are lazy.
+    lazy = OnlineLBFGSRegressor(loss="poisson", fit_intercept=False)
+    wide = sparse.random(N, 5000, 2e-3, format="csr", random_state=0)
+    counts = np.random.default_rng(0).poisson(2.0, N)
+    for rows in np.array_split(np.arange(N), 4):
+        lazy.partial_fit(wide[rows], counts[rows])
+    return [(model, X, y), (lazy, wide, counts)]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_streams_predict_on_blocks(number):
+    model, X, y = streams()[number]
+    dense = X.toarray() if sparse.issparse(X) else X
+    dX, dy = blocks(7, dense, y)
+    for method in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, method):
+            result = getattr(model, method)(dX)
+            assert isinstance(result, da.Array)
+            expected = getattr(model, method)(dense)
+            same = assert_array_equal if method == "predict" else assert_allclose
+            same(result.compute(), expected)
+    assert model.score(dX, dy) == pytest.approx(model.score(X, y))
 
 
 def test_bounds_of_models_of_any_trainer():

@@ -13,20 +13,27 @@ from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
+import sklearn_subqn
 from sklearn_subqn import (
     BMRMClassifier,
     BMRMRanker,
+    BMRMRankerCV,
     BMRMRegressor,
     L1LogisticOWLQN,
+    LinearChainCRF,
     MulticlassHingeClassifier,
+    MultilabelHingeClassifier,
     RowBlocks,
+    StructuredSVM,
     SubLBFGSLinearSVC,
     dual_gap,
     linear_model,
+    ranking,
     svm,
 )
 from sklearn_subqn._core.rows.design import Design
 from sklearn_subqn._core.rows.read_design import ReadDesign, Shelf
+from sklearn_subqn._estimators.linear_estimator import LinearEstimator
 
 N, D = 300, 5
 TOL = 1e-9
@@ -42,6 +49,15 @@ CLASSIFIERS = {
     "log loss": BMRMClassifier(tol=TOL),
     "L1 hinge": BMRMClassifier(0.02, loss="hinge", penalty="l1", tol=1e-4),
 }
+
+
+def linear_estimators():
+    """Return all estimators whose scores are linear in numbers of the rows."""
+    modules = sklearn_subqn, linear_model, svm, ranking
+    found = {getattr(module, name) for module in modules for name in module.__all__}
+    others = LinearChainCRF, StructuredSVM
+    kinds = (k for k in found if isinstance(k, type) and issubclass(k, LinearEstimator))
+    return [kind() for kind in sorted(kinds, key=str) if kind not in others]
 
 
 def data(n_classes=2, n=N):
@@ -399,3 +415,31 @@ def test_errors_say_what_was_given():
     with pytest.raises(ValueError, match="has returned 300 rows, and then 299"):
         model.fit(RowBlocks(lambda: X[: next(sizes)], y))
     assert not hasattr(model, "coef_")
+
+
+BLOCKWISE = ("predict", "decision_function", "predict_proba", "score_samples")
+
+
+@pytest.mark.parametrize(
+    "estimator", linear_estimators(), ids=lambda e: type(e).__name__
+)
+def test_models_of_data_in_memory_predict_on_blocks(estimator):
+    X, y, _ = data(n=60)
+    X[:, 2] -= 1000.0
+    number = np.searchsorted(np.unique(y), y)
+    if type(estimator) is MultilabelHingeClassifier:
+        estimator.fit(X, np.eye(2, dtype=int)[number])
+    elif isinstance(estimator, (BMRMRanker, ranking.Ranker)):
+        estimator.fit(X, number, group=[30, 30])
+    elif type(estimator) is BMRMRankerCV:
+        estimator.fit(X, number, group=[12] * 5)
+    else:
+        estimator.fit(X, number)
+    rows = RowBlocks([lambda i=i: X[i : i + 25] for i in range(0, 60, 25)])
+    n = 0
+    for name in BLOCKWISE:
+        if hasattr(estimator, name):
+            n += 1
+            result = getattr(estimator, name)(rows)
+            assert_allclose(result, getattr(estimator, name)(X), rtol=1e-12, atol=1e-12)
+    assert n

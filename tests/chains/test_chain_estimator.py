@@ -14,7 +14,12 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
@@ -22,6 +27,7 @@ from sklearn_subqn import ConvergenceDisplay, LinearChainCRF
 from sklearn_subqn._chains import design, loss
 from sklearn_subqn._chains.solvers import CHAIN_SOLVERS, CHAIN_STREAMS
 from sklearn_subqn._chains.stream import Seen
+from sklearn_subqn.crf import CRF
 
 EXACT = {"tol": 1e-10, "max_iter": 5000}
 
@@ -580,6 +586,35 @@ def test_from_crfsuite():
     for c1, c2, n in [(0.0, 0.0, 1), (-1.0, 1.0, 1), (1.0, -1.0, 1), (1.0, 1.0, 0)]:
         with pytest.raises(ValueError, match=r"c1|c2|n_sequences"):
             LinearChainCRF.from_crfsuite(c1, c2, n_sequences=n)
+
+
+@pytest.mark.parametrize("n_tokens", [2, 6], ids=["equal", "unequal"])
+@pytest.mark.parametrize("kind", [LinearChainCRF, CRF])
+def test_predictions_of_left_out_folds(kind, n_tokens):
+    X, y = ([each[:n_tokens] for each in all_ if len(each) > 1] for all_ in problem())
+    expected = [None] * len(X)
+    for train, test in KFold(3).split(X):
+        model = kind().fit([X[i] for i in train], [y[i] for i in train])
+        found = model.predict([X[i] for i in test])
+        for i, labels in zip(test, found, strict=True):
+            expected[i] = labels
+    together = cross_val_predict(kind(), X, y, cv=KFold(3))
+    assert together.tolist() == expected
+
+
+def test_predictions_are_arrays_of_one_dimension():
+    X, y = ([each[:2] for each in all_ if len(each) > 1] for all_ in problem())
+    crf = LinearChainCRF().fit(X, y)
+    edges = crf.predict_edge_marginals(X)
+    for found in (
+        crf.predict(X),
+        crf.predict_marginals(X),
+        edges,
+        crf.predict_n_best(X, 2),
+    ):
+        assert isinstance(found, list)
+        assert np.shape(found) == (len(X),)
+        assert np.asarray(found)[3] is found[3]
 
 
 def test_grid_search_and_cross_validation():
