@@ -45,8 +45,12 @@ class ChainHinge(ChainLoss):
         *,
         pool: Executor | None = None,
     ) -> None:
-        super().__init__(starts, allowed, ends, pool=pool)
         self.rescaling = rescaling
+        super().__init__(starts, allowed, ends, pool=pool)
+
+    def _n_steps(self) -> float:
+        lengths = np.diff(self.starts).astype(np.float64)
+        return float(lengths @ lengths if self.rescaling == "slack" else lengths.sum())
 
     def chains(self, targets: Targets) -> Chains:
         return Chains(targets, self.allowed, self.ends, self.rescaling)

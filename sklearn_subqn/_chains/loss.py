@@ -86,6 +86,11 @@ class ChainLoss(Oracle):
         self.pool = pool
         self.allowed = None if allowed is None or np.all(allowed) else allowed
         self.ends = None if ends is None or np.all(ends) else ends
+        self.rows_each = self._n_steps() / max(len(starts) - 1, 1)
+
+    def _n_steps(self) -> float:
+        """Return in how many steps the sequences are gone through."""
+        return float(self.starts[-1])
 
     def split(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return emissions of shape (T, k) and transitions of shape (k, k).

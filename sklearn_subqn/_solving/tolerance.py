@@ -49,10 +49,12 @@ class Accuracy(NamedTuple):
 
 def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
     """Return what ``tol`` means: small problems are solved as exactly as can be."""
-    small = objective.design.n_rows * objective.n_params <= SMALL
-    if not (automatic and small) or objective.loss.counts_rows:
+    loss = objective.loss
+    n_rows = loss.rows_each * objective.design.n_rows
+    small = n_rows * objective.n_params <= SMALL
+    if not (automatic and small) or loss.counts_rows:
         return Accuracy(tol, 0.0, 0.0)
-    by_cuts = objective.loss.joint or not objective.loss.analytic
+    by_cuts = loss.joint or not loss.analytic
     exact = _EXACT if by_cuts or objective.regularizer.smooth else -1.0
     if tol <= exact:
         return Accuracy(tol, 0.0, 0.0)

@@ -408,3 +408,25 @@ def test_l1_without_features_learns_transitions(loss):
     crf = LinearChainCRF(1e-3, l1_ratio=1.0, loss=loss, tol=1e-2).fit(X, y)
     assert crf.dual_gap_ <= 1e-2 * crf.objective_
     assert crf.transition_features_
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "options"),
+    [
+        (1, 3000, {}),
+        (1, 3000, {"loss": "hinge"}),
+        (2, 150, {"loss": "hinge", "rescaling": "slack"}),
+    ],
+    ids=["log loss", "hinge", "slack"],
+)
+def test_fits_of_few_long_sequences_end_at_their_tolerance(n, length, options):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=(n, length))
+    words = 2 * y + rng.integers(4, size=y.shape)
+    X = [[{f"w{word}": 1.0} for word in each] for each in words.tolist()]
+    crf = LinearChainCRF(1.0, tol=0.1, **options).fit(X, y.tolist())
+    (history,) = crf.history_
+    gaps = np.subtract(history.objective, history.lower_bound)
+    # What is small enough is solved as exactly as can be, whatever the tolerance.
+    assert gaps[-1] <= 0.1 * history.objective[-1]
+    assert np.all(gaps[:-1] > 0.1 * np.array(history.objective[:-1]))

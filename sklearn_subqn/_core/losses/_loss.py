@@ -71,6 +71,8 @@ class Loss:
         Whether it has kinks, and ``narrowed``.
     analytic, invariant, ranks, counts_rows, steep, joint, has_margin : bool
         As of ``Oracle``.
+    rows_each : float
+        As of ``Oracle``.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Loss:
         self.ranks, self.counts_rows = oracle.ranks, oracle.counts_rows
         self.steep, self.joint = oracle.steep, oracle.joint
         self.has_margin = oracle.has_margin
+        self.rows_each = oracle.rows_each
 
     @classmethod
     def of(cls, loss: Loss | Oracle) -> Loss:

@@ -54,6 +54,9 @@ class Oracle(OfDuals):
         Whether it takes all columns of y at once, where regressors fit each by itself.
     has_margin : bool
         Whether scores have no loss that are far enough on their right side.
+    rows_each : float
+        How many rows one row counts as where the size of a problem decides how exactly
+        it is solved; more than one where a row is a sequence of tokens.
 
     See Also
     --------
@@ -91,6 +94,7 @@ class Oracle(OfDuals):
     steep: bool = False
     joint: bool = False
     has_margin: bool = False
+    rows_each: float = 1.0
 
     # Attributes, None at first, that remember what was computed last. They hold the
     # targets of a fit, which copies and pickles begin without.
