@@ -354,7 +354,11 @@ class LinearChainCRF(PredictsLabels, WeightsByName, LearnsFromStreams):
             given = {"online": given}
         solution = solve(problem, self, task, Options(**{**given, "seed": seed}))
         self._w = solution.w
-        self._seen = seen
+        design: Any = objective.design
+        marginals = self._lattice_of(design, solution.w).marginals()
+        columns = np.arange(design.n_features)
+        data = design.X, design.starts, objective.weights * len(objective.weights)
+        self._seen = seen.learned(*data, columns, marginals)
         self._sums = None
         self.objective_ = solution.objective
         self.dual_gap_ = solution.dual_gap

@@ -39,7 +39,9 @@ class LearnsFromStreams(ChainModel):
 
         The model is one of all sequences so far, of this method's calls and of the last
         ``fit``. They may have attributes that are new. Dual ascent on the sequences of
-        the call needs no step size; large batches learn more than small ones. With L1
+        the call needs no step size; large batches learn more than small ones. Sequences
+        of before, those of ``fit`` included, count by the second derivatives of their
+        losses, except with L1, where further sequences may change too much. With L1
         weights become zero, and others that were, once more sequences ask for them.
         Steps are in units of the attributes' sizes, of which the stream keeps root mean
         squares, and so is its L1 penalty, whatever the attributes' own units.
@@ -128,7 +130,7 @@ class LearnsFromStreams(ChainModel):
         n_params = len(self._w)
         # The number of sequences, of which alpha would be made, is not known.
         alpha = self._chosen_alpha(1e-4)
-        penalty = alpha, float(self.l1_ratio), self._pairs, n_params
+        penalty = alpha, float(self.l1_ratio), self._pairs, self._transitions
         sums = getattr(self, "_sums", None)
         if sums is None:
             w = self._w.astype(np.float64, copy=False)
@@ -166,7 +168,8 @@ class LearnsFromStreams(ChainModel):
         sums = sums.copy()
         sums[places] = own_sums
         self._w = strengths.parameters(sums)
-        self._seen = seen
+        nodes = self._lattice_of(design, self._w[places]).marginals()
+        self._seen = seen.learned(own, data.starts, weights, columns, nodes)
         # Sums are not known from parameters that are zero.
         self._sums = sums if self.l1_ratio else None
         self.n_iter_ = 1

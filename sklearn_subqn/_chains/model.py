@@ -154,9 +154,10 @@ class ChainModel(ReadsSequences):
             n_threads=n_threads(self.n_jobs),
             padded=False,
         )
-        rules = self._rules
-        w = self._w.astype(np.float64, copy=False)
-        return Lattice(design, w, rules.allowed, rules.ends)
+        return self._lattice_of(design, self._w.astype(np.float64, copy=False))
+
+    def _lattice_of(self, design: ChainDesign, w: Floats) -> Lattice:
+        return Lattice(design, w, self._rules.allowed, self._rules.ends)
 
     def _started_from(self, previous: dict[str, Any]) -> Floats:
         """Return the weights of a previous model for the pairs of this one.

@@ -741,6 +741,37 @@ def batches(X, y, size):
     return [(X[i : i + size], y[i : i + size]) for i in range(0, len(X), size)]
 
 
+def chunked_sentences(n, seed):
+    """Return sentences of words of which many are rare, with noisy labels."""
+    rng = np.random.default_rng(seed)
+    kinds = np.random.default_rng(0).integers(3, size=3000)
+    X, y = [], []
+    for _ in range(n):
+        words = np.minimum(rng.zipf(1.3, rng.integers(5, 15)), 3000) - 1
+        labels = np.where(
+            rng.random(len(words)) < 0.8,
+            kinds[words],
+            rng.integers(3, size=len(words)),
+        )
+        X.append([{f"w{word}": 1.0, "bias": 1.0} for word in words])
+        y.append([f"L{label}" for label in labels])
+    return X, y
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
+def test_sequences_after_a_fit_weigh_as_those_before(loss):
+    """Held-out scores do not fall, as they do where old sequences count for little."""
+    X, y = chunked_sentences(1500, 1)
+    held_out = chunked_sentences(400, 2)
+    known = slice(0, 1000)
+    crf = LinearChainCRF(loss=loss, tol=1e-2).fit(X[known], y[known])
+    before = crf.score(*held_out)
+    one = copy.deepcopy(crf).partial_fit(X[1000:1001], y[1000:1001])
+    assert one.score(*held_out) > before - 0.003
+    crf.partial_fit(X[1000:], y[1000:])
+    assert crf.score(*held_out) > before - 0.003
+
+
 def test_partial_fit_learns():
     X, y = problem(n=300)
     whole = LinearChainCRF(1e-2).fit(X, y)
