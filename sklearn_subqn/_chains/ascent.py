@@ -67,8 +67,8 @@ def chain_ascent(
     objective : Objective
         Loss of chains, with L2, L1 or both.
     start : Start
-        Starting point; marginals begin with those at w, unless the true labels prove
-        more.
+        Starting point, from which the first epochs penalize the distance; marginals
+        begin with those at w, unless the true labels prove more.
     patience : int or None
         Number of iterations in which the gap must halve; None for no limit.
     seed : int
@@ -116,8 +116,9 @@ def chain_ascent(
             bound = lower
             sweeps.recenter((proximity * center - cut.normal) / strength)
         else:
+            # The true labels prove more, but w is where to look for the optimum.
             sweeps.reset()
-            center = last = np.zeros_like(w)
+            sweeps.recenter(proximity * center / strength)
     yield Iterate(best, None, bound, "dual ascent")
     order = np.flatnonzero(o.weights > 0.0)
     gaps = [best.value - bound]
