@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from ._checks import (
+    as_numpy,
     as_sample_weights,
     check_number,
     check_offset,
@@ -21,7 +22,7 @@ from ._checks import (
 )
 from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss, regression_losses
-from ._core.names import Axis, column_names
+from ._core.names import Axis, check_same_rows, column_names
 from ._estimators.block_methods import blockwise, scored
 from ._estimators.catalogue import BundleEstimator
 from ._estimators.estimator import loss_name
@@ -362,6 +363,7 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
             list.
         """
         check_is_fitted(self)
+        check_same_rows(X, offset=offset)
         X = self._check_X(X, reset=False)
         scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         scores += self.intercept_
@@ -402,9 +404,11 @@ class BMRMRegressor(ScoringRegressor, BundleEstimator):
         score : float
             At most 1; 0 for the best constant.
         """
+        check_same_rows(X, sample_weight=sample_weight, offset=offset)
         if offset is not None:
             y, sample_weight = self._without_offset(y, sample_weight, offset)
         if self._fits_several_quantiles():
+            y, sample_weight = as_numpy(y), as_numpy(sample_weight)
             return mean_d2(y, self.predict(X), self.quantile, sample_weight)
         return super().score(X, y, sample_weight)
 

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from ._checks import check_sample_weight
+from ._checks import check_sample_weight, exact_names
 from ._checks.state import unchanged_on_failure
 from ._core.losses import AnyLoss
+from ._core.names import check_same_rows
 from ._core.regularizers import L2
 from ._core.steps.intercepts import minimize_intercept
 from ._core.steps.line_search import exact
@@ -248,13 +249,16 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             features.
         """
         self._check_parameters()
+        check_same_rows(X, sample_weight=sample_weight, offset=offset)
         data = X, y, sample_weight
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])
         scorer: Any = _default_score
         if self.scoring is not None:
             scorer = check_scoring(self, scoring=self.scoring)
-        folds = check_cv(self.cv).split(X, y, groups)
+        folds = check_cv(self.cv).split(
+            X, y, None if groups is None else exact_names(groups)
+        )
         others = None, self._checked_offset(offset, len(y))
         self._search(X, y, weights, others, scorer, folds, data)
         return self

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ._blocks.row_blocks import RowBlocks
 from ._certified.objectives_in_blocks import for_blocks
 from ._certified.other_objectives import has_objective, objective_of
+from ._core.names import check_same_rows, features_axis, in_order
 from ._core.solvers import Start, minimize_intercept
 from ._estimators.block_methods import is_collection
 from ._problems import LinearProblems
@@ -148,6 +149,7 @@ def dual_gap(
         finally:
             rows.close()
     else:
+        check_same_rows(X, sample_weight=sample_weight, offset=offset)
         problems = own._encode(X, y, sample_weight, **others)
         ends = _ends(problems, own, given, y, sample_weight, tol)
     values, bounds, several = ends
@@ -247,7 +249,7 @@ def _starts(problems: LinearProblems, own: Any, given: dict[str, Any]) -> list[S
     expected = problems.attributes()
     names = getattr(own, "feature_names_in_", None)
     known = {**expected, **({} if names is None else {"feature_names_in_": names})}
-    coef = given["coef_"]
+    coef = in_order("coef_", given["coef_"], features_axis(own))
     coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
     coef = check_array(coef, dtype=np.float64, input_name="coef")
     intercept = np.atleast_1d(np.asarray(given["intercept_"], dtype=np.float64))

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, make_scorer
 
 from ._chains.chunks import ChunkCounts, check_lengths, chunks_of, sequences_of
+from ._checks import exact_labels
 
 __all__ = [
     "chunks_of",
@@ -207,7 +208,8 @@ class _FlatScorer:
         predictions = sequences_of(estimator.predict(X), None)
         check_lengths(truths, predictions)
         expected, found = (
-            np.array(list(chain.from_iterable(each))) for each in (truths, predictions)
+            exact_labels("y", list(chain.from_iterable(each)))
+            for each in (truths, predictions)
         )
         return float(self._scorer(_Predicted(expected), found, expected))
 

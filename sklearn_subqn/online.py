@@ -21,6 +21,7 @@ from ._checks import (
 )
 from ._checks.state import unchanged_on_failure
 from ._core.losses import regression_losses
+from ._core.names import check_same_rows
 from ._core.online.losses_with_curvature import LARGEST_COUNT, OfScores, OnlineLoss
 from ._estimators.block_methods import blockwise
 from ._estimators.classifier import ProbabilityMixin, ScoringClassifier
@@ -293,6 +294,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         """
         self._check_parameters()
         previous = self._previous()
+        check_same_rows(X, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -343,6 +345,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
+        check_same_rows(X, sample_weight=sample_weight)
         X, y = self._check_X(X, y, reset=first)
         if classes is not None and (first or not self._announced(classes)):
             announced = check_classes(classes)
@@ -628,6 +631,7 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
         """
         self._check_parameters()
         previous = self._previous()
+        check_same_rows(X, sample_weight=sample_weight)
         raw_X, raw_y = X, y
         X, targets = self._checked_targets(X, y, reset=True)
         weights = check_sample_weight(sample_weight, X.shape[0])
@@ -672,6 +676,7 @@ class OnlineLBFGSRegressor(Exports, ScoringRegressor, OnlineEstimator):
             stays as it was.
         """
         self._check_parameters_once()
+        check_same_rows(X, sample_weight=sample_weight)
         X, targets = self._checked_targets(X, y, reset=not hasattr(self, "_state"))
         weights = stream_weights(sample_weight, X.shape[0])
         self._partial_fit(X, targets, weights, self._loss(), None)

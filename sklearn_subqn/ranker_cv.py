@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, check_cv
 
-from ._checks import check_number
+from ._checks import check_number, exact_names
 from ._checks.state import unchanged_on_failure
+from ._core.names import check_same_rows
 from ._ranking.base_ranker import BaseRanker, checked_relevance
 from ._ranking.queries import Queries
 from ._search.search_report import FoldReport
@@ -164,6 +165,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         qid: Any = None,
         group: Any = None,
         query_weight: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Choose ``alpha`` by cross-validation and fit the model.
 
@@ -179,6 +181,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             Queries, as in :class:`BMRMRanker`.
         query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
             Weights of the queries, in fits and in the means of scores.
+        groups : array-like of shape (n_samples,), default=None
+            What the splitter keeps together, by default the queries: for example the
+            users who asked several. They are given beside ``qid`` or ``group``.
 
         Returns
         -------
@@ -200,13 +205,20 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             if no queries are given.
         """
         self._check_parameters()
+        if groups is not None and qid is None and group is None:
+            raise ValueError(
+                "groups go to the splitter alone, and say nothing of queries: give "
+                "them as qid, too, if that is what they are."
+            )
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
+        by_row = {"qid": qid, "query_weight": query_weight}
+        check_same_rows(X, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         y = checked_relevance(y, "NDCG, by which alpha is chosen,")
         queries = self._queries(len(y), sample_weight, qid, group, query_weight)
-        folds = self._folds(X, y, queries)
+        folds = self._folds(X, y, queries, groups)
         used = queries.used
         problems = self._ranking(X[used], y[used], queries.take(used))
         path = partial(self._fold_path, X, y, queries)
@@ -215,7 +227,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         return self
 
     def _folds(
-        self, X: Any, y: Floats, queries: Queries
+        self, X: Any, y: Floats, queries: Queries, groups: Any
     ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
         """Return the rows with weights of the training and test parts."""
         n = len(y)
@@ -228,7 +240,8 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
         cv = 5 if self.cv is None else self.cv
         splitter = GroupKFold(cv) if isinstance(cv, int | np.integer) else check_cv(cv)
         folds = []
-        for parts in splitter.split(X, y, codes):
+        groups = codes if groups is None else exact_names(groups)
+        for parts in splitter.split(X, y, groups):
             train, test = (np.arange(n)[part] for part in parts)
             train, test = train[queries.used[train]], test[queries.used[test]]
             if not len(train) or not len(test):

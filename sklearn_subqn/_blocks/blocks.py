@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._checks import AUTO, distinct_classes, non_negative_weights, plain_csr
+from .._checks import (
+    AUTO,
+    distinct_classes,
+    exact_labels,
+    non_negative_weights,
+    plain_csr,
+)
 from .._core.objectives.risk import Risk
 from .._core.objectives.risk_of_parts import RiskOfParts
 from .._core.places.places import PartsElsewhere, PlaceLost, Session
@@ -113,7 +119,12 @@ class Block:
     def weigh(self, dtype: Any, labels: Any, factors: Floats) -> None:
         """Set the type of X, and multiply weights, by the factors of the labels."""
         self.set_type(dtype)
-        each = factors if labels is None else factors[np.searchsorted(labels, self._y)]
+        if labels is None:
+            each = factors
+        else:
+            # Blocks may hold integers of other types, or texts of other lengths.
+            self._y = self._y.astype(labels.dtype)
+            each = factors[np.searchsorted(labels, self._y)]
         self._weights = self._weights * each
 
     def column_sums(self, shift: Shift | None) -> Floats:
@@ -371,7 +382,11 @@ def without_callbacks(estimator: Any) -> Any:
 def _counts(summaries: list[Summary]) -> tuple[npt.NDArray[Any], Floats]:
     """Return all labels, and their weights."""
     parts = [summary.labels for summary in summaries if summary.labels is not None]
-    labels, places = np.unique(np.concatenate(parts), return_inverse=True)
+    same = len({labels.dtype.kind for labels in parts}) == 1
+    every: Any = [label for labels in parts for label in labels.tolist()]
+    if same:
+        every = np.concatenate(parts)
+    labels, places = np.unique(exact_labels("y", every), return_inverse=True)
     sums = np.concatenate([summary.sums for summary in summaries])
     totals: Floats = np.bincount(places, sums, len(labels)).astype(np.float64)
     return labels, totals

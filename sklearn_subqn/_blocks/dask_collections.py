@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import mean_tweedie_deviance
 
 try:
     import dask
@@ -23,6 +22,7 @@ except ImportError as error:
         "pip install 'sklearn-subqn[dask]'."
     ) from error
 
+from .._estimators.regressor import deviance_explained, mean_deviances
 from .blocks import Collection, without_callbacks
 from .dask_blocks import BlocksOnWorkers
 
@@ -212,7 +212,10 @@ def score(
         correct, weight = total(_correct)
         return float(correct / weight)
     sums = total(_sums)
-    unexplained, all_of_it = total(_deviances, sums[1:] / sums[0], power)
+    means = sums[1:] / sums[0]
+    unexplained, all_of_it = total(_deviances, means, power)
+    if power:
+        return deviance_explained(unexplained, all_of_it, means)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = 1.0 - unexplained / all_of_it
     scores = np.where(all_of_it > 0.0, scores, np.where(unexplained > 0.0, 0.0, 1.0))
@@ -253,16 +256,7 @@ def _deviances(
         return np.zeros((2, len(mean)))
     y = np.asarray(y, dtype=np.float64).reshape(len(weights), -1)
     predicted = model.predict(X).reshape(y.shape)
-    if power:
-        predicted = np.maximum(predicted, np.finfo(np.float64).tiny)
     means = np.broadcast_to(mean, y.shape)
-    of = {"sample_weight": weights, "power": power}
     return weights.sum() * np.array(
-        [
-            [
-                mean_tweedie_deviance(column, expected, **of)
-                for column, expected in zip(y.T, each.T, strict=True)
-            ]
-            for each in (predicted, means)
-        ]
+        [mean_deviances(y, each, weights, power) for each in (predicted, means)]
     )

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_consistent_length
 
-from .._checks import as_sample_weights, check_sample_weight
+from .._checks import as_sample_weights, check_sample_weight, exact_names
 from .sequences import starts_of_lengths
 
 # Prefixes of labels of chunks, in the letters of IOBES.
@@ -149,7 +148,7 @@ def check_lengths(truths: list[Any], predictions: list[Any]) -> None:
 def sequences_of(y: Any, lengths: Any) -> list[list[Any]]:
     """Return label sequences as lists."""
     if lengths is not None:
-        labels = np.asarray(y).tolist()
+        labels = exact_names(y).tolist()
         starts = starts_of_lengths(lengths, len(labels), True).tolist()
         return [labels[a:b] for a, b in pairwise(starts)]
     sequences = list(y)

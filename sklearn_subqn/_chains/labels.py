@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import check_no_nul, check_unmasked, is_missing
+from .._checks import check_no_nul, check_unmasked, exact_labels, is_missing
 from .sequences import Index
 
 
@@ -64,7 +64,7 @@ def distinct_labels(labels: list[Any]) -> npt.NDArray[Any]:
             "Labels of tokens must be all strings or all numbers, got types "
             f"{sorted({type(label).__name__ for label in different})}."
         ) from error
-    classes = np.array(ordered)
+    classes: npt.NDArray[Any] = exact_labels("y", ordered)
     if classes.ndim != 1 or classes.dtype.kind not in "biuUS":
         if classes.dtype.kind == "f" and np.all(classes == np.rint(classes)):
             return classes

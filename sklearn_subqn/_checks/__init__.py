@@ -1,6 +1,7 @@
 """Checks of parameters, data and weights, and the errors that name what is accepted."""
 
 from .arrays import (
+    as_numpy,
     check_label_cost,
     check_label_margins,
     check_matrix,
@@ -18,6 +19,8 @@ from .labels import (
     check_labels,
     check_no_nul,
     distinct_classes,
+    exact_labels,
+    exact_names,
     is_missing,
 )
 from .options import checked_options
@@ -45,6 +48,7 @@ from .weights import (
 
 __all__ = [
     "AUTO",
+    "as_numpy",
     "as_sample_weights",
     "check_callback",
     "check_class_weight",
@@ -73,6 +77,8 @@ __all__ = [
     "checked_options",
     "class_factors",
     "distinct_classes",
+    "exact_labels",
+    "exact_names",
     "is_missing",
     "non_negative_weights",
     "plain_csr",

@@ -11,13 +11,24 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 
-from .._core.names import Axis, by_name
+from .._core.names import Axis, by_name, in_order
 
 # Squared sums over a row of this size still are finite.
 LARGEST_VALUE = 1e140
 
 # Of what is not acceptable, errors show this many characters.
 _LONGEST_SHOWN = 100
+
+
+def as_numpy(values: Any) -> Any:
+    """Return arrays of other libraries as those of NumPy, all else as it is.
+
+    What scikit-learn does with ``array_api_dispatch`` is not wanted: compiled loops
+    take arrays of NumPy. Arrays on other devices refuse, in the words of their library.
+    """
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return values
+    return np.asarray(values)
 
 
 def check_unmasked(name: str, data: Any) -> None:
@@ -239,12 +250,12 @@ def _real_numbers(name: str, values: Any) -> npt.NDArray[np.float64]:
 
 
 def check_start(
-    name: str, values: Any, shape: tuple[int, ...]
+    name: str, values: Any, shape: tuple[int, ...], axis: Axis
 ) -> npt.NDArray[np.float64]:
     """Return coefficients or intercepts to start from, of the shape of the attribute.
 
     Where that has one row, the row itself is accepted, and a number for an array of
-    one.
+    one. Values with names come in the order of an axis, the last one.
 
     Raises
     ------
@@ -253,7 +264,7 @@ def check_start(
     """
     if sparse.issparse(values):
         values = values.toarray()
-    array = _real_numbers(name, values)
+    array = _real_numbers(name, in_order(name, values, axis))
     accepted = [shape]
     if shape[:1] == (1,):
         accepted.append(shape[1:])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+_FIT_OF_FOLD = ("_validation", "_fit_and_score")
+
 
 def user_level() -> int:
     """Return the ``stacklevel`` of the first caller outside of libraries' ``fit``."""
@@ -19,6 +21,18 @@ def in_search() -> bool:
 
     Others are to follow: the best ones are fitted again.
     """
+    names = _of_model_selection()
+    searching = any(module.startswith("_search") for module, _ in names)
+    return searching and _FIT_OF_FOLD in names
+
+
+def in_cross_validation() -> bool:
+    """Whether this is a fit to the training part of a fold, by scikit-learn."""
+    return _FIT_OF_FOLD in _of_model_selection()
+
+
+def _of_model_selection() -> set[tuple[str, str]]:
+    """Return modules and functions of scikit-learn's model selection that called."""
     names = set()
     frame = inspect.currentframe()
     while frame is not None:
@@ -26,5 +40,4 @@ def in_search() -> bool:
         if module.startswith("sklearn.model_selection"):
             names.add((module.rsplit(".", 1)[-1], frame.f_code.co_name))
         frame = frame.f_back
-    searching = any(module.startswith("_search") for module, _ in names)
-    return searching and ("_validation", "_fit_and_score") in names
+    return names

@@ -40,6 +40,68 @@ def check_labels(y: Any) -> None:
         check_no_nul(y)
 
 
+def exact_names(values: Any) -> Any:
+    """Return names of classes or queries as an array that keeps different ones apart.
+
+    NumPy makes one type of the entries of a list, and scikit-learn of the integers of
+    pandas with missing values: large integers become equal numbers, numbers become
+    texts.
+
+    Parameters
+    ----------
+    values : array-like
+        Without missing entries.
+
+    Returns
+    -------
+    names : ndarray
+        Of objects where no other type holds all entries. Tables of several columns, and
+        sparse matrices, are returned as they are.
+    """
+    shape = np.shape(values)
+    if len(shape) == 2 and shape[1] == 1 and hasattr(values, "iloc"):
+        return np.asarray(values.iloc[:, 0]).reshape(shape)
+    if len(shape) != 1:
+        return values
+    names = np.asarray(values)
+    if not isinstance(values, (list, tuple)) or names.dtype == np.dtype(object):
+        return names
+    if all(a == b for a, b in zip(names.tolist(), values, strict=True)):
+        return names
+    names = np.empty(len(values), dtype=object)
+    names[:] = values
+    return names
+
+
+def exact_labels(name: str, values: Any) -> Any:
+    """Return labels of classes as an array in which different ones still differ.
+
+    Numbers among texts become texts, as everywhere in scikit-learn.
+
+    Raises
+    ------
+    ValueError
+        If no array of numbers or of texts holds them.
+    """
+    labels = exact_names(values)
+    if not isinstance(values, (list, tuple)) or labels is values:
+        return labels
+    usual = np.asarray(values)
+    if usual.dtype == labels.dtype:
+        return labels
+    are_texts = usual.dtype.kind in "US"
+    if are_texts and len(set(values)) == len(set(usual.tolist())):
+        return usual
+    changed = next(
+        (b, a) for a, b in zip(usual.tolist(), values, strict=True) if a != b
+    )
+    raise ValueError(
+        f"{name} has labels of types that no array of NumPy holds all of: "
+        f"{changed[0]!r} would become {changed[1]!r}. Give labels of one type, for "
+        "example all as strings."
+    )
+
+
 def check_classes(classes: Any) -> npt.NDArray[Any]:
     """Return the sorted labels that a stream is going to have.
 
@@ -56,7 +118,7 @@ def check_classes(classes: Any) -> npt.NDArray[Any]:
     check_no_nul(labels)
     if any(map(is_missing, labels)):
         raise ValueError(f"classes must not contain NaN, None or NA, got {classes!r}.")
-    return np.unique(labels)
+    return np.unique(exact_labels("classes", labels))
 
 
 def check_no_nul(labels: Iterable[Any]) -> None:

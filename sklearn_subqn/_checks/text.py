@@ -1,19 +1,24 @@
-"""Errors where there are text or dates in place of numbers."""
+"""Errors where there are text or times in place of numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._core.names import MOST_NAMED
+
+# What names of types of columns of times contain, in pandas, polars and pyarrow.
+_TIMES = re.compile("date|time|duration|period")
 
 
 @contextmanager
 def naming_text(X: Any) -> Iterator[None]:
-    """Say where text or dates are, and what to do, if the conversion to numbers fails.
+    """Say where text is, and what to do, if the conversion to numbers fails.
 
     Parameters
     ----------
@@ -23,21 +28,20 @@ def naming_text(X: Any) -> Iterator[None]:
     Raises
     ------
     ValueError
-        In place of that of NumPy, whose message it contains.
-    TypeError
-        In place of that of NumPy, if columns of a data frame hold dates.
+        In place of that of NumPy, whose message it contains. Or of pandas, if columns
+        are sparse around another number than zero.
     """
     try:
         yield
-    except TypeError as error:
-        names = _columns_of_dates(X)
-        if not names:
-            raise
-        raise TypeError(
-            f"X must be numbers. There are dates or times in {_listed(names)} Turn "
-            "them into numbers before, for example by (column - column.min()).dt.days."
-        ) from error
     except ValueError as error:
+        if "fill value must be 0" in str(error):
+            names = [
+                repr(name) for name, of in _types(X) if getattr(of, "fill_value", 0)
+            ]
+            raise ValueError(
+                "Sparse columns of X must have the fill value 0; others are in "
+                f"{_listed(names)} Give X.sparse.to_dense()."
+            ) from error
         if "could not convert string to float" not in str(error):
             raise
         found = str(error).rstrip(".")
@@ -56,11 +60,57 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else ".")
 
 
-def _columns_of_dates(X: Any) -> list[str]:
-    """Return the names of the columns of a data frame that are dates or times."""
-    columns = getattr(X, "columns", ())
-    dates = ("date", "time", "period")  # beginnings of dtypes of pandas and polars
-    return [repr(c) for c in columns if str(X[c].dtype).lower().startswith(dates)]
+def check_no_times_in(X: Any) -> None:
+    """Raise TypeError if some of the features are dates, times or durations.
+
+    NumPy converts them to numbers of the unit that they happen to be stored in.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n, d)
+        As the user gave it.
+    """
+    if sparse.issparse(X):
+        return
+    names = [repr(name) for name, of in _types(X) if _are_times(of)]
+    where = f" There are dates or times in {_listed(names)}" if names else ""
+    if not where and _has_times(X):
+        where = " There are dates or times among its entries."
+    if where:
+        raise TypeError(
+            f"X must be numbers.{where} Turn them into numbers before, for example by "
+            "(column - column.min()).dt.days."
+        )
+
+
+def _types(table: Any) -> list[tuple[Any, Any]]:
+    """Return the names and the types of the columns of a data frame, if it is one."""
+    if hasattr(table, "schema") and hasattr(table.schema, "types"):  # pyarrow
+        return list(zip(table.schema.names, table.schema.types, strict=True))
+    if not hasattr(table, "columns") or not hasattr(table, "dtypes"):
+        return []
+    return list(zip(table.columns, table.dtypes, strict=True))
+
+
+def _are_times(of: Any) -> bool:
+    """Whether a type of values, or that of their categories, is one of times."""
+    categories = getattr(of, "categories", None)
+    of = getattr(categories, "dtype", of)
+    return _TIMES.search(str(of).lower()) is not None
+
+
+def _has_times(X: Any) -> bool:
+    """Whether there are times of NumPy in an array or in lists."""
+    if isinstance(X, (list, tuple)):
+        try:
+            X = np.asarray(X)
+        except ValueError:  # of rows of different lengths, which is said elsewhere
+            return False
+    dtype = getattr(X, "dtype", None)
+    if dtype == np.dtype(object):
+        kinds = (np.datetime64, np.timedelta64)
+        return any(isinstance(each, kinds) for each in np.ravel(X))
+    return getattr(dtype, "kind", "") in ("m", "M")
 
 
 def _columns_of_text(X: Any) -> list[str]:

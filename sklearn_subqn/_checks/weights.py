@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
-from .arrays import check_unmasked
+from .arrays import as_numpy, check_unmasked
 from .labels import distinct, distinct_classes
 
 
@@ -137,6 +137,7 @@ def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     """Return ``sample_weight`` as a new array of shape (n,)."""
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.full(n, 1.0 if sample_weight is None else sample_weight, float)
+    sample_weight = as_numpy(sample_weight)
     check_unmasked("sample_weight", sample_weight)
     try:
         weights = check_array(

@@ -6,7 +6,7 @@ names of its library on an axis, is in that order already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,11 +27,14 @@ class Axis(NamedTuple):
         In the order that is wanted; None if these have no names.
     more : bool
         Whether the table may have others besides, which are left out.
+    how : str
+        How users give names where there are none, for messages.
     """
 
     what: str
     labels: Any
     more: bool = False
+    how: str = "give the data as a data frame with names"
 
 
 def classes_axis(classes: Any) -> Axis:
@@ -102,6 +105,84 @@ def by_name(name: str, table: Any, rows: Axis, columns: Axis) -> Any:
     return values[np.ix_(*named)]
 
 
+def named(given: Any) -> tuple[Any, list[Any] | None, str]:
+    """Return values, their names if they have any, and what the names are on.
+
+    Parameters
+    ----------
+    given : array-like, dict or Series
+    """
+    if isinstance(given, Mapping):
+        return list(given.values()), list(given), "keys"
+    index = getattr(given, "index", None)
+    # That of lists and tuples is a method.
+    if index is None or callable(index) or is_default(index):
+        return given, None, ""
+    return np.asarray(given), list(index), "index"
+
+
+def in_order(name: str, given: Any, axis: Axis) -> Any:
+    """Return values in the order of the labels of the last axis, if they have names.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for messages.
+    given : array-like, dict, Series or data frame
+        Rows of a data frame have no names.
+    axis : Axis
+
+    Raises
+    ------
+    ValueError
+        If names are not those of the axis.
+    """
+    if hasattr(given, "columns"):
+        how = "give a data frame without an index of its own"
+        return by_name(name, given, Axis("outputs", None, how=how), axis)
+    values, names, where = named(given)
+    if names is None or np.ndim(values) != 1:
+        return values
+    return np.asarray(values)[places(name, names, axis, where)]
+
+
+def check_same_rows(X: Any, **given: Any) -> None:
+    """Raise ValueError if what is given for each row has the names of other rows.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, d)
+    **given : array-like of shape (n,), number or None
+        By their names. Where either of X and these has no index of its own, rows are in
+        the same order; numbers that pandas gives itself say so as well, unless the
+        other ones are the same numbers in another order.
+    """
+    index = _index(X)
+    if index is None:
+        return
+    for name, values in given.items():
+        if isinstance(values, Mapping):
+            continue
+        other = _index(values)
+        if other is None or len(other) != len(index) or index.equals(other):
+            continue
+        if is_default(index) or is_default(other):
+            reordered = index.is_unique and other.is_unique and other.isin(index).all()
+            if not reordered:
+                continue
+        raise ValueError(
+            f"{name} has another index than X: rows would be confused. Give "
+            f"{name}.reindex(X.index) if names of rows say what belongs together, or "
+            f"{name}.to_numpy() if their order does."
+        )
+
+
+def _index(table: Any) -> Any:
+    """Return the index of a pandas object, else None."""
+    index = getattr(table, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
 def is_default(index: Any) -> bool:
     """Whether these are the numbers that pandas gives to rows and columns itself."""
     return type(index).__name__ == "RangeIndex" and list(index) == list(
@@ -113,9 +194,8 @@ def places(name: str, names: list[Any], axis: Axis, where: str) -> npt.NDArray[n
     """Return where each label of an axis is among the names of a table."""
     if axis.labels is None:
         raise ValueError(
-            f"{name} has names on its {where}, but the {axis.what} have none: give the "
-            f"data as a data frame with names, or {name} as an array in the order of "
-            f"the {axis.what}."
+            f"{name} has names on its {where}, but the {axis.what} have none: "
+            f"{axis.how}, or {name} as an array in the order of the {axis.what}."
         )
     labels = np.asarray(axis.labels).tolist()
     if len(set(names)) < len(names):

@@ -216,7 +216,7 @@ class LogisticRegression(BaseLogistic):
                 f"l1_ratio={self.l1_ratio!r} has no effect with "
                 f"penalty={self.penalty!r}."
             )
-        if self.penalty is None and self._is_set("C"):
+        if self.penalty is None and self._is_set("C") and np.inf != self.C:
             warn(f"C={self.C!r} has no effect with penalty=None.")
 
     def _strength(self, *data: Any) -> float:

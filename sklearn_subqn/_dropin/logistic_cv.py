@@ -17,8 +17,9 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .._checks import check_number, check_weights, row_weights
+from .._checks import check_number, check_weights, exact_labels, row_weights
 from .._checks.state import unchanged_on_failure
+from .._core.names import check_same_rows
 from .._estimators.estimator import forget
 from .._search.scoring import refuses_weights
 from .._search.search_report import SearchReport
@@ -224,6 +225,7 @@ class LogisticRegressionCV(BaseLogistic):
         """
         self._check_parameters()
         of_split, of_score = self._routed(sample_weight, groups, params)
+        check_same_rows(X, sample_weight=sample_weight)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         _, classes = check_weights(sample_weight, X, y, self.class_weight)
@@ -324,8 +326,9 @@ class LogisticRegressionCV(BaseLogistic):
         score : float
             By default the accuracy.
         """
+        check_same_rows(X, sample_weight=sample_weight)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(self._scorer()(self, X, y, **given))
+        return float(self._scorer()(self, X, exact_labels("y", y), **given))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -10,8 +10,16 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from .._checks import check_weights, row_weights, weights_of_classes
+from .._checks import (
+    as_numpy,
+    check_weights,
+    exact_labels,
+    exact_names,
+    row_weights,
+    weights_of_classes,
+)
 from .._checks.state import unchanged_on_failure
+from .._core.names import check_same_rows
 from .._core.regularizers import L2, Regularizer
 from .._core.solvers import BUNDLE_SOLVERS, JOINT_SOLVERS
 from .._features.strength import Rule, rule_of_labels
@@ -95,7 +103,9 @@ class ScoringClassifier(Exports, ClassifierMixin, LinearEstimator):
         score : float
             The share of the samples whose class is predicted.
         """
-        return float(super().score(X, y, sample_weight))
+        check_same_rows(X, sample_weight=sample_weight)
+        labels = exact_labels("y", y)
+        return float(super().score(X, labels, as_numpy(sample_weight)))
 
 
 def has_probabilities(estimator: Any) -> bool:
@@ -255,7 +265,7 @@ class LinearClassifier(ScoringClassifier):
         if getattr(self, "class_weight", None) is None:
             return super()._total_weight(problems, y, sample_weight)
         classes = problems.attributes()["classes_"]
-        labels = np.ravel(np.asarray(y))
+        labels = np.ravel(exact_names(y))
         weights = row_weights(self.class_weight, classes, labels, sample_weight)
         return float(weights.sum())
 

@@ -14,6 +14,7 @@ from .._blocks.blocks import Collection
 from .._checks import check_option, check_parameters
 from .._checks.foreign_names import instead_of
 from .._checks.state import PlainState
+from .._core.names import check_same_rows
 from .._core.options import Option
 from .._core.solvers import SolverSpec
 from .._problems import Problems
@@ -109,6 +110,8 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         if is_collection(X):
             given = coef_init, intercept_init, previous
             return self._fit_to_collection(X, y, sample_weight, *given, **others)
+        by_row = {name: others.get(name) for name in ("offset", "qid", "query_weight")}
+        check_same_rows(X, sample_weight=sample_weight, **by_row)
         problems = self._encode(X, y, sample_weight, **others)
         self._check_support(problems)
         problems.start_from(previous)

@@ -23,6 +23,7 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.names import Axis
 from .predictions import variance_power
 from .tables import checked_names, checked_scale, coefficients, data_frame
 
@@ -148,7 +149,7 @@ class Exports:
             coef if coef.ndim == 2 else np.atleast_2d(coef),
             _outputs(self),
             checked_names(feature_names, n_features),
-            checked_scale(scale, n_features),
+            checked_scale(scale, n_features, Axis("features", feature_names)),
         )
         return data_frame(columns, "coef_table")
 

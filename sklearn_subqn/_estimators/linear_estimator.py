@@ -7,21 +7,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._blocks.blocks import Collection
 from .._blocks.row_blocks import RowBlocks
 from .._checks import (
     AUTO,
+    as_numpy,
     check_labels,
     check_no_file,
     check_range,
     check_sparse_structure,
     check_unmasked,
+    exact_labels,
     plain_csr,
     total_of,
 )
-from .._checks.text import naming_text
+from .._checks.text import check_no_times_in, naming_text
 from .._core.losses import Loss
 from .._core.names import features_axis
 from .._core.regularizers import Regularizer, elastic_net
@@ -250,9 +253,14 @@ class LinearEstimator(Estimator):
         check_no_file("X", X)
         check_sparse_structure(X)
         check_unmasked("X", X)
+        X = as_numpy(X)
+        check_no_times_in(X)
         if not (isinstance(y, str) and y == "no_validation"):
             check_no_file("y", y, "an array or a list")
+            y = as_numpy(y)
             check_labels(y)
+            if isinstance(self, ClassifierMixin):
+                y = exact_labels("y", y)
         with naming_text(X):
             validated = validate_data(
                 self,
@@ -266,13 +274,13 @@ class LinearEstimator(Estimator):
                 **({"multi_output": True} if several else {}),
                 **({"y_numeric": True} if numeric else {}),
             )
-        if not isinstance(validated, tuple):
-            X = plain_csr(validated)
-            check_range(X, type(self).__name__)
-            return X
-        X = plain_csr(validated[0])
+            X, *rest = validated if isinstance(validated, tuple) else (validated,)
+            # Sparse columns of data frames come as they were.
+            if X.dtype not in DTYPES:
+                X = X.astype(np.float64)
+        X = plain_csr(X)
         check_range(X, type(self).__name__)
-        return X, *validated[1:]
+        return (X, *rest) if rest else X
 
     def _raw_scores(self, X: Any) -> npt.NDArray[Any]:
         """Return X @ coef_.T + intercept_ of shape (n_samples, n_outputs)."""

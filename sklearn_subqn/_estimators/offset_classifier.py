@@ -9,8 +9,9 @@ import numpy.typing as npt
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
-from .._checks import check_offset
+from .._checks import as_numpy, check_offset, exact_labels
 from .._checks.state import unchanged_on_failure
+from .._core.names import check_same_rows
 from .._solving.callbacks import with_callbacks
 from .block_methods import blockwise, scored
 from .classifier import LinearClassifier, ProbabilityMixin, has_probabilities
@@ -186,11 +187,14 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
         score : float
             The share of the samples whose class is predicted.
         """
+        check_same_rows(X, sample_weight=sample_weight)
+        labels, weights = exact_labels("y", y), as_numpy(sample_weight)
         predictions = self.predict(X, offset)
-        return float(accuracy_score(y, predictions, sample_weight=sample_weight))
+        return float(accuracy_score(labels, predictions, sample_weight=weights))
 
     def _offset_scores(self, X: Any, offset: Any) -> npt.NDArray[Any]:
         """Return scores of shape (n_samples, n_outputs)."""
+        check_same_rows(X, offset=offset)
         scores = self._raw_scores(X)
         if offset is not None:
             scores += self._checked_offset(offset, scores, self.classes_)[:, np.newaxis]

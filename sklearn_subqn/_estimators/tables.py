@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from .._core.names import Axis, in_order
+
 
 def data_frame(columns: dict[str, Any], what: str) -> Any:
     """Return a DataFrame of columns.
@@ -82,17 +84,20 @@ def checked_names(names: Any, n_features: int) -> npt.NDArray[Any]:
     return array
 
 
-def checked_scale(scale: Any, n_features: int) -> npt.NDArray[np.float64] | None:
-    """Return scales of features as an array.
+def checked_scale(
+    scale: Any, n_features: int, axis: Axis
+) -> npt.NDArray[np.float64] | None:
+    """Return scales of features as an array, in the order of their axis.
 
     Raises
     ------
     ValueError
-        If there are more or fewer than features, or one is negative or not finite.
+        If there are more or fewer than features, or one is negative or not finite, or
+        they have names of others.
     """
     if scale is None:
         return None
-    array = np.asarray(scale, dtype=np.float64)
+    array = np.asarray(in_order("scale", scale, axis), dtype=np.float64)
     if array.shape != (n_features,):
         raise ValueError(
             f"scale must have one number for each of {n_features} features, got shape "

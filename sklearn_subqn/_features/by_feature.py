@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._checks import check_unmasked
-from .._core.names import Axis, is_default, places
+from .._core.names import Axis, named, places
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,7 +34,7 @@ def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
     ValueError
         If they are not one for each feature, or NaN, or names do not match.
     """
-    values, names, where = _named(given)
+    values, names, where = named(given)
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "buif" and array.dtype != object:
@@ -57,17 +56,6 @@ def by_feature(name: str, given: Any, n_features: int, axis: Axis) -> Floats:
     if np.isnan(numbers).any():
         raise ValueError(f"{name} must not be NaN; got {given!r}.")
     return numbers
-
-
-def _named(given: Any) -> tuple[Any, list[Any] | None, str]:
-    """Return values, their names if they have any, and what the names are on."""
-    if isinstance(given, Mapping):
-        return list(given.values()), list(given), "keys"
-    index = getattr(given, "index", None)
-    # That of lists and tuples is a method.
-    if index is None or callable(index) or is_default(index):
-        return given, None, ""
-    return np.asarray(given), list(index), "index"
 
 
 def penalty_factors(given: Any, n_features: int, axis: Axis) -> Floats:

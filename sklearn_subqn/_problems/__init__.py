@@ -4,7 +4,7 @@ Below n is the number of rows, d of features, k of scores per row. Targets are w
 losses want: signs of one class against the rest, numbers of classes, or numbers.
 """
 
-from .features import InputFeatures, RowsOfBlock
+from .features import INTERCEPTS, InputFeatures, RowsOfBlock
 from .linear import LinearProblems
 from .model_parameters import LinearModel
 from .several_scores import Contrasts, PathProblem
@@ -13,6 +13,7 @@ from .targets import class_problems, codes, joint_classes, of_classes, signs
 from .thresholds import OrdinalProblem, ThresholdProblem
 
 __all__ = [
+    "INTERCEPTS",
     "Contrasts",
     "InputFeatures",
     "LinearModel",

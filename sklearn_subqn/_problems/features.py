@@ -6,9 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._core.names import Axis
 from .._features.shift import Shift
 from .._features.strength import Scales
 from .._solving.solution import Floats
+
+#: The axis of intercepts in what users give.
+INTERCEPTS = Axis("intercepts", None, how="give no Series")
 
 
 class Rows:
@@ -65,6 +69,11 @@ class InputFeatures(NamedTuple):
         """Return those of an estimator that has seen X."""
         names = getattr(estimator, "feature_names_in_", ())
         return cls(estimator.n_features_in_, names)
+
+    @property
+    def axis(self) -> Axis:
+        """The axis of the features in tables with names."""
+        return Axis("features", self.names if len(self.names) else None)
 
     def are_those_of(self, previous: dict[str, Any]) -> bool:
         """Whether a previous fit, by its attributes, was of the same features."""

@@ -18,7 +18,7 @@ from .._features.strength import Scales, divided
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution
 from .coefficients import Coefficients
-from .features import Rows
+from .features import INTERCEPTS, Rows
 from .model_parameters import LinearModel
 
 #: Features without a penalty have this one in units of the curvature of the loss, where
@@ -235,10 +235,13 @@ class LinearProblems(Coefficients):
             If these are not acceptable, or the penalty does not allow them.
         """
         attributes = self.attributes()
-        for name, given in (("coef", coef), ("intercept", intercept)):
+        features = self._model.features.axis
+        starts = ("coef", coef, features), ("intercept", intercept, INTERCEPTS)
+        for name, given, axis in starts:
             if given is not None:
                 shape = np.shape(attributes[f"{name}_"])
-                attributes[f"{name}_"] = check_start(f"{name}_init", given, shape)
+                start = check_start(f"{name}_init", given, shape, axis)
+                attributes[f"{name}_"] = start
         if intercept is not None and self.design.n_coef == self.design.n_params:
             raise ValueError(
                 "intercept_init has no effect here: the problem has no intercept of "

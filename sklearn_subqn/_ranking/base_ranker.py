@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from .._checks import check_no_times, check_number, check_option, check_unmasked
-from .._checks.callers import user_level
+from .._checks import (
+    as_numpy,
+    check_no_times,
+    check_number,
+    check_option,
+    check_unmasked,
+)
+from .._checks.callers import in_cross_validation, user_level
 from .._core.losses import (
     AnyLoss,
     ExpectedRankUtility,
@@ -27,6 +33,7 @@ from .._core.losses import (
     ReciprocalRank,
     SquaredPairs,
 )
+from .._core.names import check_same_rows
 from .._core.solvers import BUNDLE_SOLVERS, CATALOGUE_SOLVERS, SolverSpec
 from .._estimators.block_methods import blockwise
 from .._estimators.catalogue import BundleEstimator
@@ -149,7 +156,10 @@ class BaseRanker(BundleEstimator):
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
         check_option("empty_queries", self.empty_queries, EMPTY_QUERIES)
+        by_row = {"qid": qid, "query_weight": query_weight}
+        check_same_rows(X, sample_weight=sample_weight, **by_row)
         scores = self.predict(X)
+        y = as_numpy(y)
         check_unmasked("y", y)
         y = checked_relevance(column_or_1d(y, warn=True), "score")
         check_consistent_length(scores, y)
@@ -207,6 +217,11 @@ class BaseRanker(BundleEstimator):
                     "Give qid to the fit of a search, beside groups, which go to the "
                     "splitter alone. Rows of one query have equal qid, such as "
                     "numpy.zeros(n)."
+                )
+            if in_cross_validation():
+                raise ValueError(
+                    f"{name}.fit was given no queries of the rows of a fold, whose "
+                    f"order would be scored as one query. {self._how_to_give_queries}"
                 )
             warnings.warn(
                 f"{name}.fit was given no queries and makes one query of all {n} rows. "

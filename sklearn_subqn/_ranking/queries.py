@@ -10,11 +10,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_array
 
-from .._checks import as_sample_weights, check_sample_weight, check_unmasked
+from .._checks import (
+    as_numpy,
+    as_sample_weights,
+    check_sample_weight,
+    check_unmasked,
+    exact_names,
+    is_missing,
+)
 from .._core.lazy import cached_property
 from .._core.losses import Groups, Ndcg
+from .._core.names import Axis, named, places
 from .._solving.solution import Floats
 
 # Scores sum discounts up to the weight of a query's rows, one after the other.
@@ -60,10 +68,16 @@ class Queries:
         ValueError
             If it does not fit to n rows, or no row has a weight.
         """
-        codes = _codes(qid, group, n)
+        names: Axis
+        if group is None:
+            codes, names = _of_rows(qid, n)
+        elif qid is None:
+            codes, names, query_weight = _of_sizes(group, n, query_weight)
+        else:
+            raise ValueError("Give either qid or group, not both.")
         check_sample_weight(sample_weight, n)
         rows = as_sample_weights(sample_weight, n)
-        queries = cls(codes, rows, _query_weights(query_weight, codes))
+        queries = cls(codes, rows, _query_weights(query_weight, codes, names))
         if not queries.used.any():
             raise ValueError("sample_weight and query_weight leave no row.")
         return queries
@@ -166,83 +180,116 @@ class Queries:
         return sums
 
 
-def _codes(qid: Any, group: Any, n: int) -> npt.NDArray[np.intp]:
-    """Return the number of each row's query, of shape (n,).
+def _of_sizes(
+    group: Any, n: int, query_weight: Any
+) -> tuple[npt.NDArray[np.intp], Axis, Any]:
+    """Return the number of each row's query, names, and weights without empty queries.
 
     Raises
     ------
     ValueError
-        If both are given, or do not fit to n rows.
+        If these are not the numbers of rows of queries, of n rows together.
     """
-    if qid is not None and group is not None:
-        raise ValueError("Give either qid or group, not both.")
-    check_unmasked("qid", qid)
     check_unmasked("group", group)
-    if group is not None:
-        try:
-            sizes = check_array(
-                group, ensure_2d=False, dtype=np.float64, input_name="group"
-            )
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"group must hold numbers of rows: {error}") from error
-        wrong = sizes[(sizes < 1.0) | (sizes != np.floor(sizes))]
-        if sizes.ndim != 1 or wrong.size or sizes.sum() != n:
-            if sizes.ndim != 1:
-                got = f"an array of shape {sizes.shape}"
-            elif wrong.size:
-                got = f"{wrong[0]:g}"
-            else:
-                got = f"{len(sizes)} with the sum {int(sizes.sum())}"
-            of_rows = (
-                " It has an entry for each row: if that is the query of the row, and "
-                "rows of a query follow one another, give the sizes, for example by "
-                "[len(list(rows)) for _, rows in itertools.groupby(group)]."
-            )
-            raise ValueError(
-                "group must hold the positive numbers of rows of the queries, whose "
-                f"sum is the number {n} of rows; got {got}."
-                + (of_rows if sizes.shape == (n,) else "")
-            )
-        return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
+    try:
+        sizes = check_array(
+            as_numpy(group), ensure_2d=False, dtype=np.float64, input_name="group"
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"group must hold numbers of rows: {error}") from error
+    wrong = sizes[(sizes < 0.0) | (sizes != np.floor(sizes))]
+    if sizes.ndim != 1 or wrong.size or sizes.sum() != n:
+        if sizes.ndim != 1:
+            got = f"an array of shape {sizes.shape}"
+        elif wrong.size:
+            got = f"{wrong[0]:g}"
+        else:
+            got = f"{len(sizes)} with the sum {int(sizes.sum())}"
+        of_rows = (
+            " It has an entry for each row: if that is the query of the row, and "
+            "rows of a query follow one another, give the sizes, for example by "
+            "[len(list(rows)) for _, rows in itertools.groupby(group)]."
+        )
+        raise ValueError(
+            "group must hold the numbers of rows of the queries, whose sum is the "
+            f"number {n} of rows; got {got}." + (of_rows if sizes.shape == (n,) else "")
+        )
+    filled = sizes > 0.0
+    labels = named(group)[1]
+    if labels is not None:
+        labels = [label for label, has in zip(labels, filled, strict=True) if has]
+    by_order = query_weight is not None and named(query_weight)[1] is None
+    if by_order and np.shape(query_weight) == sizes.shape:
+        query_weight = np.asarray(query_weight)[filled]
+    sizes = sizes[filled].astype(np.intp)
+    codes = np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
+    return codes, _axis(labels), query_weight
+
+
+def _axis(names: Any) -> Axis:
+    how = "give names of queries by qid, or as the index of group"
+    return Axis("queries", names, more=True, how=how)
+
+
+def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
+    """Return the number of each row's query, of shape (n,), and their sorted names.
+
+    Raises
+    ------
+    ValueError
+        If there is not one query for each of n rows.
+    """
+    check_unmasked("qid", qid)
     if qid is None:
-        return np.zeros(n, dtype=np.intp)
+        return np.zeros(n, dtype=np.intp), _axis(None)
+    qid = as_numpy(qid)
     if np.ndim(qid) != 1 and np.shape(qid) != (n, 1):
         raise ValueError(f"qid should be a 1d array, got one of shape {np.shape(qid)}.")
-    queries = column_or_1d(qid)
+    queries = np.ravel(exact_names(qid))
     if len(queries) != n:
         raise ValueError(
             f"qid has {len(queries)} entries for {n} rows. It holds the query of each "
             "row; numbers of rows of the queries are given as group."
         )
-    # What is missing, of any type, is the only thing that differs from itself.
-    infinite = queries.dtype.kind == "f" and np.any(np.isinf(queries))
-    if infinite or np.any(queries != queries):
+    if queries.dtype.kind == "f":
+        missing = not np.all(np.isfinite(queries))
+    else:
+        missing = any(map(is_missing, queries.tolist()))
+    if missing:
         raise ValueError("qid must not contain NaN or infinity.")
     try:
-        return np.unique(queries, return_inverse=True)[1].astype(np.intp)
+        names, codes = np.unique(queries, return_inverse=True)
     except TypeError as error:
         raise ValueError(
             f"qid must hold labels of one type, without None: {error}."
         ) from error
+    return codes.astype(np.intp), _axis(names)
 
 
-def _query_weights(query_weight: Any, codes: npt.NDArray[np.intp]) -> Floats:
+def _query_weights(
+    query_weight: Any, codes: npt.NDArray[np.intp], names: Axis
+) -> Floats:
     """Return the weight of each row's query, of shape (n,).
 
     Raises
     ------
     ValueError
-        If there is not one number for each query, or for each row and equal in a query.
+        If there is not one number for each query, or for each row and equal in a query,
+        or its names are not those of the queries.
     """
     n, n_queries = len(codes), int(codes.max()) + 1
+    # With as many rows as queries, weights are of rows, unless keys name queries.
+    by_row = np.shape(query_weight) == (n,)
+    values, given, where = named(query_weight)
+    if given is not None and not by_row:
+        at = places("query_weight", given, names, where)
+        query_weight = np.asarray(values)[at]
     if query_weight is not None and np.shape(query_weight) not in [(n,), (n_queries,)]:
         raise ValueError(
             f"query_weight needs one number for each of {n_queries} queries or each of "
             f"{n} rows, which cross-validation can split; got shape "
             f"{np.shape(query_weight)}."
         )
-    # With as many rows as queries, weights are of rows.
-    by_row = np.shape(query_weight) == (n,)
     try:
         check_sample_weight(query_weight, n if by_row else n_queries)
     except (TypeError, ValueError) as error:

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
-from .._checks import check_weights
+from .._checks import check_weights, exact_names
 from .._checks.state import unchanged_on_failure
+from .._core.names import check_same_rows
 from .._estimators.classifier import LinearClassifier
 from .._estimators.estimator import forget
 from .._problems import LinearProblems
@@ -203,11 +204,14 @@ class PathCV(SearchCV, LinearClassifier):
             If some folds cannot be scored.
         """
         self._check_parameters()
+        check_same_rows(X, sample_weight=sample_weight)
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)
         scorer = with_classes(check_scoring(self, scoring=self.scoring), classes)
-        folds = check_cv(self.cv, y, classifier=True).split(X, y, groups)
+        folds = check_cv(self.cv, y, classifier=True).split(
+            X, y, None if groups is None else exact_names(groups)
+        )
         self.classes_ = classes
         self._search(X, y, weights, (classes,), scorer, folds, data)
         return self

@@ -17,11 +17,13 @@ from sklearn.utils import check_random_state
 from .._checks import check_start
 from .._checks.callers import user_level
 from .._core.losses._base import Rows
+from .._core.names import features_axis
 from .._core.online import ConvergenceTest, State
 from .._core.online.auto import AdaptiveLBFGS, AutoState
 from .._core.online.losses_with_curvature import OnlineLoss
 from .._core.online.sparse_columns import ColumnState, ColumnwiseLBFGS
 from .._core.rows.columns import own_columns
+from .._problems import INTERCEPTS
 from .._solving.callbacks import FitTask, ProblemTask
 from .._solving.solution import Floats, Progress
 from .stream import StreamEstimator, equal_parts
@@ -163,14 +165,14 @@ class OnlineEstimator(StreamEstimator):
         """Return w0 with the coefficients and intercepts that are given, if any."""
         start, free = self._split(w0, n_outputs)
         if coef is not None:
-            start = check_start("coef_init", coef, start.shape)
+            start = check_start("coef_init", coef, start.shape, features_axis(self))
         if intercept is not None:
             if not self.fit_intercept:
                 raise ValueError(
                     "intercept_init has no effect with fit_intercept=False. Leave it "
                     "out."
                 )
-            free = check_start("intercept_init", intercept, free.shape)
+            free = check_start("intercept_init", intercept, free.shape, INTERCEPTS)
         return np.append(start.T, free)
 
     def _epochs(
