@@ -43,21 +43,28 @@ def _parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> A
             f"{type(model).__name__} has 2 labels; skl2onnx converts scikit-learn's "
             "classifiers of more labels only."
         )
-    _pass_options(scope, model, twin)
-    return _parse_sklearn(scope, twin, inputs, custom_parsers=custom_parsers)
+    with _passed_options(scope, model, twin):
+        outputs = _parse_sklearn(scope, twin, inputs, custom_parsers=custom_parsers)
+    # The model itself is converted, so that its options are passed on then, too.
+    for operator in scope.operators.values():
+        if operator.raw_operator is twin:
+            operator.raw_operator, operator.type = model, get_model_alias(type(model))
+    return outputs
 
 
 def _set_shapes(operator: Any) -> None:
-    """Set the shapes of the outputs of a model that is part of another one."""
+    """Set the shapes of the outputs of a model."""
     with _converted(operator):
         get_shape_calculator(operator.type)(operator)
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Convert a model that is part of another one."""
+    """Convert a model as scikit-learn's."""
     model = operator.raw_operator
-    with _converted(operator):
-        _pass_options(container, model, operator.raw_operator)
+    with (
+        _converted(operator),
+        _passed_options(container, model, operator.raw_operator),
+    ):
         get_converter(operator.type)(scope, operator, container)
 
 
@@ -73,10 +80,20 @@ def _converted(operator: Any) -> Iterator[None]:
         operator.raw_operator, operator.type = own
 
 
-def _pass_options(holder: Any, model: Any, twin: Any) -> None:
-    """Give the options of a model, by its class and its own, to another one."""
+@contextmanager
+def _passed_options(holder: Any, model: Any, twin: Any) -> Iterator[None]:
+    """Let the options of a model, by its class and its own, be another's for a while.
+
+    Those that the holder has are the user's own dict.
+    """
+    given = holder.options
+    holder.options = dict(given or {})
     for key in (type(model), id(model)):
-        holder.add_options(id(twin), (holder.options or {}).get(key))
+        holder.add_options(id(twin), (given or {}).get(key))
+    try:
+        yield
+    finally:
+        holder.options = given
 
 
 for _module in (sklearn_subqn, linear_model, ranking, svm):

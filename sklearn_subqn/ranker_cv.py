@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.utils.metadata_routing import UNUSED
 
 from ._checks import check_number, exact_names
 from ._checks.state import unchanged_on_failure
@@ -114,6 +115,9 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     >>> bool(ranker.gaps_path_.max() <= 1e-3)
     True
     """
+
+    # They go to the splitter of a search around this one.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(
         self,

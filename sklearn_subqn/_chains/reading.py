@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
+    as_numpy,
     as_sample_weights,
     check_class_weight,
     check_labels,
@@ -22,6 +23,7 @@ from .._checks import (
     check_range,
     check_sample_weight,
     check_unmasked,
+    exact_names,
 )
 from .._core.losses._base import Floats
 from .._estimators.estimator import forget
@@ -188,7 +190,7 @@ class ReadsSequences(LinearEstimator):
             check_consistent_length(range(len(data)), y)
             return flat_labels(y, data.lengths)
         check_labels(y)
-        labels = column_or_1d(y)
+        labels = column_or_1d(exact_names(as_numpy(y)))
         check_consistent_length(range(data.X.shape[0]), labels)
         return list(labels.tolist())
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._core.names import MOST_NAMED
 
@@ -70,8 +69,6 @@ def check_no_times_in(X: Any) -> None:
     X : array-like, sparse matrix or data frame of shape (n, d)
         As the user gave it.
     """
-    if sparse.issparse(X):
-        return
     names = [repr(name) for name, of in _types(X) if _are_times(of)]
     where = f" There are dates or times in {_listed(names)}" if names else ""
     if not where and _has_times(X):

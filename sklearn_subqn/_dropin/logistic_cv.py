@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .._checks import check_number, check_weights, exact_labels, row_weights
+from .._checks import as_numpy, check_number, check_weights, exact_labels, row_weights
 from .._checks.state import unchanged_on_failure
 from .._core.names import check_same_rows
 from .._estimators.estimator import forget
@@ -224,6 +224,7 @@ class LogisticRegressionCV(BaseLogistic):
             If ``tol`` was not reached by a fit; states the gap that was.
         """
         self._check_parameters()
+        sample_weight = as_numpy(sample_weight)
         of_split, of_score = self._routed(sample_weight, groups, params)
         check_same_rows(X, sample_weight=sample_weight)
         raw = X, y, sample_weight
@@ -327,7 +328,8 @@ class LogisticRegressionCV(BaseLogistic):
             By default the accuracy.
         """
         check_same_rows(X, sample_weight=sample_weight)
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weights = as_numpy(sample_weight)
+        given = {} if weights is None else {"sample_weight": weights}
         return float(self._scorer()(self, X, exact_labels("y", y), **given))
 
     def _check_parameters(self) -> None:

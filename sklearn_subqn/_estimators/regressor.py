@@ -64,11 +64,14 @@ class ScoringRegressor(RegressorMixin):
         expected = self.predict(X)
         y = np.asarray(y, dtype=np.float64).reshape(len(expected), -1)
         weights = as_sample_weights(sample_weight, len(y))
+        used = weights > 0.0
+        y, weights = y[used], weights[used]
         means = np.average(y, axis=0, weights=weights)
         of_means = mean_deviances(y, np.broadcast_to(means, y.shape), weights, power)
         # The mean of equal numbers is rounded.
-        of_means[np.ptp(y[weights > 0.0], axis=0) == 0.0] = 0.0
-        unexplained = mean_deviances(y, expected.reshape(y.shape), weights, power)
+        of_means[np.ptp(y, axis=0) == 0.0] = 0.0
+        expected = expected[used].reshape(y.shape)
+        unexplained = mean_deviances(y, expected, weights, power)
         return deviance_explained(unexplained, of_means, means)
 
 

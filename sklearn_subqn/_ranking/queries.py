@@ -68,6 +68,7 @@ class Queries:
         ValueError
             If it does not fit to n rows, or no row has a weight.
         """
+        check_unmasked("query_weight", query_weight)
         names: Axis
         if group is None:
             codes, names = _of_rows(qid, n)
@@ -251,12 +252,13 @@ def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
             f"qid has {len(queries)} entries for {n} rows. It holds the query of each "
             "row; numbers of rows of the queries are given as group."
         )
-    if queries.dtype.kind == "f":
-        missing = not np.all(np.isfinite(queries))
+    if queries.dtype == np.dtype(object):
+        missing = any(map(is_missing, queries))
     else:
-        missing = any(map(is_missing, queries.tolist()))
-    if missing:
-        raise ValueError("qid must not contain NaN or infinity.")
+        # What is missing, of any type, is the only thing that differs from itself.
+        missing = bool(np.any(queries != queries))
+    if missing or (queries.dtype.kind == "f" and np.any(np.isinf(queries))):
+        raise ValueError("qid must not contain NaN, None or infinity.")
     try:
         names, codes = np.unique(queries, return_inverse=True)
     except TypeError as error:

@@ -1,5 +1,7 @@
 """Linear models with scikit-learn's parameters, against scikit-learn."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
@@ -572,3 +574,17 @@ def test_huber_where_all_residuals_have_one_size():
         model = linear_model.HuberRegressor(epsilon=5.0, fit_intercept=False).fit(X, y)
         assert model.scale_ == pytest.approx(3.0, rel=1e-9)
         assert model.objective_ == pytest.approx(6.0 * n, rel=1e-9)
+
+
+@pytest.mark.parametrize("C", [np.inf, float("inf")])
+def test_no_penalty_said_twice(C):
+    """Guides to the deprecation of ``penalty=None`` say to give both."""
+    X, y = make_classification(80, flip_y=0.3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", FutureWarning)
+        both = linear_model.LogisticRegression(penalty=None, C=C).fit(X, y)
+        one = linear_model.LogisticRegression(C=C).fit(X, y)
+    assert_allclose(both.coef_, one.coef_, rtol=1e-6)
+    with pytest.warns(UserWarning, match=r"C=2\.0 has no effect"):
+        linear_model.LogisticRegression(penalty=None, C=2.0).fit(X, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 
@@ -156,3 +157,21 @@ def test_models_without_an_equivalent_say_so(run):
     model = BMRMRegressor(loss="quantile", quantile=[0.1, 0.9]).fit(*data)
     with pytest.raises(ValueError, match="sorts its quantiles"):
         run(model, data[0])
+
+
+@pytest.mark.parametrize("by", [id, type])
+def test_options_of_users_stay_as_they_are(by):
+    """The keys of options say what they are for, and are used for other models."""
+    skl2onnx = pytest.importorskip("skl2onnx")
+    pytest.importorskip("sklearn_subqn.onnx")
+    model = LogisticRegression().fit(X, TWO)
+    for each in (model, make_pipeline(StandardScaler(), model).fit(X, TWO)):
+        options = {by(model): {"zipmap": False}}
+        given = copy.deepcopy(options)
+        graphs = [
+            skl2onnx.to_onnx(each, X[:1], options=options).SerializeToString()
+            for _ in range(2)
+        ]
+        assert options == given
+        assert b"ZipMap" not in graphs[0]
+        assert graphs[0].count(b"Normalizer") == graphs[1].count(b"Normalizer")

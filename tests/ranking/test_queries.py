@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    LeaveOneGroupOut,
+    cross_val_score,
+)
 
 from sklearn_subqn import BMRMRanker, BMRMRankerCV
 
@@ -50,13 +55,28 @@ def test_no_queries(ranker):
 @each_ranker
 def test_searches_with_groups_only(ranker):
     X, y, qid = data()
-    with pytest.warns(UserWarning, match="groups of a search go to the splitter alone"):
-        search(ranker).fit(X, y, groups=qid)
-    with (
-        sklearn.config_context(enable_metadata_routing=True),
-        pytest.warns(UserWarning, match="one query of all 64 rows"),
-    ):
-        search(ranker).fit(X, y, groups=qid)
+    match = r"groups of a search go to the splitter alone.*search.fit\(X, y, qid=qid"
+    for routing in (False, True):
+        with (
+            sklearn.config_context(enable_metadata_routing=routing),
+            pytest.raises(ValueError, match=match),
+        ):
+            search(ranker).fit(X, y, groups=qid)
+    # A search that goes on after errors has no fit either.
+    with pytest.raises(ValueError, match="All the 6 fits failed"):
+        search(ranker).set_params(error_score=np.nan).fit(X, y, groups=qid)
+    with pytest.raises(ValueError, match=match):
+        cross_val_score(ranker, X, y, cv=3, error_score="raise")
+
+
+def test_what_is_kept_together_in_a_path():
+    X, y, qid = data()
+    users = np.array([0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2])[qid]
+    model = BMRMRankerCV([1e-1, 1e-3], cv=LeaveOneGroupOut())
+    assert model.fit(X, y, qid=qid).scores_path_.shape == (12, 2)
+    assert model.fit(X, y, qid=qid, groups=users).scores_path_.shape == (3, 2)
+    with pytest.raises(ValueError, match="give them as qid, too"):
+        model.fit(X, y, groups=qid)
 
 
 @each_ranker

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from sklearn_subqn import BMRMClassifier, BMRMRanker
+from sklearn_subqn import BMRMClassifier, BMRMRanker, BMRMRankerCV
 from sklearn_subqn._core.losses import Ndcg
 from sklearn_subqn._core.solvers import BUNDLE_SOLVERS
 from sklearn_subqn._ranking.base_ranker import _LOSSES, _PAIRS
@@ -275,8 +275,8 @@ def test_what_is_not_reached_is_said():
         ({}, {"qid": [0] * 55}, "qid has 55 entries for 56 rows"),
         ({}, {"qid": [np.nan] * 56}, "NaN"),
         ({}, {"group": [50, 5]}, "sum is the number 56 of rows"),
-        ({}, {"group": [57, -1]}, "positive numbers"),
-        ({}, {"group": [28.5, 27.5]}, "positive numbers"),
+        ({}, {"group": [57, -1]}, "numbers of rows of the queries.*got -1"),
+        ({}, {"group": [28.5, 27.5]}, "numbers of rows of the queries.*got 28.5"),
         ({}, {"group": [56], "query_weight": [1, 2]}, "query_weight"),
         ({}, {"group": [56], "query_weight": [-1.0]}, "query_weight"),
     ],
@@ -303,8 +303,10 @@ def test_relevances_out_of_range(loss):
 def test_queries_of_several_types_are_refused():
     X, y, qid = queries()
     mixed = [None if i == 0 else i for i in qid]
-    with pytest.raises(ValueError, match="labels of one type"):
+    with pytest.raises(ValueError, match="must not contain NaN, None"):
         BMRMRanker().fit(X, y, qid=mixed)
+    with pytest.raises(ValueError, match="labels of one type"):
+        BMRMRanker().fit(X, y, qid=["1" if i == 0 else i for i in qid.tolist()])
 
 
 def test_equal_rows_have_equal_scores_in_any_order():
@@ -337,6 +339,105 @@ def test_queries_that_are_none(keywords, message):
     X = np.random.default_rng(0).normal(size=(4, 2))
     with pytest.raises(ValueError, match=message):
         BMRMRanker().fit(X, [0, 1, 0, 1], **keywords)
+
+
+HASHES = [2**63 + 5 + code if code < 5 else -1 for code in range(6)]
+FORMS_OF_NAMES = {
+    "list": list,
+    "tuple": tuple,
+    "objects": lambda names: pd.Series(names, dtype=object),
+}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_NAMES)
+def test_large_names_of_queries_are_different(form):
+    """An array of such integers is one of floats, in which most are equal."""
+    X, y, codes = queries(6)
+    right = BMRMRanker().fit(X, y, qid=codes)
+    names = FORMS_OF_NAMES[form]([HASHES[code] for code in codes])
+    model = BMRMRanker().fit(X, y, qid=names)
+    assert model.n_queries_ == 6
+    assert model.objective_ == pytest.approx(right.objective_, rel=1e-9)
+    expected = right.score(X, y, qid=codes)
+    assert model.score(X, y, qid=names) == pytest.approx(expected)
+    assert BMRMRankerCV([0.1], cv=3).fit(X, y, qid=names).n_queries_ == 6
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt64", "int64[pyarrow]"])
+def test_large_nullable_names_of_queries_are_different(dtype):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    X, y, codes = queries(4)
+    names = pd.Series(2**53 + codes, dtype=dtype)
+    assert BMRMRanker().fit(X, y, qid=names).n_queries_ == 4
+    names = names.convert_dtypes()
+    names[0] = pd.NA
+    with pytest.raises(ValueError, match="must not contain NaN"):
+        BMRMRanker().fit(X, y, qid=names)
+
+
+NAMES = np.array(["zoo", "mid", "abc"])
+PER_QUERY = pd.Series([100.0, 1.0, 4.0], index=NAMES)
+FORMS_OF_WEIGHTS = {
+    "by appearance": lambda weights: weights,
+    "sorted": lambda weights: weights.sort_index(),
+    "dict": dict,
+    "others besides": lambda weights: pd.concat([pd.Series({"aaa": 9.0}), weights]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS_OF_WEIGHTS)
+def test_weights_of_queries_by_their_names(form):
+    X, y, codes = queries(3)
+    qid, given = NAMES[codes], FORMS_OF_WEIGHTS[form](PER_QUERY)
+    right = BMRMRanker(tol=1e-8).fit(X, y, qid=qid, query_weight=PER_QUERY[qid])
+    model = BMRMRanker(tol=1e-8).fit(X, y, qid=qid, query_weight=given)
+    assert model.objective_ == pytest.approx(right.objective_, rel=1e-7)
+    sizes = pd.Series(7, index=NAMES)
+    by_size = BMRMRanker(tol=1e-8).fit(X, y, group=sizes, query_weight=given)
+    assert by_size.objective_ == pytest.approx(right.objective_, rel=1e-7)
+    expected = model.score(X, y, qid=qid, query_weight=PER_QUERY[qid].to_numpy())
+    assert model.score(X, y, qid=qid, query_weight=given) == pytest.approx(expected)
+    path = BMRMRankerCV([0.1], cv=3)
+    right = path.fit(X, y, qid=qid, query_weight=PER_QUERY[qid]).objective_
+    found = path.fit(X, y, qid=qid, query_weight=given).objective_
+    assert found == pytest.approx(right, rel=1e-3)
+
+
+def test_names_of_other_queries_are_refused():
+    X, y, codes = queries(3)
+    wrong = PER_QUERY.set_axis(["zoo", "mid", "abd"])
+    with pytest.raises(ValueError, match="missing: 'abc'"):
+        BMRMRanker().fit(X, y, qid=NAMES[codes], query_weight=wrong)
+    with pytest.raises(ValueError, match="the queries have none: give names"):
+        BMRMRanker().fit(X, y, group=[7, 7, 7], query_weight=PER_QUERY)
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(21)])
+    qid = pd.Series(NAMES[codes], index=frame.index)
+    model = BMRMRanker().fit(frame, y, qid=qid)
+    for call in (BMRMRanker().fit, model.score):
+        with pytest.raises(ValueError, match="qid has another index than X"):
+            call(frame, y, qid=qid[::-1])
+        with pytest.raises(ValueError, match="query_weight has another index than X"):
+            call(frame, y, qid=qid, query_weight=pd.Series(1.0, index=qid.index[::-1]))
+
+
+def test_queries_without_rows_are_left_out():
+    """As pandas counts those of categories that do not occur."""
+    X, y, codes = queries(3)
+    right = BMRMRanker().fit(X, y, qid=codes, query_weight=[3.0, 1.0, 2.0])
+    sizes = pd.Series([0, 7, 7, 0, 7, 0], index=[*"abcdef"])
+    weights = pd.Series([5.0, 3.0, 1.0, 5.0, 2.0, 5.0], index=sizes.index)
+    for group, per_query in [
+        (sizes, weights),
+        (sizes, weights[::-1]),
+        (sizes.to_numpy(), weights.to_numpy()),
+        (sizes.to_list(), [3.0, 1.0, 2.0]),
+    ]:
+        model = BMRMRanker().fit(X, y, group=group, query_weight=per_query)
+        assert model.n_queries_ == 3
+        assert model.objective_ == pytest.approx(right.objective_, rel=1e-12)
+    one = BMRMRankerCV([0.1], cv=3).fit(X, y, group=[0, 0, 21])
+    assert one.n_queries_ == 1
 
 
 def test_cross_validation_of_a_pipeline():

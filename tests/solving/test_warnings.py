@@ -446,7 +446,7 @@ def test_epsilon_of_another_loss_is_not_looked_at():
     ("group", "got"),
     [
         ([2] * 49, r"got 49 with the sum 98\."),
-        ([0, 100], r"got 0\."),
+        ([-1, 101], r"got -1\."),
         ([[100]], "1, 1"),
     ],
 )
