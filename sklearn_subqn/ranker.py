@@ -307,13 +307,16 @@ class BMRMRanker(BaseRanker):
         qid : array-like of shape (n_samples,), default=None
             Query of each row, in any order.
         group : array-like of shape (n_queries,), default=None
-            In place of ``qid`` the numbers of rows of the queries, one after the other.
+            In place of ``qid`` the numbers of rows of the queries, one after the other,
+            in the order of the rows; zeros are queries that do not occur. The index of
+            a Series names the queries.
             Without either all rows belong to one query, with a warning; equal ``qid``
             say so without one.
-        query_weight : array-like of shape (n_samples,) or (n_queries,), default=None
+        query_weight : array-like of shape (n_samples,) or (n_queries,) or dict
             Non-negative weights v of the queries: for each row that of its query, which
-            cross-validation can split, or for each query, in the order of ``group`` or
-            of sorted ``qid``. Default one; with losses of pairs their numbers of pairs
+            cross-validation can split, or for each query, as a dict or a Series by the
+            names of queries, or in the order of ``group`` or of sorted ``qid``. By
+            default None, all one; with losses of pairs their numbers of pairs
             make all pairs count alike, instead of all queries.
         pairs : array-like of int of shape (n_pairs, 2), default=None
             In place of relevances and queries: numbers of two rows of X each, from
