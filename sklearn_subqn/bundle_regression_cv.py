@@ -249,7 +249,8 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
             features.
         """
         self._check_parameters()
-        check_same_rows(X, sample_weight=sample_weight, offset=offset)
+        by_row = {"offset": offset, "groups": groups}
+        check_same_rows(X, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._checked(X, y)
         weights = check_sample_weight(sample_weight, X.shape[0])

@@ -216,7 +216,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
             )
         if self.k is not None:
             check_number("k", self.k, low=1, integer=True)
-        by_row = {"qid": qid, "query_weight": query_weight}
+        by_row = {"qid": qid, "query_weight": query_weight, "groups": groups}
         check_same_rows(X, sample_weight=sample_weight, **by_row)
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)

@@ -22,6 +22,7 @@ except ImportError as error:
         "pip install 'sklearn-subqn[dask]'."
     ) from error
 
+from .._checks import exact_names
 from .._estimators.regressor import deviance_explained, mean_deviances
 from .blocks import Collection, without_callbacks
 from .dask_blocks import BlocksOnWorkers
@@ -133,7 +134,7 @@ def _aligned(name: str, y: Any, X: Any) -> Any:
     if isinstance(X, dask.array.Array):
         known = not np.isnan(X.shape[0])
         if not hasattr(y, "__dask_graph__") and known:
-            y = dask.array.from_array(np.asarray(y), chunks=-1)
+            y = dask.array.from_array(np.asarray(exact_names(y)), chunks=-1)
         if isinstance(y, dask.array.Array) and known and not np.isnan(y.shape[0]):
             if y.shape[0] != X.shape[0]:
                 raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._checks import check_number
+from .._checks import check_number, exact_names
 from .._core.places.places import Here, Place, Session
 from .._core.rows.read_design import Shelf
 from .blocks import Collection, ReadBlock, without_callbacks
@@ -337,7 +337,7 @@ class Reader:
             self.n_rows = X.shape[0]
             for name, numbers in zip(("y", "sample_weight"), others, strict=False):
                 if numbers is not None:
-                    setattr(self, name, np.asarray(numbers))
+                    setattr(self, name, np.asarray(exact_names(numbers)))
         elif self.n_rows != X.shape[0]:
             raise ValueError(
                 "A function of a block must return the same each time; it has returned "
@@ -455,7 +455,7 @@ def _numbers(given: Any, n_sources: int) -> Any:
     several = isinstance(given, (list, tuple)) and 0 < n_sources == len(given)
     if several and all(_is_path(each) or np.ndim(each) > 0 for each in given):
         return [_numbers(each, 0) for each in given]
-    return np.load(given) if _is_path(given) else np.asarray(given)
+    return np.load(given) if _is_path(given) else np.asarray(exact_names(given))
 
 
 def _split(name: str, numbers: Any, readers: list[Reader]) -> list[Any]:

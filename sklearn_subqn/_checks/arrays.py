@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array
 
 from .._core.names import Axis, by_name, in_order
+from .text import has_times
 
 # Squared sums over a row of this size still are finite.
 LARGEST_VALUE = 1e140
@@ -119,16 +120,17 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
     return targets
 
 
-def check_no_times(y: Any) -> None:
-    """Raise TypeError if y is of dates, times or durations, which NumPy can convert.
+def check_no_times(values: Any, name: str = "y") -> None:
+    """Raise TypeError if these are dates, times or durations, which NumPy can convert.
 
-    These depend on the unit that they happen to be stored in.
+    The numbers would depend on the unit that they happen to be stored in.
     """
-    dtype = np.asarray(y).dtype
-    if dtype.kind in "mM":
+    array = np.asarray(values)
+    if has_times(array):
         raise TypeError(
-            f"y must be numbers, got values of type {dtype}. Convert times to numbers "
-            "of a unit, for example by (y - y[0]) / np.timedelta64(1, 'D')."
+            f"{name} must be numbers, got {array.ravel()[0]!r}, a time. Convert "
+            f"times to numbers of a unit, for example by ({name} - {name}[0]) / "
+            "np.timedelta64(1, 'D')."
         )
 
 

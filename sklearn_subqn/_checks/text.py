@@ -71,7 +71,7 @@ def check_no_times_in(X: Any) -> None:
     """
     names = [repr(name) for name, of in _types(X) if _are_times(of)]
     where = f" There are dates or times in {_listed(names)}" if names else ""
-    if not where and _has_times(X):
+    if not where and has_times(X):
         where = " There are dates or times among its entries."
     if where:
         raise TypeError(
@@ -96,7 +96,7 @@ def _are_times(of: Any) -> bool:
     return _TIMES.search(str(of).lower()) is not None
 
 
-def _has_times(X: Any) -> bool:
+def has_times(X: Any) -> bool:
     """Whether there are times of NumPy in an array or in lists."""
     if isinstance(X, (list, tuple)):
         try:

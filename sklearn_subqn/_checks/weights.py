@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
-from .arrays import as_numpy, check_unmasked
+from .arrays import as_numpy, check_no_times, check_unmasked
 from .labels import distinct, distinct_classes
 
 
@@ -140,6 +140,7 @@ def as_sample_weights(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
     sample_weight = as_numpy(sample_weight)
     check_unmasked("sample_weight", sample_weight)
     try:
+        check_no_times(sample_weight, "sample_weight")
         weights = check_array(
             sample_weight,
             ensure_2d=False,

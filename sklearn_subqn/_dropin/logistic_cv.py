@@ -226,7 +226,7 @@ class LogisticRegressionCV(BaseLogistic):
         self._check_parameters()
         sample_weight = as_numpy(sample_weight)
         of_split, of_score = self._routed(sample_weight, groups, params)
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, sample_weight=sample_weight, groups=groups)
         raw = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         _, classes = check_weights(sample_weight, X, y, self.class_weight)

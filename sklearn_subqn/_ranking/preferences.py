@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_array
 
 from .._checks import check_unmasked
+from .._core.names import check_same_rows
 from .._solving.solution import Floats
 
 
@@ -40,6 +41,7 @@ class Preferences(NamedTuple):
         """
         check_unmasked("pairs", pairs)
         check_unmasked("pair_weight", pair_weight)
+        check_same_rows(pairs, pair_weight=pair_weight)
         given = check_array(pairs, dtype=None, ensure_min_samples=1, input_name="pairs")
         if given.shape[1] != 2:
             raise ValueError(f"pairs must have 2 columns, got {given.shape[1]}.")

@@ -204,7 +204,7 @@ class PathCV(SearchCV, LinearClassifier):
             If some folds cannot be scored.
         """
         self._check_parameters()
-        check_same_rows(X, sample_weight=sample_weight)
+        check_same_rows(X, sample_weight=sample_weight, groups=groups)
         data = X, y, sample_weight
         X, y = self._check_X(X, y, reset=True)
         weights, classes = check_weights(sample_weight, X, y, self.class_weight)

@@ -19,6 +19,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.model_selection import GroupKFold
 
 import sklearn_subqn
 from sklearn_subqn import (
@@ -163,6 +164,18 @@ def test_times_in_streams_and_blocks():
         BMRMClassifier().fit(RowBlocks([lambda: (X, LABELS)]))
 
 
+def test_times_in_targets_and_weights():
+    objects = np.empty(60, dtype=object)
+    objects[:] = list(SPANS)
+    for times in (SPANS, pd.Series(SPANS), objects):
+        for Kind in (BMRMRegressor, OnlineLBFGSRegressor, BMRMRegressorCV):
+            with pytest.raises(TypeError, match=r"^y must be numbers, got .*a time"):
+                Kind().fit(DENSE, times)
+    for times in (SPANS, pd.Series(SPANS)):
+        with pytest.raises(TypeError, match=r"^sample_weight must be numbers"):
+            SubLBFGSLinearSVC().fit(DENSE, LABELS, times)
+
+
 IDS = np.array([2**53, 2**53 + 1, 2**53 + 4])
 CODES = np.arange(60) % 3
 FAR = RNG.normal(size=(60, 2)) + 3.0 * np.eye(3)[CODES, :2]
@@ -281,6 +294,7 @@ def test_what_else_is_given_by_rows_has_their_names():
     match = "has another index than X"
     model = BMRMRegressor().fit(NAMED, COUNTS, offset=offset)
     classifier = BMRMClassifier().fit(NAMED, LABELS, offset=offset)
+    cv = GroupKFold(2)
     stream = OnlineLBFGSRegressor()
     calls = [
         lambda: BMRMRegressor().fit(NAMED, COUNTS, offset=other),
@@ -288,6 +302,11 @@ def test_what_else_is_given_by_rows_has_their_names():
         lambda: model.score(NAMED, COUNTS, offset=other),
         lambda: model.score(NAMED, COUNTS, other),
         lambda: BMRMRegressorCV([0.1], cv=2).fit(NAMED, COUNTS, offset=other),
+        lambda: BMRMRegressorCV([0.1], cv=cv).fit(NAMED, COUNTS, groups=other),
+        lambda: SubLBFGSLinearSVCCV([0.1], cv=cv).fit(NAMED, LABELS, groups=other),
+        lambda: linear_model.LogisticRegressionCV(cv=cv).fit(
+            NAMED, LABELS, groups=other
+        ),
         lambda: BMRMClassifier().fit(NAMED, LABELS, offset=other),
         lambda: classifier.predict_proba(NAMED, offset=other),
         lambda: classifier.score(NAMED, LABELS, other),
