@@ -58,7 +58,7 @@ def exact_names(values: Any) -> Any:
         Of objects where no other type holds all entries. Tables of several columns, and
         sparse matrices, are returned as they are.
     """
-    if not isinstance(values, (list, tuple)) and not hasattr(values, "shape"):
+    if hasattr(values, "__array__") and not hasattr(values, "shape"):
         values = np.asarray(values)
     shape = np.shape(values)
     if len(shape) == 2 and shape[1] == 1 and hasattr(values, "iloc"):

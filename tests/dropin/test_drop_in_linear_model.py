@@ -396,7 +396,7 @@ def test_sparse_input(name):
             "l1_ratio=0.5 has no effect with penalty='l2'",
         ),
         (
-            linear_model.LogisticRegression(penalty=None, C=2.0),
+            linear_model.LogisticRegression(penalty=None, C=2.25),
             r"C=2.0 has no effect with penalty=None",
         ),
         (
@@ -578,13 +578,16 @@ def test_huber_where_all_residuals_have_one_size():
 
 @pytest.mark.parametrize("C", [np.inf, float("inf")])
 def test_no_penalty_said_twice(C):
+
+
+def test_no_penalty_said_twice():
     """Guides to the deprecation of ``penalty=None`` say to give both."""
     X, y = make_classification(80, flip_y=0.3, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", FutureWarning)
-        both = linear_model.LogisticRegression(penalty=None, C=C).fit(X, y)
-        one = linear_model.LogisticRegression(C=C).fit(X, y)
+        both = linear_model.LogisticRegression(penalty=None, C=np.inf).fit(X, y)
+        one = linear_model.LogisticRegression(C=np.inf).fit(X, y)
     assert_allclose(both.coef_, one.coef_, rtol=1e-6)
-    with pytest.warns(UserWarning, match=r"C=2\.0 has no effect"):
-        linear_model.LogisticRegression(penalty=None, C=2.0).fit(X, y)
+    with pytest.warns(UserWarning, match=r"C=2\.25 has no effect"):
+        linear_model.LogisticRegression(penalty=None, C=2.25).fit(X, y)
