@@ -17,6 +17,7 @@ from .._checks import (
     as_numpy,
     check_labels,
     check_no_file,
+    check_no_times,
     check_range,
     check_sparse_structure,
     check_unmasked,
@@ -259,6 +260,8 @@ class LinearEstimator(Estimator):
             check_no_file("y", y, "an array or a list")
             y = as_numpy(y)
             check_labels(y)
+            if numeric:
+                check_no_times(y)
             if isinstance(self, ClassifierMixin):
                 y = exact_labels("y", y)
         with naming_text(X):
