@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
 
 from .._checks import row_weights
 from .._estimators.estimator import Estimator
@@ -82,10 +83,17 @@ def _sgd(model: Any, y: Any, sample_weight: Any) -> Any:
         if model.class_weight is not None and len(model.classes_) > 2:
             # Each class against the rest then has weights of its own.
             return None
-        given["class_weight"] = model.class_weight
-        if model.class_weight is not None:
+        class_weight = model.class_weight
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            # SGDClassifier balances numbers of rows, whatever these weigh.
+            of_classes = compute_class_weight(
+                class_weight, classes=model.classes_, y=np.asarray(y)
+            )
+            class_weight = dict(zip(model.classes_, of_classes, strict=True))
+        given["class_weight"] = class_weight
+        if class_weight is not None:
             weights = row_weights(
-                model.class_weight, model.classes_, np.asarray(y), sample_weight
+                class_weight, model.classes_, np.asarray(y), sample_weight
             )
     kind: Any = BMRMClassifier if classifies else BMRMRegressor
     losses = _LOSSES_OF_SGD["classifier" if classifies else "regressor"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import linear_model, svm
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
@@ -135,6 +136,38 @@ def test_objectives_of_sgd_by_their_formula(loss, class_weight):
     penalty = 0.005 * float(np.sum(sgd.coef_**2))
     expected = penalty + weights @ mean_loss(loss, margins) / len(Y)
     assert value * weights.mean() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [
+        linear_model.SGDClassifier(
+            "squared_hinge",
+            alpha=0.1,
+            learning_rate="invscaling",
+            eta0=0.01,
+            max_iter=4000,
+            tol=None,
+            random_state=0,
+        ),
+        linear_model.LogisticRegression(tol=1e-10),
+        svm.LinearSVC(dual=False, tol=1e-10),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_balanced_classes_of_rows_with_weights(model, fit_intercept):
+    """The optimum by a trainer's own balance is one by the objective that is taken."""
+    X, y = make_classification(
+        60, 3, n_informative=2, n_redundant=0, weights=[0.8], random_state=0
+    )
+    weights = np.where(y == 1, 9.0, 1.0) * np.linspace(0.5, 1.5, len(y))
+    model = clone(model).set_params(
+        class_weight="balanced", fit_intercept=fit_intercept
+    )
+    model.fit(X, y, sample_weight=weights)
+    gap, objective = dual_gap(model, X, y, weights, return_objective=True)
+    assert 0.0 <= gap <= 0.01 * objective
 
 
 def test_coefficients_alone_with_an_objective():
