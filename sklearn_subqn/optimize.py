@@ -42,7 +42,7 @@ _CODES = {"max_iter": 1, "callback": 99}
 def minimize(
     value_and_subgradient: Callable[..., tuple[float, Any]],
     w0: Any,
-    method: str = "sublbfgs",
+    method: str | None = None,
     *,
     args: tuple[Any, ...] = (),
     alpha: float = 0.0,
@@ -69,7 +69,10 @@ def minimize(
         be infinite, but not at ``w0``.
     w0 : array-like of shape (d,)
         Where to begin.
-    method : str, default="sublbfgs"
+    method : str, optional
+        By default "ls-bmrm", which proves how far it is from the optimum, with
+        ``alpha > 0`` and without ``steepest``; else "sublbfgs".
+
         - "sublbfgs", "subbfgs": subgradient BFGS, of limited memory or with a full
           matrix. At iterates on kinks of f they need ``steepest``.
         - "lbfgs", "bfgs": the classical methods, for differentiable functions.
@@ -176,8 +179,10 @@ def minimize(
     True
     """
     w = _checked_start(w0)
-    check_option("method", method, list(MINIMIZERS))
     check_number("alpha", alpha, low=0.0)
+    if method is None:
+        method = "ls-bmrm" if alpha and steepest is None else "sublbfgs"
+    check_option("method", method, list(MINIMIZERS))
     check_number("l1_ratio", l1_ratio, low=0.0, high=1.0)
     check_number("tol", tol, low=0.0)
     check_number("max_iter", max_iter, low=1, integer=True)

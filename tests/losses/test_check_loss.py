@@ -333,3 +333,21 @@ def test_arguments_are_not_written_to():
 def test_arguments_are_checked(options, error, message):
     with pytest.raises(error, match=message):
         check_loss(**{"loss": Smooth(), "targets": SIGNS, **options})
+
+
+@pytest.mark.parametrize("infimum", [1e-3, 0.1])
+def test_an_infimum_below_every_sample_but_too_high(infimum):
+    """The log loss falls below any positive number, far along rays only."""
+
+    class TooHigh(Loss):
+        def value(self, scores, targets, weights):
+            return float(weights @ np.logaddexp(0.0, -targets * scores))
+
+        def subgradient(self, scores, targets, weights):
+            return -weights * targets * np.exp(-np.logaddexp(0.0, targets * scores))
+
+    loss = TooHigh()
+    check_loss(loss, [1.0, -1.0] * 5)
+    loss.infimum = infimum
+    with pytest.raises(ValueError, match=r"infimum is wrong: the value .* is below"):
+        check_loss(loss, [1.0, -1.0] * 5)

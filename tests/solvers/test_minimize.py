@@ -352,3 +352,17 @@ def test_options_reach_the_methods():
     bundle = {"alpha": 1e-3, "max_iter": 20, "tol": 0.0}
     small = minimize(f, w0, "bmrm", **bundle, options={"bundle_size": 2})
     assert small.lower_bound < minimize(f, w0, "bmrm", **bundle).lower_bound
+
+
+def test_the_default_proves_an_optimum_with_a_penalty():
+    """A maximum of affine functions, whose kinks stop methods for smooth functions."""
+    rng = np.random.default_rng(0)
+    slopes, levels = rng.normal(size=(30, 8)), rng.normal(size=30)
+
+    def largest(w):
+        values = slopes @ w + levels
+        return values.max(), slopes[values.argmax()]
+
+    result = minimize(largest, np.zeros(8), alpha=1e-2)
+    assert result.success
+    assert result.gap <= 1e-6 * max(1.0, abs(result.fun))

@@ -17,6 +17,9 @@ from ._own import OwnLoss
 # difference quotients, of steps of the second number times the scores, to the third.
 _STEP, _NEAR = 1e-5, 1e-3
 
+# The search for values below the infimum ends after so many steps.
+_N_DESCENTS = 100
+
 # Second derivatives count where those to either side agree to this share.
 _NO_KINK = 0.1
 
@@ -41,6 +44,7 @@ class LossChecks:
     def at(self, z: Floats, other: Floats, p: Floats) -> None:
         """Check everything at scores, other scores and a direction."""
         self._values(z)
+        self._least(z)
         self._pair(z, other)
         self._slopes(z)
         self._promises(z)
@@ -82,13 +86,30 @@ class LossChecks:
                 f"it returns the value {pair[0]:.9g} where value returns {value:.9g}, "
                 "or another subgradient than subgradient does",
             )
+
+    def _least(self, z: Floats) -> None:
+        """Check that no value on a way of descent is below the infimum.
+
+        Steps of Polyak (1969) towards the level of the infimum, longer by one half,
+        enter a level set with an inner point after finitely many of them.
+        """
         infimum = self._loss.infimum
-        if not offers(self._loss, "conjugate") and value < infimum - CLOSE * (
-            abs(infimum) + float(np.abs(z).max())
-        ):
-            self._fail(
-                "infimum is wrong", z, f"the value {value:.9g} is below {infimum:.9g}"
-            )
+        if infimum == -np.inf or offers(self._loss, "conjugate"):
+            return
+        for _ in range(_N_DESCENTS):
+            value = self._value(z)
+            size = abs(infimum) + float(np.abs(z).max())
+            if value < infimum - CLOSE * size:
+                self._fail(
+                    "infimum is wrong",
+                    z,
+                    f"the value {value:.9g} is below {infimum:.9g}",
+                )
+            u = self._dual(z)
+            squares = float(np.vdot(u, u))
+            if value <= infimum or squares <= CLOSE**2:
+                return
+            z = z - 1.5 * (value - infimum) / squares * u
 
     def _pair(self, z: Floats, other: Floats) -> None:
         """Check the inequality of subgradients, and convexity between two points."""
