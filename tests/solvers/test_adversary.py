@@ -28,6 +28,7 @@ from _adversary import (
     hard_case,
     problem_of,
 )
+from _adversary_given import check_given
 
 N_DEFAULT, N_SLOW = 16, int(os.environ.get("SUBQN_ADVERSARY", "4000"))
 
@@ -211,6 +212,21 @@ def test_no_bound_is_above_the_best_objective(part):
     per_part = N_DEFAULT // 4
     for seed in range(5000 + part * per_part, 5000 + (part + 1) * per_part):
         assert not check(seed), seed
+
+
+# The last five: norms beyond the largest number, free features with large coefficients,
+# L1 norms whose squares overflow, exponentials of large scores.
+@pytest.mark.parametrize("seed", [*range(8), 9, 53, 102, 153, 167])
+def test_objectives_and_bounds_of_given_coefficients(seed):
+    assert not check_given(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(40))
+def test_objectives_and_bounds_of_many_given_coefficients(part):
+    per_part = N_SLOW // 40
+    for seed in range(10**6 + part * per_part, 10**6 + (part + 1) * per_part):
+        assert not check_given(seed), seed
 
 
 @pytest.mark.slow

@@ -1,0 +1,118 @@
+"""Attacks on ``dual_gap``: coefficients from elsewhere, small and huge, also in blocks.
+
+As a command it takes a number of problems and a first seed, and prints what is wrong,
+problems that take more than two seconds, and a count::
+
+    PYTHONPATH=tests python -m _adversary_given 1000 0
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from _adversary import (
+    _EPS,
+    _OF_VALUE,
+    FAMILIES,
+    REGRESSION,
+    Case,
+    Problem,
+    _offsets,
+    fitted,
+    problem_of,
+)
+from _formulas import LONG, long
+
+from sklearn_subqn import RowBlocks, dual_gap
+from sklearn_subqn._core.losses import BINARY_LOSSES
+
+#: Kinds of one row of coefficients, with offsets and factors of the penalty.
+GIVEN = [
+    case
+    for family in FAMILIES[:3]
+    for case in family
+    if case.name.split("-")[0] in (*BINARY_LOSSES, *REGRESSION)
+    and "entropy" not in case.name
+]
+
+#: Processor time of one problem that is worth a line, in seconds.
+SLOW = 2.0
+
+
+def given_case(seed: int) -> tuple[Case, Problem, Any, Any]:
+    """A kind of fit, a problem for it, and coefficients that no fit has found."""
+    rng = np.random.default_rng([11, seed])
+    case = GIVEN[rng.integers(len(GIVEN))]
+    p = problem_of(case, seed)._replace(warm=None)
+    size = 10.0 ** rng.choice([rng.uniform(-3, 3), rng.uniform(3, 30), 160.0])
+    coef = size * rng.normal(size=p.X.shape[1])
+    return case, p, coef, rng.normal() if p.fit_intercept else 0.0
+
+
+def check_given(seed: int) -> list[str]:
+    """Return what is wrong with the objective and the bound of given coefficients."""
+    case, p, coef, intercept = given_case(seed)
+    offsets = {"offset": _offsets(p)} if case.name.endswith("-offset") else {}
+    # Blocks take neither offsets nor features without a penalty.
+    in_blocks = seed % 4 == 0 and not case.name.endswith(("-offset", "-factor"))
+    name = f"{case.name} dual_gap{' in blocks' if in_blocks else ''}"
+    data: Any = (p.X, p.y, p.weights)
+    if in_blocks:
+        data = (RowBlocks(*data, block_size=max(1, len(p.y) // 2)),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            gap, objective = dual_gap(
+                (coef, intercept),
+                *data,
+                estimator=case.make(p, "auto"),
+                tol=None if seed % 3 == 0 else 1e-3,
+                return_objective=True,
+                **offsets,
+            )
+        except (ValueError, TypeError) as error:
+            known = "too extreme", "overflow", "not finite"
+            if any(words in str(error) for words in known):
+                return []
+            return [f"{name}: {type(error).__name__} {error}"]
+        except (ArithmeticError, IndexError) as error:
+            return [f"{name}: {type(error).__name__} {error}"]
+    with np.errstate(all="ignore"):
+        terms = case.terms(long(coef), long(intercept), p)
+        exact = terms.value(p.alpha)
+        if not np.isfinite(exact) or exact > np.finfo(float).max:
+            return []
+        error = abs(LONG(objective) - exact)
+        if not (error <= _OF_VALUE * _EPS * abs(exact) + terms.rounding(p.alpha)):
+            return [f"{name}: objective {objective!r} for {exact!r}"]
+        best = exact
+        model = fitted(case, p, "auto", tol=1e-6)
+        if model is not None:
+            of_fit = case.terms_of(model, p)
+            best = min(best, of_fit.value(p.alpha) + of_fit.rounding(p.alpha))
+    # The bound has the rounding of the difference.
+    if LONG(objective) - LONG(gap) > best + np.spacing(abs(objective)) + error:
+        return [f"{name}: {objective - gap!r} above {best!r}"]
+    return []
+
+
+def main(n_problems: int, first_seed: int) -> None:
+    n_wrong = 0
+    for seed in range(first_seed, first_seed + n_problems):
+        begin = time.process_time()
+        wrong = check_given(seed)
+        seconds = time.process_time() - begin
+        n_wrong += bool(wrong)
+        for line in wrong:
+            print(seed, line, flush=True)
+        if seconds > SLOW:
+            print(seed, f"{given_case(seed)[0].name}: {seconds:.1f} seconds")
+    print(f"{n_problems} problems, {n_wrong} with violations")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
