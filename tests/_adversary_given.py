@@ -25,6 +25,7 @@ from _adversary import (
     fitted,
     problem_of,
 )
+from _adversary_foreign import check_foreign
 from _formulas import LONG, long
 
 from sklearn_subqn import RowBlocks, dual_gap
@@ -104,7 +105,7 @@ def main(n_problems: int, first_seed: int) -> None:
     n_wrong = 0
     for seed in range(first_seed, first_seed + n_problems):
         begin = time.process_time()
-        wrong = check_given(seed)
+        wrong = check_given(seed) + check_foreign(seed)
         seconds = time.process_time() - begin
         n_wrong += bool(wrong)
         for line in wrong:

@@ -28,6 +28,7 @@ from _adversary import (
     hard_case,
     problem_of,
 )
+from _adversary_foreign import check_foreign
 from _adversary_given import check_given
 
 N_DEFAULT, N_SLOW = 16, int(os.environ.get("SUBQN_ADVERSARY", "4000"))
@@ -219,6 +220,11 @@ def test_no_bound_is_above_the_best_objective(part):
 @pytest.mark.parametrize("seed", [*range(8), 9, 53, 102, 153, 167])
 def test_objectives_and_bounds_of_given_coefficients(seed):
     assert not check_given(seed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_objectives_of_foreign_models_are_those_that_they_minimize(seed):
+    assert not check_foreign(seed)
 
 
 @pytest.mark.slow
