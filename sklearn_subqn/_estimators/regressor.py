@@ -15,7 +15,6 @@ from .._checks import as_numpy, as_sample_weights
 from .._checks.callers import user_level
 from .._core.names import check_same_rows
 from .._solving.solution import Floats
-
 from .block_methods import scored
 from .predictions import variance_power
 

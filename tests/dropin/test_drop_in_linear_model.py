@@ -576,10 +576,6 @@ def test_huber_where_all_residuals_have_one_size():
         assert model.objective_ == pytest.approx(6.0 * n, rel=1e-9)
 
 
-@pytest.mark.parametrize("C", [np.inf, float("inf")])
-def test_no_penalty_said_twice(C):
-
-
 def test_no_penalty_said_twice():
     """Guides to the deprecation of ``penalty=None`` say to give both."""
     X, y = make_classification(80, flip_y=0.3, random_state=0)
