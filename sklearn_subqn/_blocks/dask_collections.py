@@ -23,7 +23,7 @@ except ImportError as error:
     ) from error
 
 from .._checks import exact_names
-from .._estimators.regressor import deviance_explained, mean_deviances
+from .._solving.deviances import deviance_explained, mean_deviances
 from .blocks import Collection, without_callbacks
 from .dask_blocks import BlocksOnWorkers
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import mean_tweedie_deviance
 
 from .._checks import as_numpy, as_sample_weights
-from .._checks.callers import user_level
 from .._core.names import check_same_rows
-from .._solving.solution import Floats
+from .._solving.deviances import deviance_explained, mean_deviances
 from .block_methods import scored
 from .predictions import variance_power
 
@@ -72,49 +68,3 @@ class ScoringRegressor(RegressorMixin):
         expected = expected[used].reshape(y.shape)
         unexplained = mean_deviances(y, expected, weights, power)
         return deviance_explained(unexplained, of_means, means)
-
-
-def mean_deviances(
-    y: Floats, expected: Floats, weights: Floats, power: float
-) -> Floats:
-    """Return the mean deviance from what is expected of each column of y.
-
-    Parameters
-    ----------
-    y, expected : ndarray of shape (n, k)
-    weights : ndarray of shape (n,)
-    power : float
-        Of the mean, to which variances are proportional.
-    """
-    if power:
-        # Means are not zero, if they are too small for a number.
-        expected = np.maximum(expected, np.finfo(np.float64).tiny)
-    return np.array(
-        [
-            mean_tweedie_deviance(column, of, sample_weight=weights, power=power)
-            for column, of in zip(y.T, expected.T, strict=True)
-        ]
-    )
-
-
-def deviance_explained(unexplained: Floats, of_means: Floats, means: Floats) -> float:
-    """Return the mean D² of columns; warn if it is not finite, as of constant columns.
-
-    Parameters
-    ----------
-    unexplained, of_means : ndarray of shape (k,)
-        Deviances from predictions and from means.
-    means : ndarray of shape (k,)
-        Where they are zero nothing has been observed, and D² is NaN.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = 1.0 - unexplained / np.where(means > 0.0, of_means, np.nan)
-    score = float(scores.mean())
-    if not np.isfinite(score):
-        warnings.warn(
-            f"D² is {score}, since all samples have the same y: there is no deviance "
-            "to explain. Score more samples at once, or take the mean deviance.",
-            UndefinedMetricWarning,
-            stacklevel=user_level(),
-        )
-    return score
