@@ -156,6 +156,28 @@ class PiecewiseQuadratic:
         )
 
 
+class Looped(NamedTuple):
+    """A loss of one score per row as the kernel ``small`` takes it.
+
+    Attributes
+    ----------
+    kind : int
+        0 for a box of dual variables, with a quadratic or without, 1 for the logistic
+        loss, 2 for exponential functions.
+    labels : bool
+        Whether targets are labels of -1 or +1, which multiply scores.
+    low, high, tube, ridge : float
+        The box, what is subtracted times |v|, and times v² / 2.
+    """
+
+    kind: int
+    labels: bool
+    low: float
+    high: float
+    tube: float
+    ridge: float
+
+
 class Intervals(NamedTuple):
     """loss_i(z) = max over v in [low_i, high_i] of v (targets_i - z) - ridge / 2 v²."""
 

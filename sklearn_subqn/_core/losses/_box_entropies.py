@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..kernels import logistic
-from ._base import Derivatives, Floats
+from ._base import Derivatives, Floats, Looped
 from ._box_oracle import BoxOracle, Interval
 from ._curvature import DiagonalCurvature
 from ._smoothings import Entropy
@@ -28,6 +28,10 @@ class BoxEntropy(BoxOracle):
     def __init__(self, box: Interval, entropy: Entropy) -> None:
         super().__init__(box)
         self.entropy = entropy
+
+    @property
+    def looped(self) -> Looped:
+        return Looped(2, *self._box, 0.0, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         maxima = self.entropy.maximum(self.map.argument(scores, targets))
@@ -115,6 +119,10 @@ class BoxLogistic(BoxOracle):
         if not box.map.labels or box.map.offset:
             raise ValueError("BinaryEntropy is for margins of labels, without offset.")
         super().__init__(box)
+
+    @property
+    def looped(self) -> Looped:
+        return Looped(1, *self._box, 0.0, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return logistic.value(scores, targets, weights)

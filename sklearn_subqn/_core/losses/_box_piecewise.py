@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels import box as kernels
 from ..rounding import CLOSE
-from ._base import TIE_TOLERANCE, Derivatives, Floats, PiecewiseQuadratic, Rows
+from ._base import TIE_TOLERANCE, Derivatives, Floats, Looped, PiecewiseQuadratic, Rows
 from ._box_oracle import BoxOracle, Interval
 from ._curvature import Curvature, DiagonalCurvature
 from ._metric import centered
@@ -53,6 +53,10 @@ class BoxHinge(PiecewiseBox):
 
     It is piecewise linear, with a kink at t = 0, or at both ends of the tube.
     """
+
+    @property
+    def looped(self) -> Looped:
+        return Looped(0, *self._box, self.set.tube, 0.0)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return kernels.value(scores, targets, weights, *self._box, self.set.tube)
@@ -129,6 +133,12 @@ class BoxQuadratic(PiecewiseBox):
         self._ridge, self._center = smoothing.ridge, smoothing.center
         self.analytic = box.low == -np.inf and box.high == np.inf and not box.tube
         self._smoothed = *self._box, box.tube, smoothing.ridge, smoothing.center
+
+    @property
+    def looped(self) -> Looped | None:
+        if self._center is not None:
+            return None
+        return Looped(0, *self._box, self.set.tube, self._ridge)
 
     def value(self, scores: Floats, targets: Floats, weights: Floats) -> float:
         return kernels.smooth_value(scores, targets, weights, *self._smoothed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import Floats, PiecewiseQuadratic, Rows
+from ._base import Floats, Looped, PiecewiseQuadratic, Rows
 from ._composition import ScoreMap
 from ._mapped import Mapped
 
@@ -29,6 +29,10 @@ class Offsets(ScoreMap):
 
 class OffsetLoss(Mapped):
     """R(z + o) for the R of another oracle, of one score per row."""
+
+    @property
+    def looped(self) -> Looped | None:
+        return self._R.looped
 
     def kink_rows(self, scores: Floats, targets: Any) -> Rows:
         return self._R.kink_rows(scores + targets[:, 1], _first(targets))

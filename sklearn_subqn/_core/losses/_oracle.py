@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._base import Derivatives, Floats, PiecewiseQuadratic, Rows
+from ._base import Derivatives, Floats, Looped, PiecewiseQuadratic, Rows
 from ._of_duals import OfDuals
 
 _NO_ROWS = np.empty(0, dtype=np.intp)
@@ -177,6 +177,11 @@ class Oracle(OfDuals):
         Of scores of shape (n,): what minimizing over an intercept asks for.
         """
         return lambda shift: self.evaluate(scores + shift, targets, weights)
+
+    @property
+    def looped(self) -> Looped | None:
+        """The loss as a compiled loop over few rows takes it, None if none does."""
+        return None
 
     def check_rows(self, n_rows: int) -> None:
         """Raise ValueError where a single group of so many rows is too small."""

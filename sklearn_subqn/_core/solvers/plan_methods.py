@@ -22,6 +22,7 @@ from .newton import newton
 from .orthant_newton import orthant_newton
 from .owlqn import owlqn
 from .proximal_newton import proximal_newton
+from .small import small
 from .sparse_alm import sparse_alm
 from .subbfgs import subbfgs
 
@@ -50,6 +51,10 @@ _FADING, _WINDOW = 0.1, 3
 # could follow but a few of them in each step. Without that five labels of 300 x 300,
 # alpha 1e-4, take 4.9 times as long.
 _SOFTNESS = 1e-2
+
+
+def by_loop(f: Facts) -> Solver:
+    return small(f.objective, f.start, f.options.tol)
 
 
 def by_alm(f: Facts) -> Solver:

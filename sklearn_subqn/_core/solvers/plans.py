@@ -28,6 +28,7 @@ from .plan_conditions import (
     has_small_alpha,
     has_small_l1,
     is_linear,
+    is_small,
     is_tall,
     is_wide,
     limits,
@@ -42,6 +43,7 @@ from .plan_methods import (
     by_bundle,
     by_cd,
     by_lbfgs,
+    by_loop,
     by_narrowing,
     by_near_rows,
     by_newton,
@@ -191,6 +193,7 @@ def _is_of_categories(f: Facts) -> bool:
 
 #: The first row that fits is taken.
 PLANS = (
+    Plan("one compiled loop", is_small, None, by_loop),
     # Losses with kinks, and squared norms.
     Plan(
         "span of the rows",
