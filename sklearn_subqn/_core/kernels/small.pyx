@@ -45,9 +45,13 @@ cdef enum:
 # A line search may leave this share of the slope, and Newton steps that of the gap.
 cdef double LEFT = 1e-2, SHARE = 0.05
 
-# From each width to the next, and this many centers in a row may bring nothing.
-cdef double FACTOR = 0.25
+# From each width to the next, down to this share of the first: narrow ones magnify the
+# rounding errors of t in v. So many centers in a row may bring nothing.
+cdef double FACTOR = 0.25, NARROWEST = 1e-2
 cdef int MOST_STUCK = 3
+
+# What is left for so small a share of J is rounding.
+cdef double ROUNDED = 1e-15
 
 # The curvature of free parameters is at least this share of that with all rows bent.
 cdef double LEAST = 1e-6
@@ -126,6 +130,7 @@ def minimize(
     cdef double gap = INFINITY, last
     cdef int stuck = 0, k
     cdef bint done = False
+    cdef double narrowest = NARROWEST * width
     cdef Problem o
     if q < d or q > d + 1 or n_penalized > q or not n:
         raise ValueError(f"{q} parameters for {n} rows of {d} features")
@@ -158,7 +163,7 @@ def minimize(
                     break
                 for i in range(n):
                     o.center[i] = o.v[i]
-                o.width *= FACTOR
+                o.width = max(FACTOR * o.width, narrowest)
             for i in range(n):
                 dual[i] = slope_of(&o, i)
     finally:
@@ -189,7 +194,7 @@ cdef bint minimize_envelope(
         gap[0] = min(gap[0], left + excess)
         if left + excess <= tol * fabs(value - infimum):
             return True
-        if k > 0 and left <= SHARE * (excess if excess < last else last):
+        if k > 0 and left <= max(SHARE * min(excess, last), ROUNDED * fabs(value)):
             return False
         hessian(o)
         for j in range(o.n_penalized, o.q):

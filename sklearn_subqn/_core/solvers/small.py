@@ -16,7 +16,7 @@ from .widths import first_width
 
 # From each gap that the loop ends at to the next, as a share; after the last one what
 # is left is rounding.
-_SHARE, _LEAST = 0.1, 1e-16
+_SHARE, _LEAST = 0.1, 1e-14
 
 # The loop is asked for this share of what the run needs, since its gap is without
 # rounding and for intercepts an estimate.
@@ -56,7 +56,7 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
         center = risk.center(point.dual if start.dual is None else start.dual)
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
     n_penalized, aim = o.regularizer.n_penalized, _OF_TOL * tol
-    while aim >= _LEAST:
+    while True:
         _, width, _ = kernel.minimize(
             rows,
             targets,
@@ -76,4 +76,5 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
         proof = Dual(balanced)
         yield Iterate(o.at(w.copy()), None, o.dual_value(o.cut(proof)), "loop", proof)
         aim *= _SHARE
-    return "no_progress"
+        if aim < _LEAST:
+            return "no_progress"
