@@ -121,12 +121,12 @@ def minimize(
 
     Returns
     -------
-    gap, width : float
-        The gap, and the width to go on with.
-    n_steps : int
-        The number of Newton steps.
+    reached : bool
+        Whether the gap is so small.
+    width : float
+        The width to go on with.
     """
-    cdef Py_ssize_t i, n = X.shape[0], d = X.shape[1], q = w.shape[0], n_steps = 0
+    cdef Py_ssize_t i, n = X.shape[0], d = X.shape[1], q = w.shape[0]
     cdef double gap = INFINITY, last
     cdef int stuck = 0, k
     cdef bint done = False
@@ -155,7 +155,7 @@ def minimize(
                 o.z[i] += offsets[i]
             for k in range(MOST_CENTERS):
                 last = gap
-                done = minimize_envelope(&o, tol, infimum, &gap, &n_steps)
+                done = minimize_envelope(&o, tol, infimum, &gap)
                 if done or o.width == 0.0:
                     break
                 stuck = stuck + 1 if gap > 0.5 * last else 0
@@ -168,11 +168,11 @@ def minimize(
                 dual[i] = slope_of(&o, i)
     finally:
         free(room)
-    return gap, o.width, n_steps
+    return bool(done), o.width
 
 
 cdef bint minimize_envelope(
-    Problem* o, double tol, double infimum, double* gap, Py_ssize_t* n_steps
+    Problem* o, double tol, double infimum, double* gap
 ) noexcept nogil:
     """Take Newton steps for one center; return whether the gap is small enough."""
     cdef Py_ssize_t i, j
@@ -208,7 +208,6 @@ cdef bint minimize_envelope(
         step = line_search(o, slope)
         if not 0.0 < step < INFINITY:
             return False
-        n_steps[0] += 1
         for j in range(o.q):
             o.w[j] += step * o.p[j]
         for i in range(o.n):

@@ -193,7 +193,12 @@ def _is_of_categories(f: Facts) -> bool:
 
 #: The first row that fits is taken.
 PLANS = (
-    Plan("one compiled loop", is_small, None, by_loop),
+    Plan(
+        "one compiled loop",
+        lambda f: is_small(f) and not has_small_alpha(f),
+        None,
+        by_loop,
+    ),
     # Losses with kinks, and squared norms.
     Plan(
         "span of the rows",

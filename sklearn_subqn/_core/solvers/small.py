@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver, Start
+from ..driver.run import Iterate, Solver, Start, size_of
 from ..kernels import small as kernel
 from ..objectives.objective import Dual, Objective
+from .alm import alm
+from .newton import newton
 from .widths import first_width
 
-# From each gap that the loop ends at to the next, as a share; after the last one what
-# is left is rounding.
+# From each gap that the loop is asked for to the next, down to one that is rounding.
 _SHARE, _LEAST = 0.1, 1e-14
 
-# The loop is asked for this share of what the run needs, since its gap is without
-# rounding and for intercepts an estimate.
+# The loop is asked for this share of what the run needs: its gap is without rounding,
+# and for free intercepts an estimate.
 _OF_TOL = 0.5
+
+# Gaps above this share of the objective are not rounding alone.
+_MORE_THAN_ROUNDING = 1e-10
 
 
 def small(objective: Objective, start: Start, tol: float) -> Solver:
     """Yield the start, and where the loop ends for smaller and smaller gaps.
+
+    What it leaves, as where features are of very different units, is for ``newton`` or
+    ``alm``.
 
     Parameters
     ----------
@@ -38,43 +45,34 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
     Returns
     -------
     status : str
-        "no_progress": the gap is a rounding error.
+        "no_progress": the gap is a rounding error; or that of the other method.
     """
     o, risk = objective, objective.risk
     point = start.at(o)
-    yield Iterate(point, None, point.lower_bound, "loop", point.dual_point)
+    yield Iterate(point, phase="loop")
     loss = o.loss.oracle.looped
-    assert loss is not None, "in the table of plans"
-    targets, offsets = o.targets, np.zeros(o.design.n_rows)
+    assert loss is not None, "one of the table of plans"
+    n_rows, n_penalized = o.design.n_rows, o.regularizer.n_penalized
+    targets, offsets = o.targets, np.zeros(n_rows)
     if targets.ndim == 2:
         targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
     rows = np.ascontiguousarray(o.design.X, dtype=np.float64)
-    w, dual = start.w.copy(), np.empty(o.design.n_rows)
-    width, center = 0.0, np.zeros(o.design.n_rows)
+    w, dual = start.w.copy(), np.empty(n_rows)
+    width, center = 0.0, np.zeros(n_rows)
     if not o.loss.smooth:
         width = first_width(o) * risk.score_scale(point.scores)
         center = risk.center(point.dual if start.dual is None else start.dual)
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
-    n_penalized, aim = o.regularizer.n_penalized, _OF_TOL * tol
-    while True:
-        _, width, _ = kernel.minimize(
-            rows,
-            targets,
-            offsets,
-            o.weights,
-            *loss,
-            o.alpha,
-            n_penalized,
-            aim,
-            infimum,
-            width,
-            w,
-            center,
-            dual,
-        )
-        balanced = risk.balance(dual) if o.n_free else dual
-        proof = Dual(balanced)
-        yield Iterate(o.at(w.copy()), None, o.dual_value(o.cut(proof)), "loop", proof)
+    data = rows, targets, offsets, o.weights, *loss, o.alpha, n_penalized
+    aim, reached = max(_OF_TOL * tol, _LEAST), True
+    while reached and aim >= _LEAST:
+        reached, width = kernel.minimize(*data, aim, infimum, width, w, center, dual)
+        proof = Dual(risk.balance(dual) if o.n_free else dual)
+        point, bound = o.at(w.copy()), o.dual_value(o.cut(proof))
+        yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
-        if aim < _LEAST:
-            return "no_progress"
+    if point.value - bound <= _MORE_THAN_ROUNDING * size_of(point.value, infimum):
+        return "no_progress"
+    if o.loss.smooth:
+        return (yield from newton(o, w))
+    return (yield from alm(o, Start.from_point(point, proof.u)))

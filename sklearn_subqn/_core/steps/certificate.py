@@ -68,7 +68,8 @@ class CutBundle:
     def improve(self) -> float:
         """Solve the program over all stored cuts; return the best bound so far."""
         n = self._n_cuts
-        if n == 0:
+        if not n or (n == 1 and not self._normals[0].any()):
+            # Of the trivial cut this is the bound.
             return self.lower_bound
         self._x[:n] = minimize_on_simplex(
             self._gram[:n, :n] / self._objective.alpha, self._others[:n, 0], self._x[:n]
