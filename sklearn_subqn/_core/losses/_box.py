@@ -9,6 +9,9 @@ the tables that name them.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -83,10 +86,11 @@ BINARY_LOSSES: dict[str, Loss] = {
 NOVELTY_LOSS = Loss(Box(Residual(), 0.0, 1.0))
 
 
+@functools.lru_cache
 def regression_losses(
     *, quantile: float = 0.5, epsilon: float = 1.35, power: float = 1.5
-) -> dict[str, Loss]:
-    """Return losses of numbers by their names.
+) -> Mapping[str, Loss]:
+    """Return losses of numbers by their names, the same ones for the same parameters.
 
     Parameters
     ----------
@@ -99,7 +103,7 @@ def regression_losses(
         Of the mean, to which Tweedie's variances are proportional, in (1, 2).
     """
     residual = Residual()
-    return {
+    losses = {
         "squared_error": Loss(Box(residual, -np.inf, np.inf), Quadratic(1.0)),
         "absolute_error": Loss(Box(residual, -1.0, 1.0)),
         "quantile": Loss(Box(residual, quantile - 1.0, quantile)),
@@ -112,6 +116,7 @@ def regression_losses(
         "gamma": Loss(Deviance(2.0)),
         "tweedie": Loss(Deviance(power)),
     }
+    return MappingProxyType(losses)
 
 
 class OrdinalLogistic(Composed):
