@@ -53,17 +53,16 @@ _LOOSEST = 1e-2
 _FEW_CURVED = 4.0
 
 
-# Up to so many entries of dense rows, and columns, problems are solved in one compiled
+# Up to so many entries, zeros included, and columns, problems are solved in one compiled
 # loop, without BLAS.
 _MOST_ENTRIES, _MOST_COLUMNS = 200_000, 100
 
 
 def is_small(f: Facts) -> bool:
     """Whether one compiled loop takes less time than calls from Python would."""
-    fits = f.l2 and not f.several and f.in_one_place and f.dense
-    if not fits or f.n_params > _MOST_COLUMNS or f.n_rows * f.n_params > _MOST_ENTRIES:
-        return False
-    return f.n_rows > f.n_params and f.objective.loss.oracle.looped is not None
+    fits = f.l2 and not f.several and f.in_one_place and f.n_params <= _MOST_COLUMNS
+    few = fits and f.n_rows * f.n_params <= _MOST_ENTRIES
+    return few and f.objective.loss.oracle.looped is not None
 
 
 def n_sampled(f: Facts) -> int:

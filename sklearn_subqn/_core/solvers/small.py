@@ -12,6 +12,7 @@ import numpy as np
 from ..driver.run import Iterate, Solver, Start, size_of
 from ..kernels import small as kernel
 from ..objectives.objective import Dual, Objective
+from ..rows.row_views import dense_rows
 from .alm import alm
 from .newton import newton
 from .widths import first_width
@@ -56,7 +57,7 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
     targets, offsets = o.targets, np.zeros(n_rows)
     if targets.ndim == 2:
         targets, offsets = (np.ascontiguousarray(each) for each in targets.T)
-    rows = np.ascontiguousarray(o.design.X, dtype=np.float64)
+    rows = np.ascontiguousarray(dense_rows(o.design.X))
     w, dual = start.w.copy(), np.empty(n_rows)
     width, center = 0.0, np.zeros(n_rows)
     if not o.loss.smooth:
