@@ -35,6 +35,12 @@ def small_parts(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def no_loop(monkeypatch):
+    """The hybrid is chosen for few rows of data, too."""
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+
+
+@pytest.fixture(autouse=True)
 def any_rows_are_few(monkeypatch):
     """Near rows are told from others however many they are."""
     monkeypatch.setattr("sklearn_subqn._core.solvers.near_kinks._MOST", 1.0)

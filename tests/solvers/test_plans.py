@@ -184,12 +184,38 @@ def chosen(monkeypatch):
     return names
 
 
+@pytest.fixture
+def no_loop(monkeypatch):
+    """Other rows of the table are chosen for few rows of data, too."""
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
+
+
 @pytest.mark.parametrize(("name", "model", "data"), CASES)
+@pytest.mark.usefixtures("no_loop")
 def test_chosen(name, model, data, chosen):
     model.fit(*data)
     assert chosen[0] == name
 
 
+SMALL = [
+    (SubLBFGSLinearSVC(), classes(300, 5)),
+    (SubLBFGSLinearSVC(loss="squared_hinge"), classes(3000, 50)),
+    (L1LogisticOWLQN(1e-3, l1_ratio=0), classes(300, 5)),
+    (BMRMRegressor(1e-3, loss="quantile"), targets(300, 5)),
+    (BMRMRegressor(1e-3, loss="epsilon_insensitive"), targets(60, 80)),
+    (BMRMRegressor(1e-4, **HUBER), targets(300, 5)),
+]
+
+
+@pytest.mark.parametrize(("model", "data"), SMALL)
+def test_few_rows_are_for_the_compiled_loop(model, data, chosen):
+    model.fit(*data)
+    assert chosen[0] == "one compiled loop"
+    (history,) = model.history_
+    assert set(history.phase) == {"loop"}
+
+
+@pytest.mark.usefixtures("no_loop")
 def test_a_start_with_a_dual_point(chosen):
     X, y = classes(300, 5)
     model = SubLBFGSLinearSVC(warm_start=True).fit(X, y)
@@ -199,7 +225,7 @@ def test_a_start_with_a_dual_point(chosen):
 
 def test_every_row_is_tested():
     names = {name for name, *_ in CASES}
-    names.add("proximal method of multipliers from a dual point")
+    names |= {"proximal method of multipliers from a dual point", "one compiled loop"}
     assert names == {plan.name for plan in plans.PLANS}
 
 
@@ -208,6 +234,7 @@ def test_names_are_of_one_row_each():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.usefixtures("no_loop")
 def test_related_problems_are_solved_without_the_row_that_they_are_of(chosen):
     X, y = classes(100, 40)
     SubLBFGSLinearSVC(1e-8).fit(X, y)
