@@ -20,6 +20,7 @@ from sklearn_subqn import (
     MultilabelHingeClassifier,
     SubLBFGSLinearSVC,
 )
+from sklearn_subqn._core.losses import BINARY_LOSSES
 
 each_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
@@ -289,3 +290,55 @@ def test_bundle_methods_prove_small_rankings(solver):
         alpha = 10.0 ** rng.uniform(-5.0, -1.0)
         model = BMRMRanker(alpha, loss="pairwise", solver=solver).fit(X, y, qid=qid)
         assert model.dual_gap_ <= 1e-3 * model.objective_
+
+
+EACH_LOSS = [
+    ("hinge", {}),
+    ("squared_hinge", {}),
+    ("modified_huber", {}),
+    ("log_loss", {}),
+    ("exponential", {}),
+    ("squared_error", {}),
+    ("absolute_error", {}),
+    ("quantile", {"quantile": 0.3}),
+    ("epsilon_insensitive", {"epsilon": 0.2}),
+    ("squared_epsilon_insensitive", {"epsilon": 0.2}),
+    ("huber", {"epsilon": 0.5}),
+    ("poisson", {}),
+]
+
+
+@pytest.mark.parametrize(("loss", "parameters"), EACH_LOSS)
+def test_the_compiled_loop_finds_what_other_methods_find(loss, parameters, monkeypatch):
+    """With weights, some zero, features of other units, offsets of X, few rows or many.
+
+    Each bound is below both objectives.
+    """
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(2, 80)), int(rng.integers(1, 20))
+        X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, size=d)
+        y = (X / np.abs(X).max(axis=0)).sum(axis=1) + rng.normal(size=n)
+        kind = BMRMRegressor
+        if loss in BINARY_LOSSES:
+            kind, y = BMRMClassifier, (y > np.median(y)).astype(int)
+            y[:2] = 0, 1
+        elif loss == "poisson":
+            y = rng.poisson(np.exp(0.3 * y)) + 1.0 * (np.arange(n) == 0)
+        weights = rng.exponential(size=n) * (rng.random(n) < 0.9)
+        weights[:2] = 1.0
+        alpha, intercept = 10.0 ** rng.uniform(-4, 0), bool(seed % 2)
+        model = kind(alpha, loss=loss, tol=1e-8, fit_intercept=intercept, **parameters)
+        found = []
+        for most in (10**6, 0):
+            place = "sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES"
+            monkeypatch.setattr(place, most)
+            model.fit(X, y, sample_weight=weights)
+            (history,) = model.history_
+            found.append((model.objective_, history.lower_bound[-1], model.plan_))
+        (ours, our_bound, plan), (other, other_bound, _) = found
+        assert plan in ("one compiled loop", "larger alphas")
+        size = max(abs(ours - history.infimum), 1e-6 * abs(ours))
+        assert ours == pytest.approx(other, rel=0.0, abs=2e-8 * size)
+        rounding = 4.0 * np.finfo(float).eps * abs(ours)
+        assert max(our_bound, other_bound) <= min(ours, other) + rounding

@@ -1,0 +1,87 @@
+"""The compiled loop for few rows: its minimizer, dual point and refusals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklearn_subqn._core.kernels import small
+from sklearn_subqn._core.losses import BINARY_LOSSES
+from sklearn_subqn._core.losses._box import regression_losses
+
+LOSSES = {**BINARY_LOSSES, **regression_losses(epsilon=0.3)}
+LOOPED = {name: loss for name, loss in LOSSES.items() if loss.oracle.looped}
+
+
+def arguments(name, seed, n=40, d=3, intercept=True):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    if name in BINARY_LOSSES:
+        y = np.where(y > 0.0, 1.0, -1.0)
+    elif name == "poisson":
+        y = rng.poisson(np.exp(0.3 * y)).astype(float)
+    weights = rng.dirichlet(np.ones(n))
+    loss = LOOPED[name]
+    width = 0.0 if loss.smooth else 0.3
+    numbers = 0.1, d, 1e-11, 0.0, width
+    return [
+        *(X, y, 0.1 * rng.normal(size=n), weights, *loss.oracle.looped, *numbers),
+        *(np.zeros(d + intercept), np.zeros(n), np.empty(n)),
+    ]
+
+
+def test_the_losses_that_it_takes():
+    assert set(LOSSES) - set(LOOPED) == {"gamma", "tweedie"}
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", LOOPED)
+def test_the_dual_point_proves_the_minimum(name, intercept):
+    """Fenchel's duality: the values agree, and dual variables are subgradients."""
+    oracle = LOOPED[name].oracle
+    for seed in range(5):
+        given = arguments(name, seed, intercept=intercept)
+        X, y, offsets, weights = given[:4]
+        w, dual = given[-3], given[-1]
+        reached, _ = small.minimize(*given)
+        assert reached
+        coef, b = w[:3], w[3:].sum()
+        scores = X @ coef + b + offsets
+        value = oracle.value(scores, y, weights) + 0.05 * coef @ coef
+        normal = X.T @ dual
+        bound = (
+            dual @ offsets - oracle.conjugate(dual, y, weights) - 5 * normal @ normal
+        )
+        assert_allclose(bound, value, rtol=1e-9, atol=1e-12)
+        assert_allclose(normal, -0.1 * coef, atol=1e-5)
+        if intercept:
+            assert abs(dual.sum()) <= 1e-9
+
+
+def test_says_where_a_gap_is_out_of_reach():
+    given = arguments("log_loss", 0)
+    given[-6] = -1.0
+    reached, _ = small.minimize(*given)
+    assert not reached
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, -2, -1])
+def test_refuses_wrong_lengths(place):
+    given = arguments("hinge", 0)
+    given[place] = np.ones(39)
+    with pytest.raises(ValueError, match="39 numbers for 40 rows"):
+        small.minimize(*given)
+
+
+def test_refuses_parameters_of_other_columns():
+    given = arguments("hinge", 0)
+    given[-3] = np.zeros(7)
+    with pytest.raises(ValueError, match="7 parameters for 40 rows of 3 features"):
+        small.minimize(*given)
+
+
+def test_refuses_kinks_without_a_width():
+    given = arguments("hinge", 0)
+    given[-4] = 0.0
+    with pytest.raises(ValueError, match="need a width"):
+        small.minimize(*given)
