@@ -180,7 +180,7 @@ def test_files_of_skops_need_trust_in_public_classes_alone(model):
 
 def test_files_are_small():
     data = load_breast_cancer(return_X_y=True)
-    model = SubLBFGSLinearSVC().fit(*data)
+    model = SubLBFGSLinearSVC(solver="alm").fit(*data)
     n_steps = len(model.history_[0])
     assert n_steps > 20
     assert len(pickle.dumps(model)) < 20_000

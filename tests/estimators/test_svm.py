@@ -466,7 +466,7 @@ def test_input_is_not_changed(make):
 
 def test_warm_start_begins_at_the_previous_solution():
     X, y = large()
-    model = SubLBFGSLinearSVC(warm_start=True, alpha=1e-3).fit(X, y)
+    model = SubLBFGSLinearSVC(warm_start=True, alpha=1e-3, solver="alm").fit(X, y)
     coef, intercept = model.coef_[0], model.intercept_[0]
     for alpha in (1e-3, 5e-4):
         target = np.where(y == 1, 1.0, -1.0)
@@ -475,7 +475,7 @@ def test_warm_start_begins_at_the_previous_solution():
         # The intercept is set anew, and may be that of a smoothed loss.
         first = model.history_[0].objective[0]
         assert first <= expected * (1.0 + 1e-3)
-        cold = SubLBFGSLinearSVC(alpha=alpha).fit(X, y)
+        cold = SubLBFGSLinearSVC(alpha=alpha, solver="alm").fit(X, y)
         assert first < cold.history_[0].objective[0]
         assert model.n_iter_ < cold.n_iter_
         assert model.dual_gap_ <= 1e-3 * model.objective_
@@ -716,7 +716,7 @@ def test_verbose_names_the_class(capsys):
 def test_convergence_warning_at_max_iter():
     X, y = large()
     with pytest.warns(ConvergenceWarning) as caught:
-        model = SubLBFGSLinearSVC(max_iter=2, tol=1e-6).fit(X, y)
+        model = SubLBFGSLinearSVC(solver="alm", max_iter=2, tol=1e-6).fit(X, y)
     assert model.n_iter_ == 2
     assert_gap_is_stated(caught, model)
     message = str(caught[0].message)
@@ -737,7 +737,8 @@ def assert_gap_is_stated(caught, model):
 def test_convergence_warning_of_a_class():
     X, y = blobs(n_classes=3)
     with pytest.warns(ConvergenceWarning) as caught:
-        SubLBFGSLinearSVC(max_iter=1, tol=1e-9).fit(X, np.array(["a", "b", "c"])[y])
+        model = SubLBFGSLinearSVC(solver="alm", max_iter=1, tol=1e-9)
+        model.fit(X, np.array(["a", "b", "c"])[y])
     for label, record in zip("abc", caught, strict=True):
         assert f"Fitting SubLBFGSLinearSVC, class {label} reached" in str(
             record.message

@@ -376,7 +376,7 @@ def test_n_jobs(refit):
 
 def test_warnings_of_folds_state_the_gap():
     X, y = large()
-    search = SubLBFGSLinearSVCCV([1e-3, 1e-4], max_iter=2, cv=2)
+    search = SubLBFGSLinearSVCCV([1e-3, 1e-4], solver="alm", max_iter=2, cv=2)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)

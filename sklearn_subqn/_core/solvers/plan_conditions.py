@@ -61,7 +61,12 @@ _MOST_ENTRIES, _MOST_COLUMNS = 160_000, 100
 
 
 def is_small(f: Facts) -> bool:
-    """Whether one compiled loop takes less time than calls from Python would."""
+    """Whether one compiled loop takes less time than calls from Python would.
+
+    It has no iterations that somebody could watch.
+    """
+    if f.options.watched:
+        return False
     fits = f.l2 and not f.several and f.in_one_place and f.n_params <= _MOST_COLUMNS
     few = fits and f.n_rows * f.n_params <= _MOST_ENTRIES
     return few and f.objective.loss.oracle.looped is not None
