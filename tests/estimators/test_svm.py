@@ -736,8 +736,8 @@ def assert_gap_is_stated(caught, model):
 
 def test_convergence_warning_of_a_class():
     X, y = blobs(n_classes=3)
+    model = SubLBFGSLinearSVC(solver="alm", max_iter=1, tol=1e-9)
     with pytest.warns(ConvergenceWarning) as caught:
-        model = SubLBFGSLinearSVC(solver="alm", max_iter=1, tol=1e-9)
         model.fit(X, np.array(["a", "b", "c"])[y])
     for label, record in zip("abc", caught, strict=True):
         assert f"Fitting SubLBFGSLinearSVC, class {label} reached" in str(

@@ -53,10 +53,10 @@ _LOOSEST = 1e-2
 _FEW_CURVED = 4.0
 
 
-# Up to so many entries, zeros included, and columns, problems are solved in one compiled
-# loop, without BLAS. Of losses with kinks other methods take .6 to .9 times as long
-# beyond that, and .5 to 1.1 times on 100 to 1,000 rows of 200 to 300 columns; below it
-# they take up to 8 times as long.
+# Up to so many entries, zeros included, and columns, problems are solved in one
+# compiled loop, without BLAS. Below that other methods take up to 8 times as long. Beyond it they
+# take .6 to 1 times as long for losses with kinks, and for 200 to 300 columns .5 to 1.1
+# times.
 _MOST_ENTRIES, _MOST_COLUMNS = 160_000, 100
 
 

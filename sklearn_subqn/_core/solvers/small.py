@@ -75,7 +75,7 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
     if point.value - bound <= _MORE_THAN_ROUNDING * size_of(point.value, infimum):
         return "no_progress"
     if point.value > first.value:
-        # In units as of targets of 1e-20 its line search does not get to where they are.
+        # Where targets are as small as 1e-20 its line search does not reach them.
         point, proof = first, Dual(first.dual)
     if o.loss.smooth:
         return (yield from newton(o, point.w))
