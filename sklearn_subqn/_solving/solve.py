@@ -66,7 +66,7 @@ def solve(
             lambda value: 1.0,
             lambda result: True,
         )
-    options = replace(options, tol=accuracy.tol, watched=report.listens)
+    options = replace(options, tol=accuracy.tol)
     reported = partial(report.of_result, problem.unit)
     try:
         result, w, end = _minimize(

@@ -713,10 +713,12 @@ def test_verbose_names_the_class(capsys):
         assert f"SubLBFGSLinearSVC, class {label}: iteration" in out
 
 
-def test_convergence_warning_at_max_iter():
+def test_convergence_warning_at_max_iter(monkeypatch):
+    # As for more rows, which are not for one compiled loop.
+    monkeypatch.setattr("sklearn_subqn._core.solvers.plan_conditions._MOST_ENTRIES", 0)
     X, y = large()
     with pytest.warns(ConvergenceWarning) as caught:
-        model = SubLBFGSLinearSVC(solver="alm", max_iter=2, tol=1e-6).fit(X, y)
+        model = SubLBFGSLinearSVC(max_iter=2, tol=1e-6).fit(X, y)
     assert model.n_iter_ == 2
     assert_gap_is_stated(caught, model)
     message = str(caught[0].message)

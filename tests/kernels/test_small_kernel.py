@@ -49,9 +49,8 @@ def test_the_dual_point_proves_the_minimum(name, intercept):
         scores = X @ coef + b + offsets
         value = oracle.value(scores, y, weights) + 0.05 * coef @ coef
         normal = X.T @ dual
-        bound = (
-            dual @ offsets - oracle.conjugate(dual, y, weights) - 5 * normal @ normal
-        )
+        bound = dual @ offsets - oracle.conjugate(dual, y, weights)
+        bound -= 5.0 * (normal @ normal)
         assert_allclose(bound, value, rtol=1e-9, atol=1e-12)
         assert_allclose(normal, -0.1 * coef, atol=1e-5)
         if intercept:

@@ -94,7 +94,7 @@ def test_one_path_takes_fewer_passes_than_fits_of_their_own():
 
 def test_warm_starts_copies_and_names(capsys):
     X, y = _data()
-    model = _model(warm_start=True, tol=1e-4, solver="alm").fit(X, y)
+    model = _model(warm_start=True, tol=1e-8, solver="alm").fit(X, y)
     again = model.history_
     model.fit(X, y)
     passes = [sum(h.passes[-1] for h in each) for each in (again, model.history_)]

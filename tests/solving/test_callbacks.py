@@ -187,7 +187,7 @@ def test_problems_to_come_do_not_disturb_the_estimator_so_far(warm_start):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_callback_can_stop(n_classes):
     X, y = data(n_classes)
-    model = SubLBFGSLinearSVC().set_callbacks(Recorder(stop_after=2))
+    model = SubLBFGSLinearSVC(solver="alm").set_callbacks(Recorder(stop_after=2))
     model.fit(X, y)  # no warning: the user asked for it
     assert model.n_iter_ == 2
     assert [len(history) for history in model.history_] == len(model.history_) * [3]
@@ -237,7 +237,7 @@ def test_bad_input_with_a_callback_leaves_the_estimator_as_it_was():
 def test_reaching_max_iter_uses_all_subtasks():
     X, y = data()
     recorder = Recorder()
-    model = SubLBFGSLinearSVC(max_iter=2).set_callbacks(recorder)
+    model = SubLBFGSLinearSVC(solver="alm", max_iter=2).set_callbacks(recorder)
     with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     assert len(recorder.told("end", "iteration")) == 3

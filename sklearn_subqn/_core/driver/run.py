@@ -192,8 +192,6 @@ class Options:
         Share of the model's minimizer in the point of the next cut.
     cut_at_best : bool
         Whether the best point gives a cut as well.
-    watched : bool
-        Whether somebody wants to know of iterations as they come.
     online : dict
         Settings of an online method that runs pass by pass.
     """
@@ -214,7 +212,6 @@ class Options:
     patience: int | None = 10
     theta: float = 0.2
     cut_at_best: bool = True
-    watched: bool = False
     online: Mapping[str, Any] = field(default_factory=dict)
 
 

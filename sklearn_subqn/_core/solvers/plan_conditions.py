@@ -54,19 +54,14 @@ _FEW_CURVED = 4.0
 
 
 # Up to so many entries, zeros included, and columns, problems are solved in one
-# compiled loop, without BLAS. Below that other methods take up to 8 times as long. Beyond it they
-# take .6 to 1 times as long for losses with kinks, and for 200 to 300 columns .5 to 1.1
-# times.
+# compiled loop, without BLAS. Below that other methods take up to 8 times as long.
+# Beyond it they take .6 to 1 times as long for losses with kinks, and for 200 to 300
+# columns .5 to 1.1 times.
 _MOST_ENTRIES, _MOST_COLUMNS = 160_000, 100
 
 
 def is_small(f: Facts) -> bool:
-    """Whether one compiled loop takes less time than calls from Python would.
-
-    It has no iterations that somebody could watch.
-    """
-    if f.options.watched:
-        return False
+    """Whether one compiled loop takes less time than calls from Python would."""
     fits = f.l2 and not f.several and f.in_one_place and f.n_params <= _MOST_COLUMNS
     few = fits and f.n_rows * f.n_params <= _MOST_ENTRIES
     return few and f.objective.loss.oracle.looped is not None
