@@ -50,7 +50,7 @@ cdef double LEFT = 1e-2, SHARE = 0.05
 cdef double FACTOR = 0.25, NARROWEST = 1e-2
 cdef int MOST_STUCK = 3
 
-# What is left for so small a share of J is rounding.
+# So small a share of J is taken for a rounding error.
 cdef double ROUNDED = 1e-15
 
 # The curvature of free parameters is at least this share of that with all rows bent.

@@ -17,7 +17,7 @@ from .alm import alm
 from .newton import newton
 from .widths import first_width
 
-# From each gap that the loop is asked for to the next, down to one that is rounding.
+# From each gap that the loop is asked for to the next, down to a rounding error.
 _SHARE, _LEAST = 0.1, 1e-14
 
 # The loop is asked for this share of what the run needs: its gap is without rounding,
