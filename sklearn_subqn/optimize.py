@@ -13,7 +13,16 @@ from ._checks import check_callback, check_number, check_option
 from ._core.objectives.generic import Function, penalized
 from ._core.objectives.objective import Objective
 from ._core.regularizers import elastic_net
-from ._core.solvers import BUNDLE_SOLVERS, L1_SOLVERS, Options, Result, Start, run
+from ._core.solvers import (
+    BUNDLE_SOLVERS,
+    L1_SOLVERS,
+    Options,
+    Result,
+    Start,
+    Status,
+    Stopping,
+    run,
+)
 from ._core.steps.certificate import CutBundle
 from ._minimizing.minimizers import MINIMIZERS, check_penalty, options_of, quasi_newton
 from ._minimizing.own_function import OwnFunction, shielded, shown, with_squares
@@ -22,21 +31,8 @@ __all__ = ["minimize"]
 
 Floats = npt.NDArray[np.float64]
 
-_MESSAGES = {
-    "converged": "The gap is within tol.",
-    "small": "All entries of the subgradient are within tol.",
-    "no_descent": "No direction of descent was found.",
-    "stationary": "The gradient vanishes.",
-    "no_step": "The line search found no better point.",
-    "stalled": "There was no progress any more.",
-    "no_progress": "There was no progress any more.",
-    "unbounded": "The function falls without end along a line.",
-    "max_iter": "The limit of iterations, max_iter, was reached.",
-    "callback": "The callback asked to stop.",
-}
-
 # As in SciPy: 0 is success, 1 a limit, 99 a callback's wish, and 2 any other end.
-_CODES = {"max_iter": 1, "callback": 99}
+_CODES = {Status.MAX_ITER: 1, Status.CALLBACK: 99}
 
 
 def minimize(
@@ -197,6 +193,8 @@ def minimize(
             f"steepest has no effect with method={method!r}; 'sublbfgs' and 'subbfgs' "
             "take it."
         )
+    # Objectives may be zero.
+    stopping = Stopping(tol, least_size=1.0)
     objective = None
     if alpha:
         function = Function(shielded(called, infimum, w), infimum)
@@ -207,18 +205,17 @@ def minimize(
         assert objective is not None, "checked"
         spec = (BUNDLE_SOLVERS if chosen.by_cuts else L1_SOLVERS)[method]
         proves = spec.proves or l1_ratio > 0.0
-        solver = spec.start(objective, Start(w), Options(**given))
+        solver = spec.start(objective, Start(w), Options(stopping=stopping, **given))
     else:
         whole = with_squares(called, objective, infimum)
         solver = quasi_newton(method, whole, w, given)
     bundle = None if objective is None or proves else CutBundle(objective)
-    report = _Report(called, callback, tol, not chosen.by_cuts)
+    report = _Report(called, callback, stopping, not chosen.by_cuts)
     try:
         result = run(
             solver,
-            tol=tol,
+            stopping,
             max_iter=max_iter,
-            size=_size,
             bundle=bundle,
             least=infimum if objective is None else objective.least,
             report=report,
@@ -237,24 +234,28 @@ class _Report:
     ----------
     called : OwnFunction
     callback : callable or None
-    tol : float
+    stopping : Stopping
     by_gradient : bool
         Whether to stop at small gradients where nothing is proven.
     """
 
     def __init__(
-        self, called: OwnFunction, callback: Any, tol: float, by_gradient: bool
+        self,
+        called: OwnFunction,
+        callback: Any,
+        stopping: Stopping,
+        by_gradient: bool,
     ) -> None:
         self._called, self._callback = called, callback
-        self._tol, self._by_gradient = tol, by_gradient
-        self._reason = ""
+        self._stopping, self._by_gradient = stopping, by_gradient
+        self._reason: Status | None = None
 
     def __call__(self, result: Result) -> bool:
         point = result.point
         if self._by_gradient and result.lower_bound == -np.inf:
             largest = np.abs(_smallest_subgradient(point)).max()
-            if largest <= self._tol * _size(point.value):
-                self._reason = "small"
+            if self._stopping.is_reached(largest, point.value):
+                self._reason = Status.SMALL
                 return True
         if self._callback is None:
             return False
@@ -282,17 +283,17 @@ class _Report:
             result.raise_bound(result.point.value)
         report = self._reported(result)
         status = self._reason or result.status
-        if report.gap <= self._tol * _size(report.fun):
-            status = "converged"
+        if self._stopping.is_reached(report.gap, report.fun):
+            status = Status.CONVERGED
         # At a kink, as far as the steepest subgradients are known, or smooth.
         at_end = method.startswith("sub") and self._called.knows_steepest
-        ends = ["converged", "small", *(["no_descent"] if at_end else [])]
+        ends = [Status.CONVERGED, Status.SMALL, *[Status.NO_DESCENT] * at_end]
         report.success = status in ends and (
-            status != "no_descent" or report.lower_bound == -np.inf
+            status != Status.NO_DESCENT or report.lower_bound == -np.inf
         )
         report.status = 0 if report.success else _CODES.get(status, 2)
-        report.message = _MESSAGES[status]
-        if status != "converged" and np.isfinite(report.gap):
+        report.message = status.sentence
+        if status != Status.CONVERGED and np.isfinite(report.gap):
             report.message += f" A gap of {report.gap:.2g} is proven."
         report.history = result.history
         return report
@@ -305,11 +306,6 @@ def _smallest_subgradient(point: Any) -> Floats:
         return gradient
     o = point.objective
     return o.elastic_net.smallest_subgradient(point.w, point.risk_gradient, o.alpha)
-
-
-def _size(value: float) -> float:
-    """Return what gaps are relative to; objectives may be zero."""
-    return max(1.0, abs(value))
 
 
 def _checked_start(w0: Any) -> Floats:

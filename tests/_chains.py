@@ -13,6 +13,7 @@ from sklearn_subqn._chains.hinge import ChainHinge
 from sklearn_subqn._chains.log_loss import ChainLogLoss
 from sklearn_subqn._chains.pairs import observed_pairs, observed_transitions
 from sklearn_subqn._chains.solvers import CHAIN_SOLVERS
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.regularizers import L2, ElasticNet
@@ -133,5 +134,5 @@ def fitted(objective, solver="auto", *, tol=1e-6, max_iter=300, w=None):
     if isinstance(objective.regularizer, L2) and not spec.proves:
         bundle = CutBundle(objective)
     start = Start(np.zeros(objective.n_params) if w is None else w)
-    solver = spec.start(objective, start, Options(tol=tol))
-    return run(solver, tol=tol, max_iter=max_iter, bundle=bundle)
+    solver = spec.start(objective, start, Options(stopping=Stopping(tol)))
+    return run(solver, Stopping(tol), max_iter=max_iter, bundle=bundle)

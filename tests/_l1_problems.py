@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import make_classification
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
@@ -39,4 +40,4 @@ def problem(X, y, *, alpha=0.02, l1_ratio=1.0, weights=None, fit_intercept=True)
 def solve(objective, solver="cd", *, tol=1e-9, max_iter=5000):
     start = Start(np.zeros(objective.n_params))
     solver = L1_SOLVERS[solver].start(objective, start, Options())
-    return run(solver, tol=tol, max_iter=max_iter)
+    return run(solver, Stopping(tol), max_iter=max_iter)

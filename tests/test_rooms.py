@@ -74,7 +74,7 @@ def test_the_walk_through_a_fit_is_in_the_order_of_its_calls():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     walk = text.partition("## A fit, from X to coef_")[2].partition("\n## ")[0]
     listed = list(dict.fromkeys(re.findall(r"`([\w/]+\.py)`", walk)))
-    X, y = make_classification(5000, 30, random_state=0)
+    X, y = make_classification(5000, 60, random_state=0)
     model = sklearn_subqn.SubLBFGSLinearSVC(alpha=1e-3)
     called: dict[str, None] = {}
     installed = Path(sklearn_subqn.__file__).parent

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.driver.run import Iterate, Solver, Start
+from .._core.driver import Iterate, Solver, Start, Status
 from .._core.losses._base import Floats
 from .._core.objectives.objective import Cut, Dual, Objective, Point
 from .._core.regularizers import ElasticNet
@@ -150,9 +150,9 @@ def chain_ascent(
         if not sweeps.fits:
             if patience is None:
                 raise MemoryError(_NO_ROOM)
-            return "no room"
+            return Status.NO_ROOM
         if patience and len(gaps) > patience and gaps[-1] > 0.5 * gaps[-1 - patience]:
-            return "faded"
+            return Status.FADED
 
 
 def _valued(objective: Objective, w: Floats) -> Point:

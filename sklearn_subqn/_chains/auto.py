@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import count
 
-from .._core.driver.run import Solver, Start
+from .._core.driver import Solver, Start, Status
 from .._core.objectives.objective import Cut, Objective
 from .._core.solvers.bfgs import bfgs
 from .._core.solvers.bundle import ls_bmrm
@@ -87,7 +87,8 @@ def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver
         try:
             iterate = next(solver)
         except StopIteration as stop:
-            return str(stop.value)
+            status: Status = stop.value
+            return status
         assert iterate.cut is not None
         bundle.add(iterate.cut)
         if n % _BOUND_INTERVAL == 0:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core.driver.run import Iterate, Options, Solver, Start
+from .._core.driver import Iterate, Options, Solver, Start
 from .._core.objectives.objective import Dual, Objective
 from .._core.online.olbfgs import OLBFGS
 from .._core.online.sgd import SGD

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core.objectives.objective import Objective
-from .._core.solvers import History, SolverSpec, Start, size_of
+from .._core.solvers import History, SolverSpec, Start, Status, size_of
 from .tolerance import Shrinkage, relative
 
 Floats = npt.NDArray[np.float64]
@@ -138,7 +138,7 @@ class Solution:
     size: float
     shrinkage: Shrinkage | None = None
     plan: str = ""
-    status: str = ""
+    status: Status = Status.STOPPED
     asked: str = ""
 
     @property

@@ -14,7 +14,15 @@ from .._core.memory import BLOCK_SIZE
 from .._core.objectives.objective import Objective, Point
 from .._core.regularizers import L2
 from .._core.rounding import ROUNDED_32, rounding
-from .._core.solvers import Options, Result, SolverSpec, Start, run, size_of
+from .._core.solvers import (
+    Options,
+    Result,
+    SolverSpec,
+    Start,
+    Status,
+    Stopping,
+    run,
+)
 from .._core.steps.certificate import CutBundle
 from .._core.steps.intercepts import minimize_intercept
 from .._core.steps.line_search import rounding_of
@@ -22,7 +30,7 @@ from .callbacks import FitTask
 from .process import isolated
 from .report import Report
 from .solution import Floats, Problem, Settings, Solution, gap_between
-from .tolerance import Accuracy, Scale, accuracy_of
+from .tolerance import Scale, stopping_of
 
 
 def solve(
@@ -53,24 +61,20 @@ def solve(
     solvers, name = settings._solvers, settings.solver
     spec = spec_of(settings)
     name = name if name in solvers else next(iter(solvers))
-    accuracy = accuracy_of(problem.objective, settings.tol, name == "auto")
-    options = options or _options(settings)
     scale = Scale(problem.objective)
-    size = partial(size_of, infimum=scale.infimum)
-    target = Target(f"tol={settings.tol:g}", settings.tol, size, scale.is_useful)
+    infimum = scale.infimum
+    stopping = stopping_of(problem.objective, settings.tol, infimum, name == "auto")
+    options = options or _options(settings)
+    asked = Stopping(settings.tol, infimum=infimum)
+    target = Target(f"tol={settings.tol:g}", asked, scale.is_useful)
     if options.gap is not None:
-        accuracy = Accuracy(options.gap / problem.unit, 0.0, 0.0)
-        target = Target(
-            f"epsilon={options.gap:g}",
-            accuracy.tol,
-            lambda value: 1.0,
-            lambda result: True,
-        )
-    options = replace(options, tol=accuracy.tol)
+        stopping = Stopping(options.gap / problem.unit, absolute=True)
+        target = Target(f"epsilon={options.gap:g}", stopping, lambda result: True)
+    options = replace(options, stopping=stopping)
     reported = partial(report.of_result, problem.unit)
     try:
         result, w, end = _minimize(
-            problem, spec, options, accuracy, settings.max_iter, reported, target
+            problem, spec, options, settings.max_iter, reported, target
         )
     except (FloatingPointError, OverflowError, np.linalg.LinAlgError) as error:
         raise ValueError(
@@ -107,21 +111,15 @@ class Target(NamedTuple):
     ----------
     name : str
         The parameter that says so, with its value.
-    tol : float
-    size : callable
-        From the objective to what it is relative to.
+    stopping : Stopping
+        The rule without what small problems are solved beyond it.
     is_useful : callable
         Whether a run may end there, as in ``run``.
     """
 
     name: str
-    tol: float
-    size: Callable[[float], float]
+    stopping: Stopping
     is_useful: Callable[[Result], bool]
-
-    def is_reached(self, gap: float, value: float) -> bool:
-        """Whether a gap is small enough for an objective of this value."""
-        return gap <= self.tol * self.size(value)
 
 
 @isolated
@@ -129,7 +127,6 @@ def _minimize(
     problem: Problem,
     spec: SolverSpec,
     options: Options,
-    accuracy: Accuracy,
     max_iter: int,
     report: Callable[[Result], bool],
     target: Target,
@@ -145,15 +142,14 @@ def _minimize(
         start = _better_start(objective, start)
     result = run(
         spec.start(objective, start, options),
+        options.stopping,
         max_iter=max_iter,
-        size=target.size,
         is_useful=target.is_useful,
         bundle=bundle,
         least=objective.least,
         counter=objective,
         since=passes,
         report=report,
-        **accuracy._asdict(),
     )
     point = result.point.centered()
     if problem.watch is not None and problem.watch.chosen is not None:
@@ -218,17 +214,17 @@ def _certified(
     objective, value = problem.objective, end.value
     gap = gap_between(value, result.lower_bound)
     size = scale.size(value)
-    reached = target.is_reached(result.gap, result.point.value)
+    reached = target.stopping.is_reached(result.gap, result.point.value)
     # As of targets that are all the same, with an optimum of zero.
-    proven, status = reached or result.status == "callback", result.status
+    proven, status = reached or result.status == Status.CALLBACK, result.status
     proven = proven or result.gap <= rounding_of(result.point)
     # Rounding coefficients to float32 goes without a warning below that, or where the
     # gap is below rounding of the objective at zero: that of the optimum may vanish.
-    allowed = max(2.0 * target.tol * target.size(value), 1e-4 * size)
+    allowed = max(2.0 * target.stopping.allowed_gap(value), 1e-4 * size)
     raised = reached and gap > allowed
     rounded = raised and problem.dtype == np.float32
     if rounded and gap > ROUNDED_32 * abs(objective.origin().value):
-        proven, status = False, "rounded"
+        proven, status = False, Status.ROUNDED
     solution = Solution(
         w,
         value,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .._core.lazy import cached_property
 from .._core.objectives.objective import Objective, Point
 from .._core.rounding import CLOSE
-from .._core.solvers import Result, size_of
+from .._core.solvers import Result, Stopping, size_of
 from .._core.steps.line_search import minimizer, rounding_of
 
 Floats = npt.NDArray[np.float64]
@@ -29,38 +29,33 @@ _EXACT, NEARLY_EXACT = 1e-13, 1e-10
 _SAME_OBJECTIVE = 1e-6
 
 
-class Accuracy(NamedTuple):
-    """The relative gaps at which a run ends, as in ``run``.
+def stopping_of(
+    objective: Objective, tol: float, infimum: float, automatic: bool
+) -> Stopping:
+    """Return what ``tol`` means: small problems are solved as exactly as can be.
 
-    Attributes
+    Parameters
     ----------
+    objective : Objective
     tol : float
-        Where it ends at once.
-    enough : float
-        From which on it ends where it becomes slow.
-    asked : float
-        From which on its iterations are limited.
+        The relative gap that the user asks for.
+    infimum : float
+        What the mean loss cannot fall below.
+    automatic : bool
+        Whether the solver is chosen by the package.
     """
-
-    tol: float
-    enough: float
-    asked: float
-
-
-def accuracy_of(objective: Objective, tol: float, automatic: bool) -> Accuracy:
-    """Return what ``tol`` means: small problems are solved as exactly as can be."""
     loss = objective.loss
     n_rows = loss.rows_each * objective.design.n_rows
     small = n_rows * objective.n_params <= SMALL
     if not (automatic and small) or loss.counts_rows:
-        return Accuracy(tol, 0.0, 0.0)
+        return Stopping(tol, infimum=infimum)
     by_cuts = loss.joint or not loss.analytic
     exact = _EXACT if by_cuts or objective.regularizer.smooth else -1.0
     if tol <= exact:
-        return Accuracy(tol, 0.0, 0.0)
+        return Stopping(tol, infimum=infimum)
     # Rounding, which bounds account for, may keep them from more than that.
     enough = min(tol, NEARLY_EXACT) if exact > 0.0 else tol
-    return Accuracy(exact, enough, tol)
+    return Stopping(exact, enough, tol, infimum)
 
 
 class Scale:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks.callers import in_search, user_level
 from .._core.names import MOST_NAMED
+from .._core.solvers import Status
 from ..exceptions import ConstantModelWarning, UnderfittingWarning
 from .solution import Settings, Solution
 
@@ -102,21 +103,21 @@ def warn_of_tolerance(
     scaled = ["scale the features"]
     more = [f"increase {' or '.join(larger)}"] if larger else scaled
     reasons = {
-        "max_iter": (
+        Status.MAX_ITER: (
             f"reached max_iter={settings.max_iter}",
             [*more, *others * faster],
         ),
-        "stalled": (
+        Status.STALLED: (
             "stopped because it no longer made progress",
             [*looser, *others, *scaled, *weaker_here],
         ),
-        "rounded": (
+        Status.ROUNDED: (
             "lost precision as its coefficients were rounded to float32,",
             ["convert X to float64", *scaled],
         ),
     }
     otherwise = (
-        f"stopped where it found no better point ({status})",
+        f"stopped: {status.sentence[0].lower()}{status.sentence[1:-1]},",
         [*looser, *others, *scaled],
     )
     reason, ways = reasons.get(status, otherwise)

@@ -7,6 +7,7 @@ import pytest
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_array_equal
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objectives.generic import FunctionObjective
 from sklearn_subqn._core.objectives.objective import Dual
@@ -19,7 +20,7 @@ from sklearn_subqn._core.steps.quasi_newton import (
 )
 
 #: A gap of 1e-2 will do, all of it is asked for.
-LIMITS = {"tol": 0.0, "max_iter": 200, "enough": 1e-2}
+LIMITS = {"stopping": Stopping(0.0, enough=1e-2), "max_iter": 200}
 
 
 def script(values, bounds=None, status=None, phases=None):
@@ -50,7 +51,7 @@ def hinge_problem(*, alpha=1e-2, loss=None, fit_intercept=True):
 
 def test_stops_once_the_relative_gap_is_proven():
     result = run(
-        script([4.0, 3.0, 2.0, 1.0], [0.0, 1.0, 1.8, 1.0]), tol=0.1, max_iter=10
+        script([4.0, 3.0, 2.0, 1.0], [0.0, 1.0, 1.8, 1.0]), Stopping(0.1), max_iter=10
     )
     assert (result.status, result.n_iter) == ("converged", 2)
     assert (result.point.value, result.lower_bound) == (2.0, 1.8)
@@ -62,7 +63,7 @@ def test_what_was_asked_for_limits_the_iterations_beyond_it(first, last):
     """More exactness takes a small multiple of the iterations up to there."""
     values = [2.0] * first + [1.0 + 1e-3 * 0.9**i for i in range(200)]
     solver = script(values, [1.0] * len(values))
-    result = run(solver, tol=1e-13, max_iter=800, asked=1e-2)
+    result = run(solver, Stopping(1e-13, asked=1e-2), max_iter=800)
     assert (result.status, result.n_iter) == ("converged", last)
 
 
@@ -76,12 +77,12 @@ def test_beyond_what_is_enough_runs_end_where_they_are_slow():
 
 
 def test_gap_is_relative_to_the_size_of_the_objective():
-    result = run(script([-4.0, -8.0], [-9.0, -9.0]), tol=0.2, max_iter=10)
+    result = run(script([-4.0, -8.0], [-9.0, -9.0]), Stopping(0.2), max_iter=10)
     assert (result.status, result.n_iter) == ("converged", 1)
 
 
 def test_the_best_point_counts_not_the_last():
-    result = run(script([4.0, 2.0, 3.0], [0.5, 1.0, 0.0]), tol=0.0, max_iter=2)
+    result = run(script([4.0, 2.0, 3.0], [0.5, 1.0, 0.0]), Stopping(0.0), max_iter=2)
     assert (result.status, result.n_iter) == ("max_iter", 2)
     assert_array_equal(result.point.w, [1.0])
     assert result.history.objective == [4.0, 2.0, 2.0]
@@ -90,38 +91,38 @@ def test_the_best_point_counts_not_the_last():
 
 @pytest.mark.parametrize("max_iter", [0, 1, 7])
 def test_max_iter_counts_iterations_after_the_starting_point(max_iter):
-    result = run(forever(1.0), tol=0.0, max_iter=max_iter)
+    result = run(forever(1.0), Stopping(0.0), max_iter=max_iter)
     assert (result.status, result.n_iter) == ("max_iter", max_iter)
     assert len(result.history) == max_iter + 1
 
 
 def test_solver_is_closed():
     solver = forever(1.0)
-    run(solver, tol=0.0, max_iter=3)
+    run(solver, Stopping(0.0), max_iter=3)
     with pytest.raises(StopIteration):
         next(solver)
 
 
 def test_gap_of_zero_converges_with_tolerance_zero():
-    result = run(forever(2.0, bound=2.0), tol=0.0, max_iter=5)
+    result = run(forever(2.0, bound=2.0), Stopping(0.0), max_iter=5)
     assert (result.status, result.n_iter, result.gap) == ("converged", 0, 0.0)
 
 
 def test_gap_is_never_negative():
     """Rounding can lift a bound above the objective."""
-    result = run(script([1.0], [1.0 + 1e-15]), tol=0.0, max_iter=5)
+    result = run(script([1.0], [1.0 + 1e-15]), Stopping(0.0), max_iter=5)
     assert result.gap == 0.0
 
 
 @pytest.mark.parametrize("status", ["no_descent", "unbounded"])
 def test_solver_that_stops_by_itself_says_why(status):
-    result = run(script([3.0, 2.0], status=status), tol=0.0, max_iter=10)
+    result = run(script([3.0, 2.0], status=status), Stopping(0.0), max_iter=10)
     assert (result.status, result.n_iter) == (status, 1)
     assert len(result.history) == 2
 
 
 def test_solver_that_stops_without_a_word():
-    assert run(script([3.0]), tol=0.0, max_iter=10).status == "stopped"
+    assert run(script([3.0]), Stopping(0.0), max_iter=10).status == "stopped"
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -129,7 +130,7 @@ def test_solver_that_stops_without_a_word():
 def test_objective_that_is_not_finite(value, earlier):
     solver = script([*earlier, value], status="never reached")
     with pytest.raises(FloatingPointError, match="objective became"):
-        run(solver, tol=0.0, max_iter=10)
+        run(solver, Stopping(0.0), max_iter=10)
 
 
 # Stalling.
@@ -137,25 +138,25 @@ def test_objective_that_is_not_finite(value, earlier):
 
 @pytest.mark.parametrize("bound", [-np.inf, 0.5])
 def test_run_without_progress_stalls(bound):
-    result = run(forever(1.0, bound), tol=1e-3, max_iter=1000)
+    result = run(forever(1.0, bound), Stopping(1e-3), max_iter=1000)
     assert result.status == "stalled"
     assert result.n_iter == 100
 
 
 def test_slow_progress_of_the_objective_is_progress():
     values = 2.0 - 1e-5 * np.arange(300.0)
-    result = run(script(values, status="end"), tol=1e-3, max_iter=1000)
+    result = run(script(values, status="end"), Stopping(1e-3), max_iter=1000)
     assert result.status == "end"
     # A tenth of the tolerance in a hundred iterations is the least.
     values = 2.0 - 1e-7 * np.arange(300.0)
-    assert run(script(values), tol=1e-3, max_iter=1000).status == "stalled"
+    assert run(script(values), Stopping(1e-3), max_iter=1000).status == "stalled"
 
 
 def test_slow_progress_of_the_bound_is_progress():
     values, bounds = np.ones(300), 1e-5 * np.arange(300.0)
-    result = run(script(values, bounds, "end"), tol=1e-3, max_iter=1000)
+    result = run(script(values, bounds, "end"), Stopping(1e-3), max_iter=1000)
     assert result.status == "end"
-    result = run(script(values, 1e-2 * bounds), tol=1e-3, max_iter=1000)
+    result = run(script(values, 1e-2 * bounds), Stopping(1e-3), max_iter=1000)
     assert result.status == "stalled"
 
 
@@ -164,13 +165,15 @@ def test_looser_tolerances_do_not_give_up_what_is_near(tol):
     """Of a gap of 0.35 that shrinks by a hundredth in a hundred iterations."""
     values = 1.35 * np.ones(400)
     bounds = 1.0 + 3.5e-5 * np.arange(400.0)
-    assert run(script(values, bounds, "end"), tol=tol, max_iter=1000).status == "end"
+    assert (
+        run(script(values, bounds, "end"), Stopping(tol), max_iter=1000).status == "end"
+    )
 
 
 def test_first_bound_is_progress():
     values, bounds = np.ones(130), np.full(130, -np.inf)
     bounds[50:] = 0.5
-    result = run(script(values, bounds, "end"), tol=1e-3, max_iter=1000)
+    result = run(script(values, bounds, "end"), Stopping(1e-3), max_iter=1000)
     assert result.status == "end"
 
 
@@ -187,7 +190,7 @@ def test_report_sees_every_iteration_and_may_stop():
 
     result = run(
         script([4.0, 3.0, 3.5, 1.0], [0.0, 0.5, 0.25, 0.0]),
-        tol=0.0,
+        Stopping(0.0),
         max_iter=10,
         report=report,
     )
@@ -197,14 +200,14 @@ def test_report_sees_every_iteration_and_may_stop():
 
 @pytest.mark.parametrize("answer", [None, False, 1, "yes"])
 def test_report_stops_by_true_only(answer):
-    result = run(forever(1.0), tol=0.0, max_iter=3, report=lambda result: answer)
+    result = run(forever(1.0), Stopping(0.0), max_iter=3, report=lambda result: answer)
     assert result.status == "max_iter"
 
 
 def test_convergence_outranks_the_callback_and_the_limit():
     result = run(
         script([1.0, 1.0], [0.0, 1.0]),
-        tol=1e-3,
+        Stopping(1e-3),
         max_iter=1,
         report=lambda result: result.n_iter == 1,
     )
@@ -228,7 +231,7 @@ class Passes:
 def test_history():
     result = run(
         script([4.0, 2.0, 3.0], phases=["a", "a", "b"], status="end"),
-        tol=0.0,
+        Stopping(0.0),
         max_iter=10,
         counter=Passes([2.0, 4.5, 7.0]),
         since=1.0,
@@ -249,7 +252,7 @@ def test_history_ends_with_the_result():
     objective, solver = hinge_problem()
     result = run(
         solver,
-        tol=1e-5,
+        Stopping(1e-5),
         max_iter=300,
         bundle=CutBundle(objective),
         counter=objective,
@@ -275,14 +278,14 @@ def test_bundle_is_asked_at_the_end_whatever_the_end_is():
     for max_iter in range(3, 30, 5):
         objective, solver = hinge_problem()
         bundle = CutBundle(objective)
-        result = run(solver, tol=0.0, max_iter=max_iter, bundle=bundle)
+        result = run(solver, Stopping(0.0), max_iter=max_iter, bundle=bundle)
         assert result.status == "max_iter"
         assert result.lower_bound == pytest.approx(bundle.improve(), rel=1e-14)
     objective, solver = hinge_problem()
     bundle = CutBundle(objective)
     result = run(
         solver,
-        tol=0.0,
+        Stopping(0.0),
         max_iter=100,
         bundle=bundle,
         report=lambda result: result.n_iter == 17,
@@ -301,7 +304,7 @@ def test_small_bundles_are_asked_before_they_forget(size):
     bundle.improve = lambda: counts.append(0) or improve()
     run(
         solver,
-        tol=0.0,
+        Stopping(0.0),
         max_iter=60,
         bundle=bundle,
         report=lambda result: counts.append(1),
@@ -316,7 +319,7 @@ def test_last_bound_may_still_prove_convergence():
     problem, solver = hinge_problem(
         loss=BINARY_LOSSES["squared_hinge"], fit_intercept=False
     )
-    best = run(solver, tol=1e-10, max_iter=300, bundle=CutBundle(problem)).point
+    best = run(solver, Stopping(1e-10), max_iter=300, bundle=CutBundle(problem)).point
 
     def ends_between_two_programs():
         for w in (np.zeros(4), np.zeros(4), np.zeros(4), best.w):
@@ -325,17 +328,20 @@ def test_last_bound_may_still_prove_convergence():
         return "no_descent"
 
     solver = ends_between_two_programs()
-    result = run(solver, tol=1e-8, max_iter=300, bundle=CutBundle(problem))
+    result = run(solver, Stopping(1e-8), max_iter=300, bundle=CutBundle(problem))
     assert (result.status, result.n_iter) == ("converged", 3)
     assert result.history.lower_bound[-1] == result.lower_bound
     assert result.history.lower_bound[-2] < 0.9 * result.lower_bound
-    assert run(ends_between_two_programs(), tol=1e-8, max_iter=9).status == "no_descent"
+    assert (
+        run(ends_between_two_programs(), Stopping(1e-8), max_iter=9).status
+        == "no_descent"
+    )
 
 
 def test_stationary_point_ends_the_run():
     objective = FunctionObjective(lambda w: 0.5 * w @ w, lambda w: w.copy())
     solver = bfgs(objective, np.ones(2), DenseInverseHessian(2), search=wolfe)
-    result = run(solver, tol=1e-3, max_iter=50)
+    result = run(solver, Stopping(1e-3), max_iter=50)
     assert (result.status, result.n_iter) == ("stationary", 1)
 
 
@@ -345,7 +351,7 @@ def test_unbounded_objectives_end_the_run():
         solver = method(
             objective, np.zeros(1), DenseInverseHessian(1), search=lambda line: np.inf
         )
-        assert run(solver, tol=0.0, max_iter=50).status == "unbounded"
+        assert run(solver, Stopping(0.0), max_iter=50).status == "unbounded"
 
 
 def test_search_that_cannot_move_ends_the_run():
@@ -354,7 +360,7 @@ def test_search_that_cannot_move_ends_the_run():
         solver = method(
             objective, np.ones(1), DenseInverseHessian(1), search=lambda line: 0.0
         )
-        result = run(solver, tol=0.0, max_iter=50)
+        result = run(solver, Stopping(0.0), max_iter=50)
         assert (result.status, result.n_iter) == ("no_step", 0)
 
 
@@ -369,7 +375,7 @@ def test_keeps_the_dual_point_of_the_best_bound():
             yield Iterate(point, None, bound, proof=proof)
         return "stopped"
 
-    assert run(solver(), tol=0.0, max_iter=10).dual is duals[1]
+    assert run(solver(), Stopping(0.0), max_iter=10).dual is duals[1]
 
 
 def test_no_progress_is_asked_of_preparations():
@@ -379,7 +385,7 @@ def test_no_progress_is_asked_of_preparations():
             yield Iterate(point, preparing=i < n_prepared)
         return "stopped"
 
-    stalled = run(solver(0), tol=1e-3, max_iter=10_000)
-    later = run(solver(300), tol=1e-3, max_iter=10_000)
+    stalled = run(solver(0), Stopping(1e-3), max_iter=10_000)
+    later = run(solver(300), Stopping(1e-3), max_iter=10_000)
     assert stalled.status == later.status == "stalled"
     assert later.n_iter == stalled.n_iter + 300

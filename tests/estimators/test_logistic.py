@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_subqn import L1LogisticOWLQN, L1LogisticOWLQNCV
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, MULTINOMIAL_LOSS
 from sklearn_subqn._core.regularizers import ElasticNet
 from sklearn_subqn._core.solvers import L1_SOLVERS, minimize_intercept, run
@@ -428,7 +429,7 @@ def test_random_subgradients_break_owlqn_but_not_owlqn_star():
         hessian = LimitedMemoryInverseHessian(objective.n_params, 15)
         start = np.zeros(objective.n_params)
         result = run(
-            method(objective, start, hessian, random=random), tol=0.0, max_iter=40
+            method(objective, start, hessian, random=random), Stopping(0.0), max_iter=40
         )
         searches = [p.partition(" ")[2] for p in result.history.phase]
         return result.point.value - best, sum(int(s) for s in searches if s)

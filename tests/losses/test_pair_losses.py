@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import entr, expit
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import (
     Groups,
     LogisticPairs,
@@ -216,7 +217,7 @@ def test_newton_finds_the_optimum_of_all_pairs(kind):
         L2(3),
         0.01,
     )
-    result = run(newton(o, np.zeros(3)), tol=1e-9, max_iter=50)
+    result = run(newton(o, np.zeros(3)), Stopping(1e-9), max_iter=50)
     assert result.status == "converged"
     assert result.gap <= 1e-9 * result.point.value
 
@@ -236,7 +237,7 @@ def test_narrowing_reaches_the_hinge_to_rounding(form):
     groups, s = Groups(np.arange(25) % 2), rng.dirichlet(np.ones(25))
     design = Design(sparse.csr_array(X) if form == "sparse" else X, fit_intercept=False)
     o = Objective(Risk(design, OrderedPairs("linear", groups), y, s), L2(3), 0.01)
-    result = run(narrowing(o, Start(np.zeros(3))), tol=1e-6, max_iter=200)
+    result = run(narrowing(o, Start(np.zeros(3))), Stopping(1e-6), max_iter=200)
     assert result.status == "converged"
     pairs = all_pairs(groups, y, s, COSTS["linear"][1])
     differences = np.array([X[j] - X[i] for i, j, _ in pairs])

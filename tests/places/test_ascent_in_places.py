@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
@@ -65,7 +66,7 @@ def test_finds_the_optimum_in_about_as_many_passes(
     spec, results = SOLVERS["auto"], []
     for objective in both:
         solver = spec.start(objective, Start(np.zeros(objective.n_params)), Options())
-        results.append(run(solver, tol=TOL, max_iter=200))
+        results.append(run(solver, Stopping(TOL), max_iter=200))
     one, several = results
     assert one.status == several.status == "converged"
     assert one.plan == several.plan == "dual ascent"
@@ -81,7 +82,7 @@ def test_two_places_take_as_many_passes_as_one(loss):
     for objective in both:
         start = Start(np.zeros(objective.n_params))
         solver = SOLVERS["auto"].start(objective, start, Options())
-        assert run(solver, tol=TOL, max_iter=50).status == "converged"
+        assert run(solver, Stopping(TOL), max_iter=50).status == "converged"
     assert both[1].passes <= 1.05 * both[0].passes
 
 

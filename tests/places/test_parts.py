@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from _parts import LOSSES, D, pair, pair_that_compares_rows
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.regularizers import L2, elastic_net
 from sklearn_subqn._core.solvers import (
     BUNDLE_SOLVERS,
@@ -39,8 +40,8 @@ def solved(objective, spec, start=None):
     cuts = not spec.proves and isinstance(objective.regularizer, L2)
     bundle = CutBundle(objective) if cuts else None
     start = start or Start(np.zeros(objective.n_params))
-    solver = spec.start(objective, start, Options(tol=TOL))
-    return run(solver, tol=TOL, max_iter=300, bundle=bundle)
+    solver = spec.start(objective, start, Options(stopping=Stopping(TOL)))
+    return run(solver, Stopping(TOL), max_iter=300, bundle=bundle)
 
 
 @pytest.mark.parametrize(("name", "l1_ratio", "solver"), CASES)
@@ -112,7 +113,7 @@ def test_proximal_newton_steps(name):
     assert result.n_iter <= 10
     # Against a method of no second derivatives.
     other = L1_SOLVERS["fista"].start(one, Start(np.zeros(one.n_params)), Options())
-    expected = run(other, tol=1e-6, max_iter=20_000)
+    expected = run(other, Stopping(1e-6), max_iter=20_000)
     assert result.lower_bound <= expected.point.value * (1.0 + 1e-14)
     assert expected.lower_bound <= result.point.value
     assert result.gap <= TOL * result.point.value

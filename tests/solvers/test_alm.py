@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import SubLBFGSLinearSVC
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.solvers import SOLVERS, Options, Start, alm, run
 from sklearn_subqn._core.solvers.near_kinks import near_kinks
@@ -96,12 +97,12 @@ def solve(o, method, *, w=None, dual=None, tol=1e-9, max_iter=1000):
     start = Start(np.zeros(o.n_params) if w is None else w, dual)
     iterates = []
     if method == "near kinks":
-        solver = near_kinks(o, start, tol=tol)
+        solver = near_kinks(o, start, Stopping(tol))
     else:
         solver = SOLVERS[method].start(o, start, Options())
     solver = recorded(solver, iterates)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        result = run(solver, tol=tol, max_iter=max_iter, bundle=CutBundle(o))
+        result = run(solver, Stopping(tol), max_iter=max_iter, bundle=CutBundle(o))
     return result, iterates
 
 
@@ -224,7 +225,7 @@ def test_the_width_decides_the_speed_only(width):
     reference, _ = solve(o, "alm", tol=1e-11)
     iterates = []
     solver = recorded(alm(o, Start(np.zeros(o.n_params)), width=width), iterates)
-    result = run(solver, tol=1e-9, max_iter=2000)
+    result = run(solver, Stopping(1e-9), max_iter=2000)
     assert_converged(result, iterates)
     assert result.point.value == pytest.approx(reference.point.value, rel=1e-9)
 

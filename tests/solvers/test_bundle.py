@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, linprog, minimize
 
 from sklearn_subqn import LinearChainCRF
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import (
     BINARY_LOSSES,
     Loss,
@@ -79,7 +80,7 @@ def solve(solver, objective, *, tol=1e-6, max_iter=3000, **options):
     start = Start(objective.regularizer.center(objective.n_params))
     bundle = None if spec.proves or solver == "auto" else CutBundle(objective)
     generator = spec.start(objective, start, Options(**options))
-    return run(generator, tol=tol, max_iter=max_iter, bundle=bundle)
+    return run(generator, Stopping(tol), max_iter=max_iter, bundle=bundle)
 
 
 # Regularizers
@@ -431,7 +432,7 @@ def test_bundle_methods_end_where_gaps_hardly_shrink(method, n, monkeypatch):
     model = Slow(objective, Cuts(objective.n_params, patience=None))
     monkeypatch.setattr(bundle_methods, "cut_model", lambda *args, **options: model)
     solver = method(objective, np.zeros(objective.n_params))
-    result = run(solver, tol=1e-9, max_iter=400)
+    result = run(solver, Stopping(1e-9), max_iter=400)
     assert result.status == "stalled"
     assert result.n_iter == max(100, 2 * objective.n_params)
 

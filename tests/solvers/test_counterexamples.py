@@ -11,6 +11,7 @@ import pytest
 from _problems import binary_objective, bisect, gaussian_data, svc_bounds
 from numpy.testing import assert_allclose
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.objectives.generic import FunctionObjective
 from sklearn_subqn._core.solvers import run
 from sklearn_subqn._core.solvers.bfgs import bfgs
@@ -228,13 +229,15 @@ def breaks_down_and_goes_on(objective, optimum, *, excess, n_iter):
     """
     w = np.zeros(objective.n_params)
     hessian = LimitedMemoryInverseHessian(len(w), 15)
-    classical = run(bfgs(objective, w, hessian, search=exact), tol=0.0, max_iter=n_iter)
+    classical = run(
+        bfgs(objective, w, hessian, search=exact), Stopping(0.0), max_iter=n_iter
+    )
     assert classical.status == "no_descent"
     assert classical.n_iter <= 5
     # It ended on a kink, where there is a descent direction, but not -B g.
     assert classical.point.kinks.size
     hessian = LimitedMemoryInverseHessian(len(w), 15)
-    sub = run(subbfgs(objective, w, hessian), tol=0.0, max_iter=n_iter)
+    sub = run(subbfgs(objective, w, hessian), Stopping(0.0), max_iter=n_iter)
     assert sub.status == "max_iter"
     assert classical.point.value > excess[1] * optimum
     assert sub.point.value < excess[0] * optimum

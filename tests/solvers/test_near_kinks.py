@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, regression_losses
 from sklearn_subqn._core.objectives.objective import Dual
 from sklearn_subqn._core.solvers import Start, alm, run
@@ -91,9 +92,9 @@ def test_optimum_is_that_of_all_rows(loss, fit_intercept, share, monkeypatch):
     monkeypatch.setattr(f"{MODULE}._REACH", share)
     monkeypatch.setattr(f"{MODULE}._MOST", 1.0)
     o = problem(loss, n=400, d=5, alpha=1e-3, fit_intercept=fit_intercept)
-    reference = run(alm(o, Start(np.zeros(o.n_params))), tol=1e-9, max_iter=1000)
+    reference = run(alm(o, Start(np.zeros(o.n_params))), Stopping(1e-9), max_iter=1000)
     start = Start(reference.point.w + 0.1)
-    result = run(near_kinks(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
+    result = run(near_kinks(o, start, Stopping(1e-6)), Stopping(1e-6), max_iter=1000)
     assert result.status == "converged"
     assert result.lower_bound <= reference.point.value * (1.0 + 1e-12)
     assert result.point.value >= reference.lower_bound * (1.0 - 1e-12)
@@ -119,12 +120,14 @@ def test_few_rows_save_products(alpha):
         o = binary_objective(X, y, alpha=alpha)
         sample = o.sample(spread(20_000, 1250))
         zero = Start(np.zeros(o.n_params))
-        start = Start(run(alm(sample, zero), tol=3e-2, max_iter=99).point.w)
+        start = Start(run(alm(sample, zero), Stopping(3e-2), max_iter=99).point.w)
         before = o.passes
-        assert run(method(o, start), tol=1e-6, max_iter=1000).status == "converged"
+        assert (
+            run(method(o, start), Stopping(1e-6), max_iter=1000).status == "converged"
+        )
         return o.passes - before
 
-    few = passes(lambda o, start: near_kinks(o, start, tol=1e-6))
+    few = passes(lambda o, start: near_kinks(o, start, Stopping(1e-6)))
     assert few < 0.5 * passes(alm)
 
 
@@ -135,9 +138,13 @@ def test_few_rows_of_float32_data_are_exact(csr):
     X = X.astype(np.float32)
     X = sparse.csr_array(X) if csr else X
     o = binary_objective(X, y, alpha=1e-3)
-    result = run(near_kinks(o, Start(np.ones(5)), tol=1e-10), tol=1e-10, max_iter=1000)
+    result = run(
+        near_kinks(o, Start(np.ones(5)), Stopping(1e-10)),
+        Stopping(1e-10),
+        max_iter=1000,
+    )
     double = binary_objective(X.astype(np.float64), y, alpha=1e-3)
-    reference = run(alm(double, Start(np.zeros(5))), tol=1e-11, max_iter=1000)
+    reference = run(alm(double, Start(np.zeros(5))), Stopping(1e-11), max_iter=1000)
     assert result.status == "converged"
     assert result.point.value == pytest.approx(reference.point.value, rel=1e-9)
 
@@ -148,5 +155,5 @@ def test_separable_rows():
     X[:, 0] = 100.0 * y
     o = binary_objective(X, y, alpha=1e-2)
     start = Start(np.array([1.0, 0.0, 0.0, 0.0]))
-    result = run(near_kinks(o, start, tol=1e-6), tol=1e-6, max_iter=1000)
+    result = run(near_kinks(o, start, Stopping(1e-6)), Stopping(1e-6), max_iter=1000)
     assert result.status == "converged"

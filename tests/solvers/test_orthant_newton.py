@@ -9,6 +9,7 @@ import pytest
 from _l1_problems import data, problem, solve
 from scipy import sparse
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, LogisticRocArea
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
@@ -43,8 +44,10 @@ def wide(alpha, loss, *, n_parts=1, fit_intercept=True):
 
 def solved(objective, solver):
     start = Start(np.zeros(objective.n_params))
-    iterates = L1_SOLVERS[solver].start(objective, start, Options(tol=TOL))
-    return run(iterates, tol=TOL, max_iter=1000)
+    iterates = L1_SOLVERS[solver].start(
+        objective, start, Options(stopping=Stopping(TOL))
+    )
+    return run(iterates, Stopping(TOL), max_iter=1000)
 
 
 CASES = {
@@ -76,7 +79,7 @@ def test_coordinates_leave_zero_and_come_back_to_it(n_classes, l1_ratio):
     assert (signs[: objective.regularizer.n_penalized] == 0.0).any()
     # All signs are wrong, and zeros are not zero.
     start = Start(np.where(signs == 0.0, 0.1, -0.1 * signs))
-    found = run(orthant_newton(objective, start), tol=TOL, max_iter=100)
+    found = run(orthant_newton(objective, start), Stopping(TOL), max_iter=100)
     assert found.status == "converged"
     assert found.point.value == pytest.approx(known.point.value, rel=2.0 * TOL)
 
@@ -85,6 +88,6 @@ def test_coordinates_leave_zero_and_come_back_to_it(n_classes, l1_ratio):
 def test_it_ends_where_only_rounding_is_left(l1_ratio):
     objective = problem(*data(), l1_ratio=l1_ratio)
     start = Start(solve(objective).point.w)
-    result = run(orthant_newton(objective, start), tol=0.0, max_iter=100)
+    result = run(orthant_newton(objective, start), Stopping(0.0), max_iter=100)
     assert result.status in {"no_progress", "no_step", "stationary", "converged"}
     assert result.gap <= 1e-13 * result.point.value

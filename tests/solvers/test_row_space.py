@@ -12,7 +12,7 @@ from sklearn_subqn import (
     MulticlassHingeClassifier,
     MultilabelHingeClassifier,
 )
-from sklearn_subqn._core.driver.run import Iterate, Start, run
+from sklearn_subqn._core.driver import Iterate, Start, Stopping, run
 from sklearn_subqn._core.losses import Loss, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
@@ -50,7 +50,7 @@ def test_iterates_are_those_of_all_features(fit_intercept):
     X, y = wide()
     objective = problem(X, y, fit_intercept)
     start = Start(np.zeros(objective.n_params))
-    iterates = solve(row_space(objective, 1e-6), by_alm, start)
+    iterates = solve(row_space(objective, Stopping(1e-6)), by_alm, start)
     bounds, values = [], []
     for _ in range(40):
         iterate = next(iterates)
@@ -58,7 +58,7 @@ def test_iterates_are_those_of_all_features(fit_intercept):
         assert iterate.point.value == pytest.approx(whole.value, rel=1e-12)
         values.append(whole.value)
         bounds.append(iterate.lower_bound)
-    best = run(by_alm(objective, start), tol=1e-10, max_iter=500)
+    best = run(by_alm(objective, start), Stopping(1e-10), max_iter=500)
     assert max(bounds) <= best.point.value * (1.0 + 1e-12)
     assert min(values) - max(bounds) <= 1e-2 * min(values)
     # Optimal coefficients are combinations of the rows.
@@ -76,7 +76,7 @@ def test_starts_keep_their_scores():
         yield Iterate(start.at(objective))
         return "stayed"
 
-    (first, _) = solve(row_space(objective, 1e-3), stay, Start(w))
+    (first, _) = solve(row_space(objective, Stopping(1e-3)), stay, Start(w))
     scores = objective.design.forward(first.point.w)
     np.testing.assert_allclose(first.point.scores, scores, atol=1e-11)
     np.testing.assert_allclose(scores, objective.at(w).scores, atol=1e-11)

@@ -5,6 +5,7 @@ import pytest
 from _problems import binary_objective, gaussian_data
 from numpy.testing import assert_allclose
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.solvers import cg, newton, run, trust_region
 from sklearn_subqn._core.steps.newton_direction import (
@@ -31,8 +32,8 @@ def problem(seed, fit_intercept):
 def test_agrees_with_newton(solver, fit_intercept, seed):
     objective = problem(seed, fit_intercept)
     w = np.zeros(objective.n_params)
-    exact = run(newton(objective, w), tol=1e-12, max_iter=100)
-    result = run(solver(objective, w), tol=1e-10, max_iter=2000)
+    exact = run(newton(objective, w), Stopping(1e-12), max_iter=100)
+    result = run(solver(objective, w), Stopping(1e-10), max_iter=2000)
     assert result.status == "converged"
     assert result.lower_bound <= exact.point.value * (1 + 1e-12)
     assert_allclose(result.point.value, exact.point.value, rtol=1e-9)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES
 from sklearn_subqn._core.objectives.objective import Cut
 from sklearn_subqn._core.solvers import run, subbfgs
@@ -30,7 +31,7 @@ def solve(objective, *, tol=1e-6, max_iter=150, size=40):
     hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
     bundle = CutBundle(objective, size)
     solver = subbfgs(objective, w, hessian)
-    return run(solver, tol=tol, max_iter=max_iter, bundle=bundle)
+    return run(solver, Stopping(tol), max_iter=max_iter, bundle=bundle)
 
 
 def bundle_optimum(objective, cuts):
@@ -183,7 +184,9 @@ def test_start_with_all_rows_on_the_margin(seed, fit_intercept):
     assert objective.at(w).kinks.size == 12
     hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
     bundle = CutBundle(objective)
-    result = run(subbfgs(objective, w, hessian), tol=1e-6, max_iter=100, bundle=bundle)
+    result = run(
+        subbfgs(objective, w, hessian), Stopping(1e-6), max_iter=100, bundle=bundle
+    )
     X, y = objective.design.X, objective.targets
     if fit_intercept:
         lower, upper = svc_bounds(X, y, objective.weights, objective.alpha)

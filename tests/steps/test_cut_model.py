@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_subqn import BMRMRanker
 from sklearn_subqn._core import losses
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
 from sklearn_subqn._core.objectives.risk_by_oracle import (
@@ -68,7 +69,7 @@ def test_programs_that_are_not_solved_end_the_run(solver, monkeypatch):
 
     monkeypatch.setattr("sklearn_subqn._core.steps.cut_model._solve_linear", fail)
     objective = rows(1.0, ElasticNet(4, 1.0))
-    result = run(solver(objective, np.zeros(4)), tol=1e-6, max_iter=50)
+    result = run(solver(objective, np.zeros(4)), Stopping(1e-6), max_iter=50)
     assert result.status == "stalled"
 
 

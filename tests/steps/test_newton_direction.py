@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.losses import BINARY_LOSSES, KindsOfLabels, Loss, Simplex
 from sklearn_subqn._core.objectives.objective import Objective
 from sklearn_subqn._core.objectives.risk import Risk
@@ -387,7 +388,7 @@ def solve(objective, tol=1e-12, max_iter=100):
 
     result = run(
         newton(objective, np.zeros(objective.n_params)),
-        tol=tol,
+        Stopping(tol),
         max_iter=max_iter,
         report=record,
     )

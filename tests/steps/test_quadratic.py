@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from sklearn_subqn import L1LogisticOWLQN
+from sklearn_subqn._core.driver import Stopping
 from sklearn_subqn._core.kernels import coordinate_descent, products
 from sklearn_subqn._core.objectives.objective import Dual
 from sklearn_subqn._core.rows.columns import Columns
@@ -403,8 +404,10 @@ def test_the_last_model_is_known_before(alpha, monkeypatch):
     n_iter = []
     for move in (cd_module._LAST_MOVE, 0.0):
         monkeypatch.setattr(cd_module, "_LAST_MOVE", move)
-        solver = L1_SOLVERS["cd"].start(objective, start, Options(tol=1e-3))
-        result = run(solver, tol=1e-3, max_iter=100)
+        solver = L1_SOLVERS["cd"].start(
+            objective, start, Options(stopping=Stopping(1e-3))
+        )
+        result = run(solver, Stopping(1e-3), max_iter=100)
         assert result.status == "converged"
         n_iter.append(result.n_iter)
     assert n_iter[0] < n_iter[1]

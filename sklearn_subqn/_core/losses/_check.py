@@ -17,7 +17,7 @@ from ._own import OwnLoss
 # difference quotients, of steps of the second number times the scores, to the third.
 _STEP, _NEAR = 1e-5, 1e-3
 
-# The search for values below the infimum ends after so many steps.
+# The search for values below the infimum takes at most 100 steps from each point.
 _N_DESCENTS = 100
 
 # Second derivatives count where those to either side agree to this share.

@@ -13,7 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ..driver.run import History, Iterate, Options, Result, Solver, Start, run, size_of
+from ..driver import (
+    History,
+    Iterate,
+    Options,
+    Result,
+    Solver,
+    Start,
+    Status,
+    Stopping,
+    run,
+    size_of,
+)
 from ..losses._base import Floats
 from ..losses._loss import AnyLoss, Loss
 from ..objectives.objective import Objective
@@ -69,6 +80,8 @@ __all__ = [
     "Solver",
     "SolverSpec",
     "Start",
+    "Status",
+    "Stopping",
     "aggregated_bmrm",
     "alm",
     "auto",
@@ -238,7 +251,7 @@ SOLVERS: dict[str, SolverSpec] = {
 
 
 def _cd(objective: Objective, start: Start, options: Options) -> Solver:
-    return cd(objective, start, options.tol)
+    return cd(objective, start, options.stopping)
 
 
 def _owlqn(objective: Objective, start: Start, options: Options) -> Solver:
@@ -331,7 +344,9 @@ JOINT_SOLVERS: dict[str, SolverSpec] = {
 
 def _n_slack(objective: Objective, start: Start, options: Options) -> Solver:
     assert isinstance(objective, OracleObjective), "a risk by an oracle"
-    return n_slack(objective, start, size=options.bundle_size, tol=options.tol)
+    return n_slack(
+        objective, start, size=options.bundle_size, stopping=options.stopping
+    )
 
 
 #: Solvers of risks of which only an oracle is known.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Objective
 from ..steps.intercepts import minimize_intercept
@@ -39,7 +39,7 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
         change = point.cut.normal[:n] - cut.normal[:n]
         square = float(change @ change)
         if not square > 0.0:
-            return "no_progress"
+            return Status.NO_PROGRESS
         # The step (14), with w = -normal / alpha.
         slope = float(w[:n] @ change) + point.cut.offset - cut.offset
         eta = min(max(alpha * slope / square, 0.0), 1.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..driver.run import Solver, Start
+from ..driver import Solver, Start
 from ..objectives.objective import Line, Objective, Point
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import scaled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..steps.intercepts import minimize_intercept
 from ..steps.quasi_newton import InverseHessian, has_curvature
@@ -44,19 +44,19 @@ def bfgs(
     while True:
         p = -hessian.apply(point.gradient)
         if not point.gradient.any():
-            return "stationary"
+            return Status.STATIONARY
         if not float(point.steepest(p) @ p) < 0.0:
             if hessian.pristine:
-                return "no_descent"
+                return Status.NO_DESCENT
             hessian.reset()
             continue
         line = point.along(p)
         step = search(line)
         if step == float("inf"):
-            return "unbounded"
+            return Status.UNBOUNDED
         if not step > 0.0:
             if hessian.pristine:
-                return "no_step"
+                return Status.NO_STEP
             hessian.reset()
             continue
         new = minimize_intercept(line.point(step))

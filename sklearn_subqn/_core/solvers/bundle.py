@@ -12,7 +12,7 @@ from collections import deque
 
 import numpy as np
 
-from ..driver.run import STALL_WINDOW, Iterate, Solver
+from ..driver import STALL_WINDOW, Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Line, Objective, Point
 from ..steps.cut_model import CutModel, Unsolved, cut_model
@@ -91,7 +91,7 @@ def bmrm(
         point = minimize_intercept(objective.at(_with_free(model.w, point)))
         best = min(best, point.value)
         yield Iterate(point, None, model.lower_bound, "bmrm", Dual(point.dual))
-    return "stalled"
+    return Status.STALLED
 
 
 def ls_bmrm(
@@ -154,7 +154,7 @@ def ls_bmrm(
         # With its own intercept it may be better than the best point on the line.
         if between.value < best.value:
             best = between
-    return "stalled"
+    return Status.STALLED
 
 
 def _towards(best: Point, w: Floats) -> Line:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver, Start
+from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..losses._base import Floats, Rows
 from ..objectives.objective import Dual, Line, Objective, Point
 from ..objectives.risk import Risk
@@ -79,7 +79,7 @@ _LEAST_SHARE = 0.2
 _MAX_STUCK = 5
 
 
-def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
+def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     """Yield the iterates of the proximal Newton method.
 
     Parameters
@@ -89,9 +89,8 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         ``ElasticNet``.
     start : Start
         Starting point.
-    tol : float
-        Relative gap at which the run is to end; dual points more accurate than that are
-        of no use.
+    stopping : Stopping
+        What gap ends the run; dual points more accurate than that are of no use.
 
     Returns
     -------
@@ -116,7 +115,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
     point = start.or_origin(objective)
     unit = objective.risk.score_scale(point.scores)
     trust, models = _Trust(unit), _Models(objective)
-    predictions = _Predictions(objective, tol, unit)
+    predictions = _Predictions(objective, stopping, unit)
     bound, stated, step = -np.inf, False, 1.0
     while True:
         bound = max(bound, point.lower_bound)
@@ -126,9 +125,9 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
         residual = regularizer.smallest_subgradient(w, gradient, alpha)
         worst = float(np.abs(residual).max())
         if worst == 0.0:
-            return "stationary"
+            return Status.STATIONARY
         if not trust.adapts(point.value, worst, step):
-            return "no_progress"
+            return Status.NO_PROGRESS
         predictions.look_ahead(point.value)
         model = models.at(point, residual, worst, trust, predictions)
         accuracy = predictions.accuracy(point, bound, worst, models.sampled, model)
@@ -141,7 +140,7 @@ def cd(objective: Objective, start: Start, tol: float = 0.0) -> Solver:
             step, new = lengthen(line, new)
         if step == 0.0:
             if not models.sampled:
-                return "no_step"
+                return Status.NO_STEP
             models.refuse()
             stated = True
             continue
@@ -288,16 +287,16 @@ class _Predictions:
         Whether the next one should be good enough to end the run.
     """
 
-    def __init__(self, objective: Objective, tol: float, unit: float) -> None:
+    def __init__(self, objective: Objective, stopping: Stopping, unit: float) -> None:
         self._objective = objective
         self._several = (objective.design.n_outputs or 1) > 1
-        self._tol, self._unit = tol, unit
+        self._stopping, self._unit = stopping, unit
         self.good = self.last = False
         self._error, self._ahead = 0.0, np.inf
 
     def look_ahead(self, value: float) -> None:
         """Estimate whether the next model is the last one, where J is ``value``."""
-        self.last = self._ahead <= _LAST_ERROR * self._tol * value
+        self.last = self._ahead <= _LAST_ERROR * self._stopping.allowed_gap(value)
         self.good = self.good or self.last
 
     def accuracy(
@@ -320,7 +319,7 @@ class _Predictions:
         # so is most of what the tolerance leaves.
         n_penalized = self._objective.regularizer.n_penalized
         size = float(np.abs(point.w[:n_penalized]).sum())
-        left = _SHARE_OF_TOL * self._tol * point.value
+        left = _SHARE_OF_TOL * self._stopping.allowed_gap(point.value)
         cost = self._error
         if self._several:
             cost = _SHARE_OF_GAP * (point.value - bound)
@@ -340,7 +339,8 @@ class _Predictions:
         if before and np.abs(line.dscores).max() <= _LAST_MOVE * self._unit:
             # Factors from one to the next are squared where convergence is quadratic.
             self._ahead = self._error * min(1.0, self._error / before) ** 2
-        if self._error > min(_GOOD * (new.value - bound), _SMALL * new.value):
+        small = _SMALL * size_of(new.value, self._stopping.infimum)
+        if self._error > min(_GOOD * (new.value - bound), small):
             return -np.inf
         self.good = True
         return o.dual_bound(Dual(dual))

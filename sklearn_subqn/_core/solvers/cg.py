@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective
 from ..steps.intercepts import minimize_intercept
@@ -39,7 +39,7 @@ def cg(objective: Objective, w: Floats) -> Solver:
         line = point.along(p)
         step = exact(line)
         if not 0.0 < step < np.inf:
-            return "no_step"
+            return Status.NO_STEP
         new = minimize_intercept(line.point(step))
         beta = float(new.gradient @ (new.gradient - old)) / float(old @ old)
         p = max(0.0, beta) * p - new.gradient

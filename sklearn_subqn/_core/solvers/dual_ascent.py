@@ -17,7 +17,7 @@ from collections import deque
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver, Start
+from ..driver import Iterate, Solver, Start, Status
 from ..objectives.objective import Dual, Objective, Point
 from ..rounding import rounding
 from ..steps.intercepts import minimize_intercept
@@ -130,7 +130,7 @@ def dual_ascent(
         yield Iterate(point, None, bound, "dual ascent", Dual(dual))
         gap = max(best.value - bound, 0.0)
         if not gap < shrinking * gaps[0]:
-            return "faded"
+            return Status.FADED
         gaps.append(gap)
 
 

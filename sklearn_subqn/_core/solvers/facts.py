@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Options, Start
+from ..driver import Options, Start
 from ..lazy import cached_property
 from ..losses._base import Floats, LabelSets
 from ..losses._curvature import Curvature

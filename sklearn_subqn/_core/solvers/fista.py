@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Objective, Point
 from ..steps.intercepts import minimize_intercept
@@ -39,7 +39,7 @@ def fista(objective: Objective, w: Floats) -> Solver:
         found = _proximal_step(ahead, step)
         if found is None:
             if ahead is point:
-                return "no_step"
+                return Status.NO_STEP
             ahead, momentum = point, 1.0
             continue
         new, step = found

@@ -9,7 +9,7 @@ risk of more candidates is only larger.
 
 from __future__ import annotations
 
-from ..driver.run import SHARE_OF_TOL, Iterate, Solver, Start
+from ..driver import Iterate, Solver, Start, Status, Stopping
 from ..objectives.risk_by_oracle import Candidates, OracleObjective
 from ..steps.cut_model import cut_model
 from .bundle import STALLED, ls_bmrm
@@ -27,7 +27,11 @@ _MAX_STUCK = 50
 
 
 def n_slack(
-    objective: OracleObjective, start: Start, *, size: int | None = None, tol: float
+    objective: OracleObjective,
+    start: Start,
+    *,
+    size: int | None = None,
+    stopping: Stopping,
 ) -> Solver:
     """Yield iterates, one for each time that the oracle is asked for all samples.
 
@@ -37,8 +41,8 @@ def n_slack(
     start : Start
     size : int or None
         Number of cuts that the bundle keeps, at least 2.
-    tol : float
-        Relative gap at which the run is to end.
+    stopping : Stopping
+        What gap ends the run.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def n_slack(
     while True:
         yield Iterate(point, None, bound, "n-slack")
         if is_over:
-            return "no_progress"
+            return Status.NO_PROGRESS
         before = best.value - bound
         candidates.add(objective.hinge.answers(point.scores), point.w)
         if point.value < best.value:
@@ -64,7 +68,7 @@ def n_slack(
         for n_inner, found in enumerate(inner, 1):
             bound = max(bound, model.lower_bound)
             gap = found.point.value - bound
-            least = SHARE_OF_TOL * tol * abs(best.value)
+            least = stopping.allowed_on_the_way(best.value)
             if (
                 gap <= max(_SHARE * (best.value - bound), least)
                 or n_inner == _MAX_INNER

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..driver.run import Solver, Start
+from ..driver import Solver, Start
 from ..objectives.objective import Objective
 from ..rounding import CLOSE
 from ..steps.line_search import newton_step

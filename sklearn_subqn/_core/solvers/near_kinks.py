@@ -14,13 +14,13 @@ from functools import partial
 
 import numpy as np
 
-from ..driver.run import SHARE_OF_TOL, Iterate, Solver, Start
+from ..driver import Iterate, Solver, Start, Stopping
 from ..losses._base import Floats, Mask
 from ..objectives.objective import Dual, Objective, Point
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import NewtonDirections
 from .alm import alm, newton_step
-from .related import solve, within
+from .related import on_the_way, solve
 from .related.few_rows import FewRows
 
 # A score is taken to move by this share of the first Newton step and of this many units
@@ -33,7 +33,7 @@ _REACH, _MARGIN, _MOST = 0.5, 0.2, 0.3
 _FIRST_WIDTH, _WIDTH = 0.2, 0.1
 
 
-def near_kinks(objective: Objective, start: Start, *, tol: float = 0.0) -> Solver:
+def near_kinks(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     """Yield the iterates of ``alm`` on rows near a kink, then on all.
 
     Parameters
@@ -43,8 +43,8 @@ def near_kinks(objective: Objective, start: Start, *, tol: float = 0.0) -> Solve
     start : Start
         Starting point. Its dual point is the first center; default the subgradient of
         the loss there.
-    tol : float
-        Relative gap at which the run is to end.
+    stopping : Stopping
+        What gap ends the run.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def near_kinks(objective: Objective, start: Start, *, tol: float = 0.0) -> Solve
     method = partial(alm, width=_WIDTH * unit)
     while np.count_nonzero(near) <= _MOST * len(near):
         few = FewRows(objective, point, near)
-        related = few.related(within(SHARE_OF_TOL * tol))
+        related = few.related(on_the_way(stopping))
         found = yield from solve(related, method, Start.from_point(point, dual))
         assert found is not None, "few rows always give a point"
         assert found.dual is not None, "and a dual point"

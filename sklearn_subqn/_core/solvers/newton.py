@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective
 from ..steps.intercepts import minimize_intercept
@@ -50,7 +50,7 @@ def newton(objective: Objective, w: Floats) -> Solver:
         rows_apart = objective.risk.has_rows_apart(point.curvature)
         step = newton_step(line, rows_apart=rows_apart)
         if not 0.0 < step < np.inf:
-            return "no_step"
+            return Status.NO_STEP
         follows_intercept = follows_intercept and not (
             is_wide(objective) and is_short(step)
         )

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver, Start
+from ..driver import Iterate, Solver, Start, Status
 from ..losses._base import Floats
 from ..objectives.objective import Hessian, Objective, Point
 from ..steps.intercepts import minimize_intercept
@@ -57,14 +57,14 @@ def orthant_newton(objective: Objective, start: Start) -> Solver:
         )
         last, worst = worst, float(np.abs(g).max())
         if not worst:
-            return "stationary"
+            return Status.STATIONARY
         if point.value >= value and worst >= last:
-            return "no_progress"
+            return Status.NO_PROGRESS
         value = point.value
         face = _Face(point, g)
         new = _search(point, face.direction(), face.signs, g)
         if new is None:
-            return "no_step"
+            return Status.NO_STEP
         point = minimize_intercept(new)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Objective, Point
 from ..steps.direction import descent_direction
@@ -51,7 +51,7 @@ def owlqn(
     while True:
         g = _subgradient(point, random)
         if not g.any():
-            return "stationary"
+            return Status.STATIONARY
         p = -hessian.apply(g)
         # The projection of the direction: entries have the signs of -g, or vanish.
         p[p * g >= 0.0] = 0.0
@@ -59,7 +59,7 @@ def owlqn(
         new = _search(point, p, orthant, g, hessian.pristine)
         if new is None:
             if hessian.pristine:
-                return "no_step"
+                return Status.NO_STEP
             hessian.reset()
             continue
         _update(hessian, point, new)
@@ -112,7 +112,7 @@ def owlqn_star(
             new = _search(point, p, orthant, g, hessian.pristine)
         if new is None:
             if hessian.pristine:
-                return "no_step" if direction.descends else "no_descent"
+                return Status.NO_STEP if direction.descends else Status.NO_DESCENT
             hessian.reset()
             continue
         _update(hessian, point, new)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..driver.run import Solver, Start
+from ..driver import Solver, Start
 from ..steps.line_search import exact
 from ..steps.quasi_newton import LimitedMemoryInverseHessian
 from .alm import alm
@@ -54,7 +54,7 @@ _SOFTNESS = 1e-2
 
 
 def by_loop(f: Facts) -> Solver:
-    return small(f.objective, f.start, f.options.tol)
+    return small(f.objective, f.start, f.options.stopping)
 
 
 def by_alm(f: Facts) -> Solver:
@@ -66,7 +66,7 @@ def by_newton(f: Facts) -> Solver:
 
 
 def by_cd(f: Facts) -> Solver:
-    return cd(f.objective, f.start, f.options.tol)
+    return cd(f.objective, f.start, f.options.stopping)
 
 
 def by_sparse_alm(f: Facts) -> Solver:
@@ -175,7 +175,7 @@ def by_alm_of_sample(f: Facts) -> Solver:
 def by_near_rows(f: Facts) -> Solver:
     """Go on from there on rows near a kink, where one score per row shows which."""
     start, _ = _softened(f)
-    return near_kinks(f.objective, start, tol=f.options.tol)
+    return near_kinks(f.objective, start, f.options.stopping)
 
 
 def _softened(f: Facts) -> tuple[Start, float]:

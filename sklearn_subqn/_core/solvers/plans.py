@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..driver.run import Options, Solver, Start
+from ..driver import Options, Solver, Start
 from ..objectives.objective import Objective
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .facts import Facts
@@ -157,12 +157,12 @@ def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
 
 
 def _row_space(f: Facts) -> Iterable[Related]:
-    return [row_space(f.objective, f.options.tol)]
+    return [row_space(f.objective, f.options.stopping)]
 
 
 def _larger_alphas(f: Facts) -> Iterable[Related]:
     _, first = limits(f)
-    return larger_alphas(f.objective, f.curvature / first, f.options.tol)
+    return larger_alphas(f.objective, f.curvature / first, f.options.stopping)
 
 
 def _larger_alphas_of_smooth(f: Facts) -> Iterable[Related]:
@@ -174,7 +174,7 @@ def _larger_alphas_of_l1(f: Facts) -> Iterable[Related]:
 
 
 def _relaxed(f: Facts) -> Iterable[Related]:
-    return [relaxed(f.objective, f.options.tol)]
+    return [relaxed(f.objective, f.options.stopping)]
 
 
 def _sample(f: Facts) -> Iterable[Related]:
@@ -337,7 +337,7 @@ PLANS = (
     Plan(
         "Newton's method on smooth losses that approach the hinge",
         lambda f: (
-            (f.l2 and f.narrows and f.options.tol >= _DIGITS_OF_NARROWING)
+            (f.l2 and f.narrows and f.options.stopping.tol >= _DIGITS_OF_NARROWING)
             and is_factorized(f.objective, CG_ACCURACY)
         ),
         None,

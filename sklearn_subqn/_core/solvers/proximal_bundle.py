@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Cut, Dual, Line, Objective, Point
 from ..rounding import rounding
@@ -115,7 +115,7 @@ def proximal_bundle(objective: Objective, w: Floats) -> Solver:
         step, promise = model.step(zeta)
         model.count_idle()
         if promise <= rounding(1.0) * abs(center.value):
-            return "no_progress"
+            return Status.NO_PROGRESS
         line = _line(center, step)
         length = exact(line)
         point = minimize_intercept(line.point(length if 0.0 < length < np.inf else 1.0))
@@ -174,7 +174,7 @@ def trust_region_bundle(objective: Objective, w: Floats) -> Solver:
         promise = model.step(zeta)[1] + 0.5 * zeta * float(step @ step)
         model.count_idle()
         if promise <= rounding(1.0) * abs(center.value):
-            return "no_progress"
+            return Status.NO_PROGRESS
         point = minimize_intercept(_line(center, step).point(1.0))
         error = model.error(point)
         model.add(point)

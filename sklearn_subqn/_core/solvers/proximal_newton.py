@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver, Start
+from ..driver import Iterate, Solver, Start, Status
 from ..objectives.objective import Objective
 from ..rounding import ROUNDED
 from ..steps.gram_step import GramStep
@@ -59,9 +59,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         residual = regularizer.smallest_subgradient(w, gradient, o.alpha)
         worst = float(np.abs(residual).max())
         if not worst:
-            return "stationary"
+            return Status.STATIONARY
         if point.value >= value and worst >= last:
-            return "no_progress"
+            return Status.NO_PROGRESS
         value, last = point.value, worst
         curvature = point.curvature
         if damps:
@@ -85,5 +85,5 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
             moved = line.largest_change
             longest = first * max(1.0, first / moved) if moved else np.inf
         if not length:
-            return "no_step"
+            return Status.NO_STEP
         point = minimize_intercept(point)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver, Start, size_of
+from ..driver import Iterate, Solver, Start, Status, Stopping, size_of
 from ..kernels import small as kernel
 from ..objectives.objective import Dual, Objective
 from ..rows.row_views import dense_rows
@@ -28,7 +28,7 @@ _OF_TOL = 0.5
 _MORE_THAN_ROUNDING = 1e-10
 
 
-def small(objective: Objective, start: Start, tol: float) -> Solver:
+def small(objective: Objective, start: Start, stopping: Stopping) -> Solver:
     """Yield the start, and where the loop ends for smaller and smaller gaps.
 
     What it leaves, as where features are of very different units, is for ``newton`` or
@@ -40,8 +40,8 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
         With an L2 penalty, and a loss that has ``looped``.
     start : Start
         Its dual point, if any, is the first center.
-    tol : float
-        The relative gap that the run asks for.
+    stopping : Stopping
+        What gap ends the run.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
         center = risk.center(point.dual if start.dual is None else start.dual)
     infimum = o.risk_infimum if np.isfinite(o.risk_infimum) else 0.0
     data = rows, targets, offsets, o.weights, *loss, o.alpha, n_penalized
-    aim, reached = max(_OF_TOL * tol, _LEAST), True
+    aim, reached = max(_OF_TOL * stopping.tol, _LEAST), True
     while reached and aim >= _LEAST:
         reached, width = kernel.minimize(*data, aim, infimum, width, w, center, dual)
         proof = Dual(risk.balance(dual) if o.n_free else dual)
@@ -73,7 +73,7 @@ def small(objective: Objective, start: Start, tol: float) -> Solver:
         yield Iterate(point, None, bound, "loop", proof)
         aim *= _SHARE
     if point.value - bound <= _MORE_THAN_ROUNDING * size_of(point.value, infimum):
-        return "no_progress"
+        return Status.NO_PROGRESS
     if point.value > first.value:
         # Where targets are as small as 1e-20 its line search does not reach them.
         point, proof = first, Dual(first.dual)

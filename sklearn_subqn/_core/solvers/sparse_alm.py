@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..driver.run import Iterate, Solver, Start
+import numpy as np
+
+from ..driver import Iterate, Solver, Start, Stopping
 from ..objectives.objective import Dual, Objective
 from ..steps.intercepts import minimize_intercept
 from .cd import cd
@@ -47,9 +49,9 @@ def sparse_alm(objective: Objective, start: Start) -> Solver:
     def descend(width: float, aim: float) -> Iterator[Found]:
         nonlocal point, dual, value, bound
         smooth = objective.with_envelope(risk.center(dual), width)
-        tol = aim / abs(value) if value and aim < float("inf") else 0.0
         begin = Start(point.w, None, point.scores, point.drift)
-        for inner in cd(smooth, begin, tol):
+        stopping = Stopping(aim if np.isfinite(aim) else 0.0, absolute=True)
+        for inner in cd(smooth, begin, stopping):
             point = inner.point
             dual = point.dual
             primal = minimize_intercept(point.under(objective))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Dual
 from ..steps.direction import descent_direction
@@ -91,17 +91,17 @@ def subbfgs(
                 # At an optimum the aggregate is about zero and proves it.
                 cut = point.cut_of(direction.aggregate)
                 yield Iterate(point, cut, phase="subbfgs", proof=Dual(point.dual))
-                return "no_descent"
+                return Status.NO_DESCENT
             hessian.reset()
             note = ", reset"
             continue
         line = point.along(direction.p)
         step = search(line)
         if step == float("inf"):
-            return "unbounded"
+            return Status.UNBOUNDED
         if not step > 0.0:
             if hessian.pristine:
-                return "no_step"
+                return Status.NO_STEP
             hessian.reset()
             note = ", reset"
             continue

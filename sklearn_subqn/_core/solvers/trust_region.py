@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..losses._base import Floats
 from ..objectives.objective import Dual, Objective
 from ..rounding import EPS
@@ -57,7 +57,7 @@ def trust_region(objective: Objective, w: Floats) -> Solver:
             )
             promised = -float(g @ p) - 0.5 * float(p @ hessian.apply(p))
             if not promised > EPS * abs(point.value):
-                return "no_step"
+                return Status.NO_STEP
             new = minimize_intercept(point.along(p).point(1.0))
             ratio = (point.value - new.value) / promised
             length = float(np.sqrt(p @ (diagonal * p)))

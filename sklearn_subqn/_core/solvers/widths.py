@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..driver.run import Iterate, Solver
+from ..driver import Iterate, Solver, Status
 from ..objectives.objective import Dual, Objective, Point
 
 # Inner problems are solved to this share of the outer gap, in this many steps at most.
@@ -107,7 +107,7 @@ def in_turn(
         n_stuck = n_stuck + 1 if gap >= before else 0
         steps = sum(n_inner > most for most in _STEPS)
         width *= factors[-1 if rounded else steps]
-    return "no_progress"
+    return Status.NO_PROGRESS
 
 
 def first_width(objective: Objective) -> float:

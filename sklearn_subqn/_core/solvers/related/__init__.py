@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import NamedTuple
 
-from ...driver.run import Iterate, Solver, Start
+from ...driver import Iterate, Solver, Start, Stopping
 from ...objectives.objective import Objective
 
 #: From an objective and a start to iterates.
@@ -70,6 +70,11 @@ def solve(
     if lifted is not None:
         yield lifted
     return lifted
+
+
+def on_the_way(stopping: Stopping) -> Callable[[Iterate], bool]:
+    """Return whether gaps may end a problem on the way, as a function of iterates."""
+    return lambda best: best.gap <= stopping.allowed_on_the_way(best.point.value)
 
 
 def within(tol: float) -> Callable[[Iterate], bool]:

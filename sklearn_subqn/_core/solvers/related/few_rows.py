@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...driver.run import Iterate, Start
+from ...driver import Iterate, Start
 from ...losses._base import Floats, Mask
 from ...objectives.objective import Dual, Objective, Point
 from ...objectives.risk import Risk

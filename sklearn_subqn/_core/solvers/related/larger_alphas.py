@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...driver.run import SHARE_OF_TOL, Iterate, Start
+from ...driver import Iterate, Start, Stopping
 from ...objectives.objective import Dual, Objective, Point
 from ...steps.line_search import scaled
 from . import Related, within
@@ -38,7 +38,9 @@ _TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
 _APART, _ALONE = 0.1, 1e-3
 
 
-def larger_alphas(objective: Objective, excess: float, tol: float) -> Iterator[Related]:
+def larger_alphas(
+    objective: Objective, excess: float, stopping: Stopping
+) -> Iterator[Related]:
     """Return the problems of alphas from about ``excess`` times the objective's on.
 
     Parameters
@@ -46,12 +48,12 @@ def larger_alphas(objective: Objective, excess: float, tol: float) -> Iterator[R
     objective : Objective
         L2-regularized; its loss is bounded from below, so that zero is a dual point.
     excess : float
-    tol : float
-        Relative gap at which the run is to end.
+    stopping : Stopping
+        What gap ends the run.
     """
     dual = None
     for factor in _factors(excess):
-        stage = _Proving(objective, factor, tol, dual)
+        stage = _Proving(objective, factor, stopping, dual)
         yield Related(stage.larger, stage.lift, stage.is_solved, _MAX_ITER, stage.lower)
         dual = stage.dual
 
@@ -80,7 +82,7 @@ class _Proving:
         The original one.
     factor : float
         By which the alpha is larger.
-    tol : float
+    stopping : Stopping
     dual : ndarray or None
         Where to begin, found for an even larger alpha.
 
@@ -92,18 +94,18 @@ class _Proving:
     """
 
     def __init__(
-        self, objective: Objective, factor: float, tol: float, dual: Any
+        self, objective: Objective, factor: float, stopping: Stopping, dual: Any
     ) -> None:
         self.larger = objective.with_alpha(factor * objective.alpha)
         self.dual = dual
-        self._objective, self._factor, self._tol = objective, factor, tol
+        self._objective, self._factor, self._stopping = objective, factor, stopping
 
     def is_solved(self, best: Iterate) -> bool:
         value, risk = best.point.value, best.point.risk
         if best.gap > _TOL * value:
             return False
         ends = _is_apart(best.point) or self._factor * (value - risk) <= _ALONE * value
-        return not ends or best.gap <= SHARE_OF_TOL * self._tol * value
+        return not ends or best.gap <= self._stopping.allowed_on_the_way(value)
 
     def lift(self, iterate: Iterate, last: bool) -> Iterate | None:
         o = self._objective

@@ -8,7 +8,7 @@ its lower bounds, less that constant, are some of this loss.
 
 from __future__ import annotations
 
-from ...driver.run import Iterate
+from ...driver import Iterate, Stopping
 from ...objectives.objective import Objective
 from ...rounding import rounding
 from . import Related
@@ -16,10 +16,10 @@ from . import Related
 _MAX_ITER = 200
 
 
-def relaxed(objective: Objective, tol: float) -> Related:
+def relaxed(objective: Objective, stopping: Stopping) -> Related:
     """Return the problem of the other loss.
 
-    It is solved until its gap is no more than the constant, or than ``tol`` asks for.
+    It is solved until its gap is no more than the constant, or than what ends the run.
     """
     other = objective.loss.asymptote()
     assert other is not None, "the loss approaches one"
@@ -31,6 +31,6 @@ def relaxed(objective: Objective, tol: float) -> Related:
         return Iterate(iterate.point.under(objective), None, bound, "relaxed")
 
     def is_solved(best: Iterate) -> bool:
-        return best.gap <= max(excess, 0.5 * tol * abs(best.point.value))
+        return best.gap <= max(excess, stopping.allowed_on_the_way(best.point.value))
 
     return Related(objective.with_loss(loss), lift, is_solved, _MAX_ITER)

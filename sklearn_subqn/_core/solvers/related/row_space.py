@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...driver.run import Iterate, Start
+from ...driver import Iterate, Start, Stopping
 from ...losses._base import Floats
 from ...objectives.objective import Dual, Objective, Point
 from ...objectives.risk import Risk
@@ -22,7 +22,7 @@ from . import Related
 _CLOSER = 0.5
 
 
-def row_space(objective: Objective, tol: float) -> Related:
+def row_space(objective: Objective, stopping: Stopping) -> Related:
     """Return the problem in the span of the rows.
 
     Rows of features of very different scales lose digits there. Bounds are those of X,
@@ -32,8 +32,8 @@ def row_space(objective: Objective, tol: float) -> Related:
     ----------
     objective : Objective
         L2-regularized, of dense data with fewer rows than features.
-    tol : float
-        Relative gap at which the run is to end.
+    stopping : Stopping
+        What gap ends the run.
     """
     space = _RowSpace(objective)
     reduced = space.objective
@@ -50,7 +50,7 @@ def row_space(objective: Objective, tol: float) -> Related:
             proof = Dual(proof.u)
         if proof is not None and iterate.lower_bound == inner:
             now = best - inner
-            if now <= max(_CLOSER * gap, tol * abs(best)):
+            if now <= max(_CLOSER * gap, stopping.allowed_gap(best)):
                 gap = now
                 bound = objective.dual_value(objective.cut(proof))
         return Iterate(point, None, bound, iterate.phase, proof)

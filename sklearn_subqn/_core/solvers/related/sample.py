@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...driver.run import Iterate
+from ...driver import Iterate
 from ...objectives.objective import Objective
 from ...rows.sampling import spread
 from ...steps.intercepts import minimize_intercept

@@ -1,0 +1,124 @@
+"""Where runs begin, and what solvers yield: points with what is proven of them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..losses._base import Floats
+from ..objectives.objective import Cut, Dual, Objective, Point
+from ..steps.intercepts import minimize_intercept
+from .stopping import Status
+
+
+class Start(NamedTuple):
+    """Where a run begins.
+
+    Attributes
+    ----------
+    w : ndarray of shape (q,)
+        Parameters.
+    dual : ndarray or None
+        A dual point of a similar problem, of the shape of the scores.
+    scores : ndarray or None
+        Those at w, where they are known.
+    drift : float
+        That of the scores, see ``Point``.
+    origin : Point or None
+        A point near by, whose risk gradient may be updated to that at w.
+    """
+
+    w: Floats
+    dual: Any = None
+    scores: Any = None
+    drift: float = 0.0
+    origin: Point | None = None
+
+    def at(self, objective: Objective) -> Point:
+        """Return the starting point."""
+        if self.scores is None:
+            return objective.at(self.w)
+        return objective.at(self.w, self.scores, self.drift, self.origin)
+
+    def or_origin(self, objective: Objective) -> Point:
+        """Return the starting point, or the origin where that is lower.
+
+        Solutions of other data, or in other units, may be far worse than it, and where
+        they are, losses may have no curvature left. Intercepts are the best ones.
+        """
+        point = minimize_intercept(self.at(objective))
+        if not self.w.any():
+            return point
+        origin = minimize_intercept(objective.origin())
+        return origin if origin.value < point.value else point
+
+    @classmethod
+    def from_point(cls, point: Point, dual: Any = None) -> Start:
+        """Return the start at a point of an objective with the same data."""
+        return cls(point.w, dual, point.scores, point.drift, point.evaluated())
+
+
+class Iterate(NamedTuple):
+    """One iteration's outcome.
+
+    Attributes
+    ----------
+    point : Point
+        Where the solver is.
+    cut : Cut or None
+        A lower bound of the risk, for the driver's bundle.
+    lower_bound : float
+        A lower bound of the objective that the solver knows itself.
+    phase : str
+        Name of the method that produced it, for the history.
+    proof : Dual or None
+        The dual point that proves ``lower_bound``, or another, from which a run on a
+        similar problem may start.
+    preparing : bool
+        Whether the solver is at work on a similar problem, so that no progress is asked
+        of it.
+    plan : str
+        Of the first iterate: how the problem is to be solved, if that was chosen.
+    """
+
+    point: Any
+    cut: Cut | None = None
+    lower_bound: float = -np.inf
+    phase: str = ""
+    proof: Dual | None = None
+    preparing: bool = False
+    plan: str = ""
+
+    @property
+    def dual(self) -> Any:
+        """The dual u of ``proof``, None without one."""
+        return None if self.proof is None else self.proof.u
+
+    @property
+    def gap(self) -> float:
+        """Objective - lower_bound, at least zero."""
+        return float(max(self.point.value - self.lower_bound, 0.0))
+
+    @property
+    def start(self) -> Start:
+        """What a run on a similar problem may start from."""
+        return Start.from_point(self.point, self.dual)
+
+    def or_better(self, new: Iterate) -> Iterate:
+        """Return the better point of two iterates, with the better bound and its dual.
+
+        Everything else is that of this one.
+        """
+        point, bound, proof = self.point, self.lower_bound, self.proof
+        if new.point.value <= point.value:
+            point = new.point
+        if new.lower_bound >= bound:
+            bound = new.lower_bound
+            proof = new.proof or proof
+        return self._replace(point=point, lower_bound=bound, proof=proof)
+
+
+#: A solver yields iterates and returns why it stopped by itself, if it does.
+Solver = Generator[Iterate, None, Status]

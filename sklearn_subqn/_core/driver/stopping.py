@@ -1,0 +1,104 @@
+"""When runs end: the gap that is allowed at a value, and words for how they ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+import numpy as np
+
+# What is less than this share of an objective is negligible.
+_NOTHING = 1e-6
+
+# Problems that are solved on the way, where they may end it all, are solved to this
+# share of what is asked for.
+_SHARE_ON_THE_WAY = 0.5
+
+
+def size_of(value: Any, infimum: float) -> Any:
+    """Return what gaps are relative to: |J|, less the infimum of the risk."""
+    return np.maximum(np.abs(value - infimum), _NOTHING * np.abs(value))
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """The one rule of how small a gap has to be, for the driver and for solvers.
+
+    Attributes
+    ----------
+    tol : float
+        Relative gap at which a run ends at once.
+    enough : float
+        A larger relative gap, from which on a run ends where it becomes slow.
+    asked : float
+        A larger relative gap, from which on a run has a limited number of iterations.
+    infimum : float
+        What the mean loss cannot fall below; gaps are relative to how far the objective
+        is above it.
+    least_size : float
+        Relative gaps are relative to this number, where the objective is smaller.
+    absolute : bool
+        Whether the three numbers are gaps themselves, not relative ones.
+    """
+
+    tol: float = 0.0
+    enough: float = 0.0
+    asked: float = 0.0
+    infimum: float = 0.0
+    least_size: float = 0.0
+    absolute: bool = False
+
+    def size(self, value: float) -> float:
+        """Return what gaps are relative to at a value of the objective."""
+        if self.absolute:
+            return 1.0
+        return max(self.least_size, float(size_of(value, self.infimum)))
+
+    def allowed_gap(self, value: float) -> float:
+        """Return the gap at which a run may end, at a value of the objective."""
+        return self.tol * self.size(value)
+
+    def allowed_on_the_way(self, value: float) -> float:
+        """Return the gap to which problems are solved on the way to the given one."""
+        return _SHARE_ON_THE_WAY * self.allowed_gap(value)
+
+    def is_reached(self, gap: float, value: float) -> bool:
+        """Whether a gap is small enough to end at once."""
+        return bool(gap <= self.allowed_gap(value))
+
+    def is_nearly_reached(self, gap: float, value: float) -> bool:
+        """Whether a gap is small enough to end where the run becomes slow."""
+        return bool(gap <= self.enough * self.size(value))
+
+    def is_what_was_asked(self, gap: float, value: float) -> bool:
+        """Whether a gap is as small as the user asked for."""
+        return bool(gap <= self.asked * self.size(value))
+
+
+class Status(StrEnum):
+    """How a run ended: a word, and a sentence for those who read it."""
+
+    sentence: str
+
+    CONVERGED = "converged", "The gap is within what was asked for."
+    MAX_ITER = "max_iter", "The limit of iterations, max_iter, was reached."
+    STALLED = "stalled", "There was no progress any more."
+    CALLBACK = "callback", "The callback asked to stop."
+    STOPPED = "stopped", "The solver stopped by itself."
+    STATIONARY = "stationary", "The gradient vanishes."
+    NO_DESCENT = "no_descent", "No direction of descent was found."
+    NO_STEP = "no_step", "The line search found no better point."
+    NO_PROGRESS = "no_progress", "Violations or gaps do not fall any more."
+    UNBOUNDED = "unbounded", "The function falls without end along a line."
+    FADED = "faded", "Rounds have become too small to change anything."
+    NO_ROOM = "no room", "There is no memory for dual variables."
+    ROUNDED = "rounded", "Rounding coefficients to float32 lost precision."
+    SMALL = "small", "All entries of the subgradient are within tol."
+
+    def __new__(cls, word: str, sentence: str) -> Self:
+        """Return the word, with its sentence."""
+        status = str.__new__(cls, word)
+        status._value_ = word
+        status.sentence = sentence
+        return status
