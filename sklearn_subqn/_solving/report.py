@@ -85,7 +85,10 @@ class Report:
 
     def of_result(self, unit: float, result: Result) -> bool:
         """Report the last iteration of a run, whose user reads values times a unit."""
-        history = result.history
+        history, why = result.history, result.best.why
+        if why is not None and self._settings.verbose > 1 and not result.n_iter:
+            for line in why():
+                print(f"{self._label}: {line}")
         progress = Progress(
             result.n_iter,
             unit * result.point.value,

@@ -1,10 +1,13 @@
 """Each row of the table of plans is chosen where it should be."""
 
 import importlib
+import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_classification
 
 from sklearn_subqn import (
     BMRMClassifier,
@@ -290,3 +293,36 @@ def test_text_without_words(fit_intercept):
     assert model.plan_ == "dual ascent"
     assert model.objective_ == pytest.approx(1.0)
     assert model.dual_gap_ <= 1e-3
+
+
+def test_fits_say_why_their_plan_was_chosen(capsys):
+    X, y = make_classification(3000, 150, random_state=0)
+    model = SubLBFGSLinearSVC(1e-3, tol=1e-2, verbose=2).fit(X, y)
+    lines = [
+        line.partition(": ")[2]
+        for line in capsys.readouterr().out.splitlines()
+        if not line.startswith("SubLBFGSLinearSVC: iteration")
+    ]
+    taken = next(line for line in lines if line.startswith("taken: "))
+    assert taken.startswith(f"taken: {model.plan_}. The penalty is a squared norm.")
+    skipped = lines[: lines.index(taken)]
+    names = [plan.name for plan in plans.PLANS]
+    assert len(skipped) == names.index(model.plan_)
+    for line, name in zip(skipped, names, strict=False):
+        assert line.startswith(f"not {name}: it is false that ")
+
+
+def test_every_condition_has_a_sentence_of_its_own():
+    conditions = {each for plan in plans.PLANS for each in plan.when}
+    sentences = {plans.sentence(each) for each in conditions}
+    assert len(sentences) == len(conditions)
+    assert all(text.endswith(".") for text in sentences)
+
+
+def test_the_page_of_the_table_is_that_of_the_code():
+    path = Path(__file__).parents[2] / "docs" / "plans.py"
+    spec = importlib.util.spec_from_file_location("plans_page", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = module.PAGE.read_text(encoding="utf-8")
+    assert text == module.page(), "run `python docs/plans.py`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +81,8 @@ class Iterate(NamedTuple):
         of it.
     plan : str
         Of the first iterate: how the problem is to be solved, if that was chosen.
+    why : callable or None
+        Returns lines that say why that was chosen.
     """
 
     point: Any
@@ -90,6 +92,7 @@ class Iterate(NamedTuple):
     proof: Dual | None = None
     preparing: bool = False
     plan: str = ""
+    why: Callable[[], list[str]] | None = None
 
     @property
     def dual(self) -> Any:

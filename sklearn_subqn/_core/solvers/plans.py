@@ -18,22 +18,49 @@ import numpy as np
 
 from ..driver import Options, Solver, Start
 from ..objectives.objective import Objective
-from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .facts import Facts
 from .plan_conditions import (
     LARGE_CURVATURE,
     MOST_LARGER,
     OF_ALPHA_MAX,
+    Condition,
+    forms_hessian,
+    goes_by_columns,
+    has_bent_dual,
+    has_kinked_slope,
+    has_kinks,
+    has_l1,
+    has_large_curvature,
+    has_no_small_alpha,
+    has_one_score,
+    has_sample_for_l1,
+    has_separable_dual,
+    has_several_scores,
     has_short_rows,
     has_small_alpha,
     has_small_l1,
+    has_squares,
+    is_apart_or_of_categories,
+    is_factorized_at_once,
+    is_from_zero,
+    is_in_one_place,
     is_linear,
+    is_no_text,
+    is_not_for_near_rows,
+    is_of_many_features,
     is_small,
+    is_smooth,
+    is_smooth_or_has_kinks,
     is_tall,
+    is_text,
+    is_text_like,
+    is_warm,
     is_wide,
     limits,
     n_sampled,
     n_sampled_of_l1,
+    narrows,
+    needs_few_digits,
     suits_ascent,
 )
 from .plan_methods import (
@@ -62,20 +89,6 @@ from .related.sample import as_accurate_as_rows, sample
 # Samples are solved to such a relative gap.
 _TOL_OF_SAMPLE = 3e-2
 
-# Where the dual bends so little along the variables of one row, the rows hardly depend
-# on each other, and dual ascent needs a few sweeps only: fewer than a sample would.
-# Seven classes of covtype, 100,000 rows, alpha 0.01, take 3.4 times as long from one.
-_LOW_CURVATURE = 5.0
-
-# With so few entries in sparse rows a Hessian costs few passes. Squared hinges of
-# categories as indicators, with columns that sum to others, take 5 to 20 times as long
-# by coordinate descent at small alpha: 20,000 rows of 10 to 80 entries.
-_SHORT_ROWS = 100
-
-# Narrow kinks are found to such a relative gap at least. Small problems, solved to more
-# digits than that, are left to the bundle method.
-_DIGITS_OF_NARROWING = 1e-9
-
 
 class Plan(NamedTuple):
     """A row of the table.
@@ -84,8 +97,8 @@ class Plan(NamedTuple):
     ----------
     name : str
         What ``plan_`` of a fitted estimator is.
-    when : callable
-        From facts to whether the row fits.
+    when : tuple of callables
+        Conditions, each from facts to whether it holds; the row fits if all do.
     related : callable or None
         From facts to related problems, solved one after the other before, by what is
         left of the table without the rows that have the same ones.
@@ -95,9 +108,13 @@ class Plan(NamedTuple):
     """
 
     name: str
-    when: Callable[[Facts], bool]
+    when: tuple[Condition, ...]
     related: Callable[[Facts], Iterable[Related]] | None
     method: Callable[[Facts], Solver] | None
+
+    def first_false(self, facts: Facts) -> Condition | None:
+        """Return the first condition that does not hold, if any."""
+        return next((each for each in self.when if not each(facts)), None)
 
 
 def auto(
@@ -126,13 +143,36 @@ def auto(
     facts = Facts(objective, start, options)
     plan = choose(facts, rows)
     iterates = _carry_out(plan, facts, rows)
-    yield next(iterates)._replace(plan=plan.name)
+    why = partial(explain, facts, rows)
+    yield next(iterates)._replace(plan=plan.name, why=why)
     return (yield from iterates)
 
 
 def choose(facts: Facts, rows: tuple[Plan, ...]) -> Plan:
     """Return the first row that fits."""
-    return next(plan for plan in rows if plan.when(facts))
+    return next(plan for plan in rows if plan.first_false(facts) is None)
+
+
+def explain(facts: Facts, rows: tuple[Plan, ...]) -> list[str]:
+    """Return a line for each row up to the one that fits: why it does not, or does."""
+    lines: list[str] = []
+    for plan in rows:
+        false = plan.first_false(facts)
+        if false is None:
+            reasons = " ".join(map(sentence, plan.when)) or "No other row fits."
+            return [*lines, f"taken: {plan.name}. {reasons}"]
+        lines.append(f"not {plan.name}: it is false that {_inside(sentence(false))}")
+    raise AssertionError("the last row fits always")
+
+
+def sentence(condition: Condition) -> str:
+    """Return what a condition says, the first line of its docstring."""
+    return (condition.__doc__ or "").partition("\n")[0]
+
+
+def _inside(text: str) -> str:
+    """Return a sentence as a part of another."""
+    return text[0].lower() + text[1:]
 
 
 def _carry_out(plan: Plan, facts: Facts, rows: tuple[Plan, ...]) -> Solver:
@@ -187,162 +227,156 @@ def _sample_of_l1(f: Facts) -> Iterable[Related]:
     return filter(None, [sample(f.objective, n_sampled, as_accurate_as_rows())])
 
 
-def _is_of_categories(f: Facts) -> bool:
-    return f.kinked_slope and not f.dense and f.row_size <= _SHORT_ROWS
-
-
 #: The first row that fits is taken.
 PLANS = (
     Plan(
         "one compiled loop",
-        lambda f: is_small(f) and not has_small_alpha(f),
+        (is_small, has_no_small_alpha),
         None,
         by_loop,
     ),
     # Losses with kinks, and squared norms.
     Plan(
         "span of the rows",
-        lambda f: f.l2 and f.kinks and has_short_rows(f),
+        (has_squares, has_kinks, has_short_rows),
         _row_space,
         by_alm,
     ),
     Plan(
         "sample, near kinks",
-        lambda f: (
-            (f.l2 and f.kinks and f.in_one_place)
-            and not (f.several or f.text)
-            and is_tall(f)
+        (
+            has_squares,
+            has_kinks,
+            is_in_one_place,
+            has_one_score,
+            is_no_text,
+            is_tall,
         ),
         _sample,
         by_near_rows,
     ),
-    Plan("larger alphas", has_small_alpha, _larger_alphas, None),
+    Plan("larger alphas", (has_small_alpha,), _larger_alphas, None),
     Plan(
         "dual ascent",
-        lambda f: f.l2 and f.text and (f.smooth or f.kinks) and suits_ascent(f),
+        (has_squares, is_text, is_smooth_or_has_kinks, suits_ascent),
         None,
         by_ascent,
     ),
     Plan(
         "proximal method of multipliers from a dual point",
-        lambda f: f.l2 and f.kinks and f.warm,
+        (has_squares, has_kinks, is_warm),
         None,
         by_alm,
     ),
     Plan(
         "sample, proximal method of multipliers",
-        lambda f: (
-            (f.l2 and f.kinks and is_tall(f))
-            and (f.several or not f.in_one_place)
-            and not (f.separable and f.curvature <= _LOW_CURVATURE)
-        ),
+        (has_squares, has_kinks, is_tall, is_not_for_near_rows, has_bent_dual),
         _sample,
         by_alm_of_sample,
     ),
     Plan(
         "proximal method of multipliers with soft envelopes",
-        lambda f: f.l2 and f.kinks and is_wide(f),
+        (has_squares, has_kinks, is_wide),
         None,
         by_soft_alm,
     ),
     Plan(
         "dual ascent, proximal method of multipliers",
-        lambda f: f.l2 and f.kinks and f.several and f.separable,
+        (has_squares, has_kinks, has_several_scores, has_separable_dual),
         None,
         by_ascent,
     ),
     Plan(
         "subLBFGS, proximal method of multipliers",
-        lambda f: f.l2 and f.kinks and not f.several,
+        (has_squares, has_kinks, has_one_score),
         None,
         by_quasi_newton,
     ),
-    Plan("proximal method of multipliers", lambda f: f.l2 and f.kinks, None, by_alm),
+    Plan("proximal method of multipliers", (has_squares, has_kinks), None, by_alm),
     # Smooth losses, and squared norms.
     Plan(
         "loss that is asymptotically linear, Newton's method",
-        lambda f: f.l2 and is_linear(f),
+        (has_squares, is_linear),
         _relaxed,
         by_newton,
     ),
     Plan(
         "larger alphas, Newton's method",
-        lambda f: (
-            f.l2
-            and f.from_zero
-            and f.wide
-            and f.kinked_slope
-            and f.curvature > LARGE_CURVATURE
+        (
+            has_squares,
+            is_from_zero,
+            is_of_many_features,
+            has_kinked_slope,
+            has_large_curvature,
         ),
         _larger_alphas_of_smooth,
         by_newton,
     ),
     Plan(
         "L-BFGS",
-        lambda f: f.l2 and f.several and f.text_like and f.columnwise,
+        (has_squares, has_several_scores, is_text_like, goes_by_columns),
         None,
         by_lbfgs,
     ),
-    Plan("Newton's method", lambda f: f.l2 and f.smooth, None, by_newton),
+    Plan("Newton's method", (has_squares, is_smooth), None, by_newton),
     # An L1 penalty.
     Plan(
         "loss that is asymptotically linear, coordinate descent",
-        lambda f: f.l1 and f.columnwise and is_linear(f),
+        (has_l1, goes_by_columns, is_linear),
         _relaxed,
         by_cd,
     ),
     Plan(
         "larger alphas, coordinate descent",
-        lambda f: f.columnwise and has_small_l1(f),
+        (goes_by_columns, has_small_l1),
         _larger_alphas_of_l1,
         by_cd,
     ),
     Plan(
         "sample, proximal Newton method",
-        lambda f: (
-            (f.l1 and f.from_zero and n_sampled_of_l1(f) > 0)
-            and (not f.in_one_place or _is_of_categories(f))
-            and f.forms_hessian
+        (
+            has_l1,
+            is_from_zero,
+            has_sample_for_l1,
+            is_apart_or_of_categories,
+            forms_hessian,
         ),
         _sample_of_l1,
         by_proximal_newton,
     ),
     Plan(
         "sample, coordinate descent",
-        lambda f: f.l1 and f.columnwise and f.from_zero and n_sampled_of_l1(f) > 0,
+        (has_l1, goes_by_columns, is_from_zero, has_sample_for_l1),
         _sample_of_l1,
         by_cd,
     ),
-    Plan("coordinate descent", lambda f: f.l1 and f.columnwise, None, by_cd),
+    Plan("coordinate descent", (has_l1, goes_by_columns), None, by_cd),
     Plan(
         "proximal Newton method",
-        lambda f: f.l1 and f.forms_hessian,
+        (has_l1, forms_hessian),
         None,
         by_proximal_newton,
     ),
-    Plan("OWL-QN", lambda f: f.l1 and f.smooth, None, by_owlqn),
+    Plan("OWL-QN", (has_l1, is_smooth), None, by_owlqn),
     Plan(
         "larger alphas, proximal method of multipliers by coordinate descent",
-        lambda f: f.kinks and f.in_one_place and has_small_l1(f),
+        (has_kinks, is_in_one_place, has_small_l1),
         _larger_alphas_of_l1,
         by_sparse_alm,
     ),
     Plan(
         "proximal method of multipliers by coordinate descent",
-        lambda f: f.l1 and f.kinks and f.in_one_place and not f.several,
+        (has_l1, has_kinks, is_in_one_place, has_one_score),
         None,
         by_sparse_alm,
     ),
     # Pairs of rows.
     Plan(
         "Newton's method on smooth losses that approach the hinge",
-        lambda f: (
-            (f.l2 and f.narrows and f.options.stopping.tol >= _DIGITS_OF_NARROWING)
-            and is_factorized(f.objective, CG_ACCURACY)
-        ),
+        (has_squares, narrows, needs_few_digits, is_factorized_at_once),
         None,
         by_narrowing,
     ),
     # Anything else.
-    Plan("bundle method", lambda f: True, None, by_bundle),
+    Plan("bundle method", (), None, by_bundle),
 )
