@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from typing import Any
 
 import dask
@@ -100,26 +101,27 @@ class BlocksOnWorkers:
 
     Parameters
     ----------
-    X, y, weights : list of Delayed
-        One for each block; weights may be None.
-    client : distributed.Client or None
-        Without one the blocks come to this process, one after the other.
+    blocks : tuple of list
+        Of X, y and weights, one entry for each block; weights may be None.
     collections : list
         What the blocks are of, kept as long as these are needed.
+    client : distributed.Client or None
+        Without one the blocks come to this process, one after the other.
+    stack : ExitStack
+        What is closed with the blocks.
     """
 
     holds_rows = True
 
     def __init__(
         self,
-        X: list[Any],
-        y: list[Any],
-        weights: list[Any],
-        client: Any,
+        blocks: tuple[list[Any], ...],
         collections: list[Any],
+        client: Any,
+        stack: ExitStack,
     ) -> None:
-        self._blocks, self._client = (X, y, weights), client
-        self._collections = collections
+        self._blocks, self._collections = blocks, collections
+        self._client, self._stack = client, stack
         self._workers: list[Worker] = []
         self._lost: set[str] = set()
         self._futures: list[Any] = []
@@ -147,13 +149,15 @@ class BlocksOnWorkers:
 
     def close(self) -> None:
         """Release all that is held on workers."""
-        self._release()
-        # Tracebacks of errors may refer to futures and lists for long.
-        if self._client is not None:
-            for future in (*self._futures, *distributed.futures_of(self._collections)):
-                future.release()
-        for each in (*self._blocks, self._futures, self._collections):
-            each.clear()
+        with self._stack:
+            self._release()
+            # Tracebacks of errors may refer to futures and lists for long.
+            if self._client is not None:
+                held = distributed.futures_of(self._collections)
+                for future in (*self._futures, *held):
+                    future.release()
+            for each in (*self._blocks, self._futures, self._collections):
+                each.clear()
 
     def _release(self) -> None:
         for worker in self._workers:

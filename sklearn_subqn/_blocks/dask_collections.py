@@ -6,6 +6,7 @@ Dask collection is given.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ try:
     import dask
     import dask.array
     import dask.dataframe
-    import distributed
+    import distributed  # noqa: F401
     from dask.delayed import Delayed
 except ImportError as error:
     raise ImportError(
@@ -26,6 +27,7 @@ from .._checks import exact_names
 from .._solving.deviances import deviance_explained, mean_deviances
 from .blocks import Collection, without_callbacks
 from .dask_blocks import BlocksOnWorkers
+from .dask_client import computed, current_client, waiting_for
 
 
 def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
@@ -39,13 +41,21 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
         Or an array in memory, where X is an array of known size.
     sample_weight : as y, a number, or None
     """
-    X, y = _joined("X", X), _joined("y", y)
-    sample_weight = _joined("sample_weight", sample_weight)
-    estimator._check_X(_row_like(X), reset=True)
-    names = np.array(list(y.columns)) if hasattr(y, "columns") else None
-    each = sample_weight is not None and np.ndim(sample_weight) > 0
-    number = 1.0 if each or sample_weight is None else float(sample_weight)
-    source = _source(X, y, sample_weight if each else None)
+    client = current_client()
+    with ExitStack() as stack:
+        stack.enter_context(waiting_for(client))
+        X, y = _joined("X", X), _joined("y", y)
+        sample_weight = _joined("sample_weight", sample_weight)
+        estimator._check_X(_row_like(X), reset=True)
+        names = np.array(list(y.columns)) if hasattr(y, "columns") else None
+        each = sample_weight is not None and np.ndim(sample_weight) > 0
+        number = 1.0 if each or sample_weight is None else float(sample_weight)
+        given = _collections(X, y, sample_weight if each else None)
+        collections = list(given.values())
+        if client is not None:
+            collections = list(client.persist(collections))
+        blocks = _blocks_of(list(given), collections)
+        source = BlocksOnWorkers(blocks, collections, client, stack.pop_all())
     try:
         return Collection(estimator, source, names, number)
     except BaseException:
@@ -53,16 +63,11 @@ def opened(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Collection:
         raise
 
 
-def _source(X: Any, y: Any, sample_weight: Any) -> BlocksOnWorkers:
-    """Return where the blocks of collections come from, which are persisted."""
-    client = _client()
-    given = _collections(X, y, sample_weight)
-    collections = list(given.values())
-    if client is not None:
-        collections = list(client.persist(collections))
+def _blocks_of(names: list[str], collections: list[Any]) -> tuple[list[Any], ...]:
+    """Return the blocks of X, y and weights."""
     blocks = list(map(_delayed, collections))
     n = len(blocks[0])
-    for name, each in zip(given, blocks, strict=True):
+    for name, each in zip(names, blocks, strict=True):
         if len(each) != n:
             raise ValueError(
                 f"X and {name} must have the same blocks of rows; X has {n} blocks, "
@@ -70,7 +75,7 @@ def _source(X: Any, y: Any, sample_weight: Any) -> BlocksOnWorkers:
             )
     if len(blocks) < 3:
         blocks.append([None] * n)
-    return BlocksOnWorkers(blocks[0], blocks[1], blocks[2], client, collections)
+    return tuple(blocks)
 
 
 def _joined(name: str, x: Any) -> Any:
@@ -87,7 +92,7 @@ def _joined(name: str, x: Any) -> Any:
                 "dask.delayed, and nothing else."
             )
         return x
-    like = dask.delayed(_no_rows, pure=False)(x[0]).compute()
+    (like,) = computed([dask.delayed(_no_rows, pure=False)(x[0])])
     if hasattr(like, "index"):
         return dask.dataframe.from_delayed(list(x), meta=like)
     shape = np.nan, *like.shape[1:]
@@ -111,13 +116,6 @@ def _collections(X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
     if sample_weight is not None:
         given["sample_weight"] = _aligned("sample_weight", sample_weight, X)
     return given
-
-
-def _client() -> Any:
-    try:
-        return distributed.get_client()
-    except ValueError:
-        return None
 
 
 def _row_like(X: Any) -> Any:
@@ -207,7 +205,7 @@ def score(
 
     def total(function: Any, *args: Any) -> Any:
         parts = [dask.delayed(function)(model, *args, *block) for block in blocks]
-        return sum(dask.compute(*parts))
+        return sum(computed(parts))
 
     if power is None:
         correct, weight = total(_correct)

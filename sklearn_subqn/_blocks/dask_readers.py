@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from .._core.places.places import Place, PlaceLost
 from .._core.rows.read_design import Shelf
 from .blocks import Collection, ReadBlock
 from .dask_blocks import BlocksOnWorkers
+from .dask_client import waiting_for
 from .dask_workers import Worker, last_seen, without_workers
 from .row_blocks import WITHOUT_TARGETS, Reader, RowBlocks
 
@@ -70,24 +72,25 @@ class ReadersOnWorkers(BlocksOnWorkers):
 
     Parameters
     ----------
-    readers : list of Reader
-    y, weights : list
-        One entry for each block, None where it returns its own.
+    blocks : tuple of list
+        Readers, targets and weights, one entry for each block, None where it returns
+        its own.
     names : list or None
     client : distributed.Client
+    stack : ExitStack
+        What is closed with the blocks.
     """
 
     holds_rows = False
 
     def __init__(
         self,
-        readers: list[Reader],
-        y: list[Any],
-        weights: list[Any],
+        blocks: tuple[list[Any], ...],
         names: Any,
         client: Any,
+        stack: ExitStack,
     ) -> None:
-        super().__init__(readers, y, weights, client, [])
+        super().__init__(blocks, [], client, stack)
         self._names = names
 
     def _place(self) -> None:
@@ -134,8 +137,11 @@ def opened_by_workers(
         With a client.
     y, sample_weight : array-like, or a number, or None
     """
-    readers, targets, weights, number = X._checked(estimator, y, sample_weight)
-    source = ReadersOnWorkers(readers, targets, weights, X._names, X._client)
+    with ExitStack() as stack:
+        stack.enter_context(waiting_for(X._client))
+        *blocks, number = X._checked(estimator, y, sample_weight)
+        args = tuple(blocks), X._names, X._client
+        source = ReadersOnWorkers(*args, stack.pop_all())
     try:
         return Collection(estimator, source, None, number)
     except BaseException:

@@ -247,13 +247,12 @@ class RowBlocks:
 
     def _called(self, function: Callable[..., Any], each: Any, **others: Any) -> Any:
         """Return what workers return for each of some arguments."""
-        calls = self._client.map(function, each, pure=False, **others)
-        try:
-            return self._client.gather(calls)
-        finally:
-            # Tracebacks of errors may refer to these for long.
-            for call in calls:
-                call.release()
+        # Needs Dask.
+        from .dask_client import gathered, waiting_for
+
+        with waiting_for(self._client):
+            calls = self._client.map(function, each, pure=False, **others)
+            return gathered(self._client, calls)
 
     def _own(self, name: str, given: Any, use: str = "") -> list[Any]:
         """Return targets or weights of each block, None where there are none."""
