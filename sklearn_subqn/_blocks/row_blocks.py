@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -224,6 +226,13 @@ class RowBlocks:
             return None
         return np.concatenate(own)
 
+    def _without_targets(self) -> RowBlocks:
+        """Return the same rows, whose targets and weights are given with them."""
+        rows = copy(self)
+        rows._y = rows._weights = None
+        rows._readers = [list(map(_alone, readers)) for readers in self._readers]
+        return rows
+
     def _each(self) -> Iterator[Reader]:
         return (reader for readers in self._readers for reader in readers)
 
@@ -345,6 +354,13 @@ class Reader:
         return X
 
 
+def _alone(reader: Reader) -> Reader:
+    """Return a reader of the same rows without targets and weights."""
+    alone = copy(reader)
+    alone.y = alone.sample_weight = None
+    return alone
+
+
 def _first_row(readers: Iterable[Reader]) -> Any:
     """Return a row of the first block that has rows, None if there is none."""
     rows = (reader.first_row() for reader in readers)
@@ -370,10 +386,27 @@ class _File:
 
     def __init__(self, path: Any) -> None:
         self._path = path
-        self.shape = np.load(path, mmap_mode="r").shape
+        self.shape = _array_in(path, mmap_mode="r").shape
 
     def __getitem__(self, rows: slice) -> Any:
         return np.load(self._path, mmap_mode="r")[rows]
+
+
+def _array_in(path: Any, mmap_mode: Any = None) -> Any:
+    """Return the array in an ``.npy`` file."""
+    try:
+        array = np.load(path, mmap_mode=mmap_mode)
+        if isinstance(array, np.ndarray):
+            return array
+        error = None
+    except (ValueError, EOFError, pickle.UnpicklingError) as raised:
+        error = raised
+    raise ValueError(
+        f"{os.fspath(path)!r} is not an .npy file with an array of numbers or texts. "
+        "Rows of other files, such as tables of text, are blocks that functions read "
+        "and return, for example by partial(pandas.read_csv, path, skiprows=..., "
+        "nrows=...); those of Parquet files are read by RowBlocks.from_parquet."
+    ) from error
 
 
 class _RowGroup:
@@ -454,7 +487,7 @@ def _numbers(given: Any, n_sources: int) -> Any:
     several = isinstance(given, (list, tuple)) and 0 < n_sources == len(given)
     if several and all(_is_path(each) or np.ndim(each) > 0 for each in given):
         return [_numbers(each, 0) for each in given]
-    return np.load(given) if _is_path(given) else np.asarray(exact_names(given))
+    return _array_in(given) if _is_path(given) else np.asarray(exact_names(given))
 
 
 def _split(name: str, numbers: Any, readers: list[Reader]) -> list[Any]:

@@ -26,6 +26,7 @@ from .._checks import (
     exact_names,
 )
 from .._core.losses._base import Floats
+from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import forget
 from .._estimators.linear_estimator import LinearEstimator
 from .design import tokens_of
@@ -113,6 +114,7 @@ class ReadsSequences(LinearEstimator):
                 f"{name} needs sequences: give lengths, the numbers of rows of X that "
                 "make a sequence, or a list with a matrix for each sequence."
             )
+        refuse_collections(self, X)
         check_no_file("X", X, "a list of sequences")
         if isinstance(X, dict) or not isinstance(X, Iterable):
             raise TypeError(
@@ -202,6 +204,7 @@ class ReadsSequences(LinearEstimator):
         That is the attributes, and unless ``classes`` are given, the classes and the
         rules of transitions. Sequences of weight zero are left out.
         """
+        refuse_collections(self, X)
         check_no_file("X", X, "a list of sequences")
         if y is None:
             raise ValueError(

@@ -14,6 +14,7 @@ from .._chains.reading import of_sequences
 from .._checks import check_no_file, check_number, check_option
 from .._checks.state import unchanged_on_failure
 from .._core.solvers import History
+from .._estimators.block_methods import refuse_collections
 from .._estimators.estimator import Estimator, forget
 from ._shared import warn
 
@@ -266,6 +267,7 @@ class CRF(Estimator):
         """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev belong together: give both or neither.")
+        refuse_collections(self, X)
         check_no_file("X", X, "a list of sequences")
         X = X if hasattr(X, "__len__") else list(X)
         n = len(X)

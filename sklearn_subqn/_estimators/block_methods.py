@@ -30,6 +30,24 @@ def _is_of_dask(X: Any) -> bool:
     return package in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
+def refuse_collections(estimator: Any, X: Any) -> None:
+    """Raise TypeError if X is data in blocks, before any of them move."""
+    if is_collection(X):
+        raise refusal(estimator, X)
+
+
+def refusal(estimator: Any, X: Any) -> TypeError:
+    """Return the error of an estimator that does not take data in blocks."""
+    others = ""
+    if hasattr(estimator, "partial_fit"):
+        others = ", or the blocks, one after the other, to partial_fit"
+    return TypeError(
+        f"{type(estimator).__name__} does not take Dask collections and RowBlocks; got "
+        f"X of type {type(X).__name__}. Give arrays, as of X.compute(), if the data "
+        f"fit into memory{others}."
+    )
+
+
 def blockwise(method: _Method) -> _Method:
     """Make a method of rows take data in blocks, lazily those of Dask."""
 
@@ -62,8 +80,15 @@ def scored(method: _Method) -> _Method:
         if given.get("offset") is not None:
             raise ValueError("offset is not supported for data in blocks.")
         if isinstance(X, RowBlocks):
-            weights = X._all("sample_weight", weights)
-            return method(self, X, X._all("y", y), weights)
+            y, weights = X._all("y", y), X._all("sample_weight", weights)
+            X = X._without_targets()
+        if y is None:
+            raise ValueError(
+                "score compares predictions with y, which the blocks do not have: give "
+                "y to score, as in score(X, y)."
+            )
+        if isinstance(X, RowBlocks):
+            return method(self, X, y, weights)
         # Needs Dask.
         from .._blocks.dask_collections import score
 

@@ -22,7 +22,7 @@ from .._solving.callbacks import CallbackSupportMixin, FitTask
 from .._solving.solution import Solution
 from .._solving.solve import spec_of
 from .._solving.warnings import warn_of_constants
-from .block_methods import is_collection
+from .block_methods import is_collection, refusal
 from .doc_link import DocumentationLink
 
 
@@ -170,10 +170,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
 
     def _opened(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Collection:
         """Return the rows of data in blocks for a fit, to be closed after it."""
-        raise TypeError(
-            f"{type(self).__name__} does not take Dask collections and RowBlocks; got "
-            f"X of type {type(X).__name__}. Give arrays, if the data fit into memory."
-        )
+        raise refusal(self, X)
 
     def _store(self, problems: Problems, solutions: list[Solution]) -> None:
         """Set the fitted attributes, and warn of models that are of no use."""

@@ -35,6 +35,7 @@ from .._features.strength import Rule
 from .._problems import InputFeatures, LinearModel
 from .._solving.process import n_threads
 from .._solving.warnings import warn_of_shares
+from .block_methods import refuse_collections
 from .estimator import Estimator, loss_name
 from .predictions import is_narrow, rounded_scores
 
@@ -252,6 +253,7 @@ class LinearEstimator(Estimator):
         must be numbers.
         """
         check_no_file("X", X)
+        refuse_collections(self, X)
         check_sparse_structure(X)
         check_unmasked("X", X)
         X = as_numpy(X)

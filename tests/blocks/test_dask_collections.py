@@ -27,12 +27,16 @@ from sklearn_subqn import (
     BMRMClassifier,
     BMRMRanker,
     BMRMRegressor,
+    BMRMRegressorCV,
     L1LogisticOWLQN,
+    L1LogisticOWLQNCV,
+    LinearChainCRF,
     MulticlassHingeClassifier,
     OnlineLBFGSClassifier,
     OnlineLBFGSRegressor,
     RowBlocks,
     SubLBFGSLinearSVC,
+    SubLBFGSLinearSVCCV,
     dual_gap,
 )
 from sklearn_subqn._blocks.run_there import Abandoned, RunHere
@@ -511,7 +515,18 @@ def never(*args):
         (BMRMClassifier(loss="f_beta"), ValueError, "sums over samples"),
         (BMRMClassifier(loss="ordinal"), ValueError, "sums over samples"),
         (BMRMRegressor(loss="quantile", quantile=[0.1, 0.9]), ValueError, "a single"),
-        (BMRMRanker(), TypeError, "does not take Dask collections"),
+        *(
+            (model, TypeError, r"does not take Dask collections .* X\.compute\(\)")
+            for model in (
+                BMRMRanker(),
+                SubLBFGSLinearSVCCV(),
+                L1LogisticOWLQNCV(),
+                BMRMRegressorCV(),
+                OnlineLBFGSClassifier(),
+                OnlineLBFGSRegressor(),
+                LinearChainCRF(),
+            )
+        ),
         (SubLBFGSLinearSVC(0.0), ValueError, "must be positive"),
         (
             SubLBFGSLinearSVC(penalty_factor=[0.0, 1.0, 1.0, 1.0, 1.0]),
@@ -523,8 +538,29 @@ def never(*args):
 def test_what_needs_all_samples_is_refused_before_data_move(model, error, match):
     X = da.map_blocks(never, chunks=((5, 5), (D,)), dtype=float, meta=np.zeros((0, 0)))
     y = da.map_blocks(never, chunks=((5, 5),), dtype=float, meta=np.zeros(0))
-    with pytest.raises(error, match=match):
+    frame = dd.from_dask_array(X, columns=list("abcde")), dd.from_dask_array(y)
+    parts = [dask.delayed(never)(i) for i in range(2)]
+    given = [(X, y), frame] if error is ValueError else [(X, y), frame, (parts, parts)]
+    classes = {} if isinstance(model, OnlineLBFGSRegressor) else {"classes": [0, 1]}
+    for data_ in given:
+        with pytest.raises(error, match=match):
+            model.fit(*data_)
+        if hasattr(model, "partial_fit") and error is TypeError:
+            with pytest.raises(error, match=match):
+                model.partial_fit(*data_, **classes)
+
+
+def test_scores_need_targets():
+    X, y, _ = data()
+    y = (y == y[0]).astype(int)
+    dX, dy = blocks(3, X, y)
+    for model in (SubLBFGSLinearSVC(0.01), BMRMClassifier(0.01), BMRMRegressor(0.01)):
         model.fit(X, y)
+        for rows in (dX, RowBlocks(X, block_size=70)):
+            with pytest.raises(ValueError, match=r"give y to score"):
+                model.score(rows)
+        for score in (model.score(dX, dy), model.score(RowBlocks(X, y, np.ones(N)))):
+            assert score == pytest.approx(model.score(X, y))
 
 
 def test_errors_of_shapes_and_values():

@@ -443,3 +443,15 @@ def test_models_of_data_in_memory_predict_on_blocks(estimator):
             result = getattr(estimator, name)(rows)
             assert_allclose(result, getattr(estimator, name)(X), rtol=1e-12, atol=1e-12)
     assert n
+
+
+def test_files_of_other_kinds_are_named(tmp_path):
+    X = np.ones((4, 2))
+    np.savetxt(tmp_path / "X.csv", X)
+    np.savez(tmp_path / "X.npz", X)
+    (tmp_path / "empty.npy").touch()
+    np.save(tmp_path / "objects.npy", X.astype(object))
+    for name in ("X.csv", "X.npz", "empty.npy", "objects.npy"):
+        for given in ((tmp_path / name,), (X, str(tmp_path / name))):
+            with pytest.raises(ValueError, match=rf"{name}' is not an .npy file .* pa"):
+                RowBlocks(*given)
