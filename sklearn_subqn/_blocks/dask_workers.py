@@ -102,14 +102,17 @@ class Worker:
 
 def loss_of(address: str) -> PlaceLost:
     return PlaceLost(
-        f"The worker {address} was lost or does not answer. See its log; where its "
-        "memory was too small for its blocks, take more workers, or smaller blocks."
+        f"The worker {address} was lost or does not answer. See its log. Where the "
+        "cluster has closed it, as adaptive ones do with workers without tasks, keep "
+        "workers by Cluster.adapt(minimum=...); where its memory was too small for its "
+        "blocks, take more workers, or smaller blocks."
     )
 
 
 def without_workers(use: str) -> PlaceLost:
     return PlaceLost(
-        f"Dask has no worker to {use} blocks. See the logs of those that it had; where "
+        f"Dask has no worker to {use} blocks. See the logs of those that it had. Where "
+        "the cluster has closed them, keep some by Cluster.adapt(minimum=...); where "
         "their memory was too small, take more workers, or smaller blocks."
     )
 
