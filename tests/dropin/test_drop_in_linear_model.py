@@ -396,7 +396,7 @@ def test_sparse_input(name):
             "l1_ratio=0.5 has no effect with penalty='l2'",
         ),
         (
-            linear_model.LogisticRegression(penalty=None, C=2.25),
+            linear_model.LogisticRegression(penalty=None, C=2.0),
             r"C=2.0 has no effect with penalty=None",
         ),
         (
