@@ -36,10 +36,9 @@ class Evaluation:
     origin : Evaluation, optional
         A point near by, whose risk gradient may be updated to that of this one.
     drift : float
-        As the attribute, of scores that are not an update.
-    is_update : bool
-        Whether the scores are those of another point and a change. Then ``drift`` is
-        that of the other scores and their size.
+        As the attribute, without what the update from ``before`` adds.
+    before : Evaluation, optional
+        The point whose scores and a change of them are the scores.
 
     Attributes
     ----------
@@ -70,12 +69,12 @@ class Evaluation:
         dual: Floats | None = None,
         origin: Evaluation | None = None,
         drift: float = 0.0,
-        is_update: bool = False,
+        before: Evaluation | None = None,
     ) -> None:
         self.objective = objective
         self.w = w
         self.scores = scores
-        self._drift, self._is_update = drift, is_update
+        self._drift, self._before = drift, before
         if dual is not None:
             self.dual = dual
         self._origin = origin
@@ -275,9 +274,13 @@ class Evaluation:
 
         That of an update is the size of scores before and that after it: the change is
         no larger than both. Updates leave this many roundings of the number one, times
-        few, and with features that are summed as many as a product has.
+        few, and with features that are summed as many as a product has. Sizes may take
+        a pass over the data, which is made when the drift is first asked for.
         """
-        return self._drift + self.score_size if self._is_update else self._drift
+        if self._before is not None:
+            self._drift += self._before.score_size + self.score_size
+            self._before = None
+        return self._drift
 
     @cached_property
     def score_size(self) -> float:

@@ -145,8 +145,7 @@ class Point(Evaluation):
             return self
         W = self.w.reshape(-1, o.design.n_outputs or 1)
         w = (W - W.mean(axis=1, keepdims=True)).ravel()
-        drift, scores = self.drift + self.score_size, o.risk.centered(self.scores)
-        return Point(o, w, scores, drift=drift, is_update=True)
+        return Point(o, w, o.risk.centered(self.scores), drift=self.drift, before=self)
 
     def evaluated(self) -> Point | None:
         """Return the nearest point whose risk gradient has been computed."""
@@ -332,8 +331,8 @@ class Line:
             start.w + step * self.p,
             start.objective.risk.moved(start.scores, step, self.dscores),
             origin=start.evaluated(),
-            drift=drift + start.score_size,
-            is_update=True,
+            drift=drift,
+            before=start,
         )
         if not start.objective.loss.has_lines:
             # Value and slope of a trial, and the next point, are of one evaluation.
