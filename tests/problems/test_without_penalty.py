@@ -217,6 +217,16 @@ def test_warning_where_tol_is_not_proven():
     assert any("did not prove tol=1e-12 where features have no" in m for m in messages)
 
 
+@pytest.mark.parametrize("tol", [1e-3, 1e-5, 1e-6])
+def test_smaller_tol_proves_more_near_a_vertex(tol):
+    """Only as many rows as parameters have dual variables that may change."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 20))
+    y = X @ rng.normal(size=20) + rng.standard_t(3, size=5000)
+    model = BMRMRegressor(0, loss="quantile", tol=tol).fit(X, y)
+    assert model.dual_gap_ <= tol * model.objective_
+
+
 @pytest.mark.parametrize("apart", [1e-6, 1e-8, 1e-10])
 @pytest.mark.parametrize("factors", [np.zeros(3), np.array([0.0, 0.0, 1.0])])
 @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])

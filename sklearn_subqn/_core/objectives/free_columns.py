@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses._base import Floats
+from ..losses._base import Floats, Rows
 from ..memory import COPY_SIZE
 from ..regularizers import PartlyFree
 from ..rounding import CLOSE, MOST_STEPS, ROUNDED, rounding
@@ -28,53 +28,61 @@ def lower_bound(objective: Objective, duals: list[Floats]) -> float:
     duals : list of ndarray of the shape of the scores
         In the domain of R*.
     """
-    return max([objective.least, *(_bound(objective, dual) for dual in duals)])
-
-
-def _bound(objective: Objective, u: Floats) -> float:
-    """Return the lower bound of a dual point near u, or minus infinity."""
     risk, penalty = objective.risk, objective.regularizer
     assert isinstance(penalty, PartlyFree)
     free = np.flatnonzero(penalty.free)
-    n_columns = len(free) + objective.n_free
-    if u.ndim > 1 or not risk.in_one_place or not risk.loss.has_leeway:
-        return -np.inf
+    n_rows, n_columns = len(duals[0]), len(free) + objective.n_free
+    if duals[0].ndim > 1 or not risk.in_one_place or not risk.loss.has_leeway:
+        return objective.least
     # Free columns are copied; larger copies are not worth a bound.
-    if n_columns * len(u) > 8 * COPY_SIZE:
-        return -np.inf
-    F = np.ones((len(u), n_columns))
+    if n_columns * n_rows > 8 * COPY_SIZE:
+        return objective.least
+    F = np.ones((n_rows, n_columns))
     F[:, : len(free)] = objective.design.dense_columns(free)
     sizes = np.sqrt(risk.weights @ np.square(F))
     F /= np.where(sizes > 0.0, sizes, 1.0)
+    return max(objective.least, *(_bound(objective, F, free, u) for u in duals))
+
+
+def _bound(objective: Objective, F: Floats, free: Rows, u: Floats) -> float:
+    """Return the lower bound of a dual point near u, or minus infinity.
+
+    F are the free columns and those of intercepts, in units of their sizes.
+    """
+    risk, n_columns = objective.risk, F.shape[1]
     # What rounding leaves of dual variables that vanish would have no leeway.
     u = np.where(np.abs(u) <= CLOSE * risk.weights, 0.0, u)
     size = np.abs(u)
     for _ in range(MOST_STEPS):
         leeway = risk.leeway(u)
-        root = _inverse_root(np.sqrt(leeway)[:, np.newaxis] * F)
-        G = F @ root
-        change = G @ (G.T @ u)
-        way = float(np.abs(change[leeway > 0.0]).max(initial=0.0))
+        # Other rows take no part. Near a vertex few have any leeway.
+        rows = np.flatnonzero(leeway)
+        room, some = leeway[rows], F[rows]
+        root = _inverse_root(np.sqrt(room)[:, np.newaxis] * some)
+        G = some @ root
+        change = G @ (root.T @ (F.T @ u))
+        way = float(np.abs(change).max(initial=0.0))
         # Whole steps may end at the ends: where a level of a category has one class,
         # its dual variables have to be zero. Others go nine tenths of the way there.
-        u = u - (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * leeway * change
+        u[rows] -= (1.0 if way <= 1.0 + CLOSE else 0.9 / way) * room * change
         u[np.abs(u) <= CLOSE * size] = 0.0
         # Smaller steps are next to nothing.
         if way <= 1e-7:
             break
     # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
     # leeway, the rounding of these sums included.
-    lost = rounding(len(u)) * (np.abs(F).T @ np.abs(u))
-    rest = G.T @ u
-    share = float((np.abs(G) @ (np.abs(rest) + np.abs(root).T @ lost)).max())
-    left = np.abs(F.T @ u - F.T @ (leeway * (G @ rest)))
+    sums, lost = F.T @ u, rounding(len(u)) * (np.abs(F).T @ np.abs(u))
+    rest = G @ (root.T @ sums)
+    sizes = np.abs(G @ root.T) + rounding(n_columns) * (np.abs(G) @ np.abs(root).T)
+    share = float((np.abs(rest) + sizes @ lost).max(initial=0.0))
+    left = np.abs(sums - some.T @ (room * rest))
     if not share <= MOST_IMBALANCED or np.any(left > 4.0 * lost):
         return -np.inf
-    half = 0.5 * leeway
-    heights = [risk.conjugate_and_size(u + x) for x in (0.0, half, -half)]
     # R* is convex: a share of the way to the ends of the leeway costs no more, of each
     # row whichever way it goes.
-    height = heights[0][0] + 2.0 * share * sum(size for _, size in heights)
+    part, half = risk.of_rows(rows), 0.5 * room
+    ends = [part.conjugate_and_size(u[rows] + x)[1] for x in (0.0, half, -half)]
+    height = risk.conjugate_and_size(u)[0] + 2.0 * share * sum(ends)
     if not np.isfinite(height):
         return -np.inf
     error = share * risk.dual_norm(leeway)
@@ -94,5 +102,5 @@ def _inverse_root(columns: Floats) -> Floats:
     sizes = np.linalg.norm(triangle, axis=0)
     sizes[sizes == 0.0] = 1.0
     _, values, rows = np.linalg.svd(triangle / sizes, full_matrices=False)
-    kept = values > ROUNDED * values[0]
+    kept = values > ROUNDED * values.max(initial=0.0)
     return np.asarray(rows[kept].T / values[kept] / sizes[:, np.newaxis])
