@@ -14,6 +14,7 @@ from _problems import (
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from sklearn.datasets import make_classification
 from sklearn.svm import LinearSVC
 
 from sklearn_subqn._core.driver import Stopping
@@ -25,10 +26,10 @@ from sklearn_subqn._core.steps.intercepts import minimize_intercept
 from sklearn_subqn._core.steps.quasi_newton import LimitedMemoryInverseHessian
 
 
-def solve(objective, *, tol=1e-6, max_iter=150, size=40):
+def solve(objective, *, tol=1e-6, max_iter=150, size=40, memory=10):
     """Minimize by subLBFGS from zero, with a bundle."""
     w = np.zeros(objective.n_params)
-    hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
+    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     bundle = CutBundle(objective, size)
     solver = subbfgs(objective, w, hessian)
     return run(solver, Stopping(tol), max_iter=max_iter, bundle=bundle)
@@ -112,6 +113,18 @@ def test_dropped_cuts_never_lower_the_bound(size):
     assert before > 0.0
 
 
+def test_few_cuts_prove_about_as_early_as_all():
+    """Iterates are the same; cuts that the last program used are kept."""
+    n_iterations = {40: 0, 1000: 0}
+    for seed in range(3):
+        X, y = make_classification(300, random_state=seed)
+        objective = binary_objective(X, 2.0 * y - 1.0, alpha=1e-2, fit_intercept=True)
+        for size in n_iterations:
+            result = solve(objective, tol=1e-3, max_iter=400, size=size, memory=15)
+            n_iterations[size] += len(result.history.objective) - 1
+    assert n_iterations[40] <= 1.2 * n_iterations[1000]
+
+
 def test_all_stored_cuts_count_until_they_are_dropped():
     objective, cuts = gaussian_cuts(2, 12)
     bundle = CutBundle(objective, 13)
@@ -182,7 +195,7 @@ def test_hinge_with_intercept_against_libsvm(problem, size):
 def test_start_with_all_rows_on_the_margin(seed, fit_intercept):
     objective, w = kink_objective(seed, n=12, fit_intercept=fit_intercept)
     assert objective.at(w).kinks.size == 12
-    hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
+    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
     bundle = CutBundle(objective)
     result = run(
         subbfgs(objective, w, hessian), Stopping(1e-6), max_iter=100, bundle=bundle

@@ -70,7 +70,7 @@ def subbfgs(
 
     Steps of subLBFGS can become ever shorter before the optimum is reached: where more
     rows lie on kinks there than B has pairs, B does not know them all, and the run
-    stalls. Where it does depends on rounding. The full matrix B knows them.
+    stalls. Where it does depends on rounding. With the full matrix B it is rarer.
 
     The phase of an iterate contains the number of iterations of the direction search,
     if there are any, whose sum is k of Yu's Tables 4.2 and 4.3, and whether B was set
