@@ -195,7 +195,7 @@ def test_hinge_with_intercept_against_libsvm(problem, size):
 def test_start_with_all_rows_on_the_margin(seed, fit_intercept):
     objective, w = kink_objective(seed, n=12, fit_intercept=fit_intercept)
     assert objective.at(w).kinks.size == 12
-    hessian = LimitedMemoryInverseHessian(objective.n_params, memory)
+    hessian = LimitedMemoryInverseHessian(objective.n_params, 10)
     bundle = CutBundle(objective)
     result = run(
         subbfgs(objective, w, hessian), Stopping(1e-6), max_iter=100, bundle=bundle
