@@ -100,7 +100,7 @@ def minimize(
     max_iter : int, default=1000
         Limit on the number of iterations, at least 1.
     options : dict, optional
-        Options of the method:
+        Options of the method, also of one chosen by default:
 
         - ``memory``, 15: pairs of "sublbfgs", "lbfgs", "owlqn" and "owlqn*";
         - ``direction_tol``, 1e-5, and ``direction_max_iter``, 100: tolerance, relative

@@ -121,9 +121,11 @@ def options_of(method: str, options: Any) -> dict[str, Any]:
     for name, value in options.items():
         if name not in known:
             its = f"are {', '.join(known)}" if known else "there are none"
+            names = [repr(k) for k, v in MINIMIZERS.items() if name in v.options]
+            other = f" Give method= one of {', '.join(names)} for it." if names else ""
             raise ValueError(
                 f"options has {name!r}, but of method={method!r} {its}."
-                + did_you_mean(name, known)
+                + (other or did_you_mean(name, known))
             )
         default, limits = _OPTIONS[name]
         if value is not None or default is not None:

@@ -354,6 +354,23 @@ def test_options_reach_the_methods():
     assert small.lower_bound < minimize(f, w0, "bmrm", **bundle).lower_bound
 
 
+@pytest.mark.parametrize(
+    "options", [{"memory": 5}, {"direction_tol": 1e-4}, {"c1": 0.1}]
+)
+def test_options_of_other_methods_than_the_default_say_which(options):
+    f, w0 = MAXQ[0], MAXQ[2]
+    match = f"{next(iter(options))}.*'ls-bmrm'.*Give method= one of 'sublbfgs', "
+    with pytest.raises(ValueError, match=match):
+        minimize(f, w0, alpha=1e-2, options=options)
+    assert minimize(f, w0, "sublbfgs", alpha=1e-2, options=options).nit > 0
+
+
+def test_the_default_takes_options_of_bundles():
+    f, w0 = MAXQ[0], MAXQ[2]
+    options = {"bundle_size": 20}
+    assert minimize(f, w0, alpha=1e-2, options=options).success
+
+
 def test_the_default_proves_an_optimum_with_a_penalty():
     """A maximum of affine functions, whose kinks stop methods for smooth functions."""
     rng = np.random.default_rng(0)
