@@ -76,9 +76,10 @@ def check_loss(
     """Check a loss of one's own at random scores; raise an error where it is wrong.
 
     Shapes and types; values and subgradients against difference quotients and each
-    other; convexity along random segments; ``infimum``; what ``invariant`` and
-    ``ranks`` promise; that rows without weight take no part; and, where the loss has
-    them, ``conjugate``, ``restrict``, ``kink_rows`` with ``argsup``, ``derivatives``,
+    other; convexity along random segments; ``infimum``, by a search for values below
+    it along subgradients, which does not find all; what ``invariant`` and ``ranks``
+    promise; that rows without weight take no part; and, where the loss has them,
+    ``conjugate``, ``restrict``, ``kink_rows`` with ``argsup``, ``derivatives``,
     ``curvature`` and ``envelope``.
 
     Parameters

@@ -351,3 +351,28 @@ def test_an_infimum_below_every_sample_but_too_high(infimum):
     loss.infimum = infimum
     with pytest.raises(ValueError, match=r"infimum is wrong: the value .* is below"):
         check_loss(loss, [1.0, -1.0] * 5)
+
+
+@pytest.mark.parametrize(
+    ("f", "slope", "infimum"),
+    [
+        (lambda r: np.hypot(1.0, r), lambda r: r / np.hypot(1.0, r), 1.0),
+        (np.abs, np.sign, 0.0),
+        (lambda r: r**4, lambda r: 4.0 * r**3, 0.0),
+    ],
+    ids=["hypotenuse", "absolute", "quartic"],
+)
+def test_an_infimum_that_is_reached_is_right_and_no_higher_one(f, slope, infimum):
+    class Own(Loss):
+        def value(self, scores, targets, weights):
+            return float(weights @ f(scores - targets))
+
+        def subgradient(self, scores, targets, weights):
+            return weights * slope(scores - targets)
+
+    loss, targets = Own(), np.random.default_rng(0).normal(size=10)
+    loss.infimum = infimum
+    check_loss(loss, targets)
+    loss.infimum += 1e-3
+    with pytest.raises(ValueError, match="infimum is wrong"):
+        check_loss(loss, targets)
