@@ -355,5 +355,5 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         share = self._share() if self.contamination == "auto" else self.contamination
         if share is not None:
             # By scores that are rounded as those of predictions.
-            scores = self._scores(problems.design.X).ravel()
+            scores = self._scores(problems.rows.X).ravel()
             self.offset_ = quantile(scores, problems.weights, float(share))

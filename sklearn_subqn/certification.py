@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -151,6 +152,9 @@ def dual_gap(
     else:
         check_same_rows(X, sample_weight=sample_weight, offset=offset)
         problems = own._encode(X, y, sample_weight, **others)
+        if _leaves_out_some(problems, own, given):
+            own._keeps_all_features = True
+            problems = own._encode(X, y, sample_weight, **others)
         ends = _ends(problems, own, given, y, sample_weight, tol)
     values, bounds, several = ends
     values, bounds = unit * values, unit * bounds
@@ -244,14 +248,32 @@ def _given(model: Any) -> dict[str, Any]:
     return given
 
 
+def _leaves_out_some(problems: Any, own: Any, given: dict[str, Any]) -> bool:
+    """Whether problems are not of all features of which a model has coefficients."""
+    if isinstance(problems.columns, slice):
+        return False
+    coef = _coefficients(own, given)
+    if coef.shape[1] != own.n_features_in_:
+        return False
+    return bool(np.delete(coef, problems.columns, axis=1).any())
+
+
+def _coefficients(own: Any, given: dict[str, Any]) -> npt.NDArray[np.float64]:
+    """Return the coefficients of a model in the order of features, of shape (k, d)."""
+    coef = in_order("coef_", given["coef_"], features_axis(own))
+    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
+    checked: npt.NDArray[np.float64] = check_array(
+        coef, dtype=np.float64, input_name="coef"
+    )
+    return checked
+
+
 def _starts(problems: LinearProblems, own: Any, given: dict[str, Any]) -> list[Start]:
     """Return where a model stands in its problems, or raise if it does not fit."""
     expected = problems.attributes()
     names = getattr(own, "feature_names_in_", None)
     known = {**expected, **({} if names is None else {"feature_names_in_": names})}
-    coef = in_order("coef_", given["coef_"], features_axis(own))
-    coef = np.atleast_2d(coef.toarray() if sparse.issparse(coef) else np.asarray(coef))
-    coef = check_array(coef, dtype=np.float64, input_name="coef")
+    coef = _coefficients(own, given)
     intercept = np.atleast_1d(np.asarray(given["intercept_"], dtype=np.float64))
     if not np.isfinite(intercept).all():
         raise ValueError(

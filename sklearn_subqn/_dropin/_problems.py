@@ -57,6 +57,8 @@ class DropInProblems(LinearProblems):
         if free:
             X, self._sizes = _unit_columns(X, weights, centered=model.fit_intercept)
         super().__init__(model, X, targets, loss, weights, **kwargs)
+        if self._sizes is not None:
+            self._sizes = self._sizes[self.columns]
         if self._shift is not None and self._sizes is not None:
             # In units of X as it was given, as coefficients are decoded.
             by = self._shift.by * self._sizes[self._shift.columns]

@@ -49,6 +49,9 @@ class LinearEstimator(Estimator):
     loss: Any
     alpha_: Any
 
+    # Whether features without entries are part of the problems.
+    _keeps_all_features: bool = False
+
     #: Whether ``alpha`` may be zero.
     _may_have_no_penalty: ClassVar[bool] = False
 
@@ -120,6 +123,7 @@ class LinearEstimator(Estimator):
             free,
             bounds,
             self._rule,
+            self._has_scales() and not self._keeps_all_features,
         )
 
     def _regularizer(self, n_coef: int) -> Regularizer:
@@ -130,14 +134,15 @@ class LinearEstimator(Estimator):
         self, problems: Any, y: Any, sample_weight: Any
     ) -> float | npt.NDArray[np.float64]:
         """Return ``alpha``, or the strengths by rule, and set ``alpha_``."""
-        sizes = problems.sizes
-        if sizes is None:
-            sizes = np.ones(self.n_features_in_)
+        sizes, free = self._penalty_sizes(), self._free_features()
+        sizes = np.ones(self.n_features_in_) if sizes is None else sizes
+        if problems.sizes is not None:
+            sizes[problems.columns] = problems.sizes
         factors = sizes**2 if self._has_squares() else sizes
-        if problems.free is not None:
+        if free is not None:
             given = self._penalty_factors()
             others = np.ones_like(factors) if given is None else given
-            factors = others if problems.free.all() else factors * ~problems.free
+            factors = others if free.all() else factors * ~free
         self.penalty_factor_ = factors
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)

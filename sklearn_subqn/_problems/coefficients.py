@@ -11,20 +11,25 @@ from .._core.regularizers import NormalizedEntropy, Regularizer
 from .._core.rows.design import Design
 from .._features.shift import Shift
 from .._solving.solution import Floats
+from .features import ALL_COLUMNS, Columns
+from .model_parameters import LinearModel
 from .without_penalty import PartlyPenalized
 
 
 class Coefficients(PartlyPenalized):
     """Problems whose parameters are coefficients and intercepts in other units.
 
-    Solvers see features that are shifted and divided by their sizes; what is stored is
-    for X as it was given, of its type, and within the bounds of the user.
+    Solvers see features that are shifted and divided by their sizes, without those that
+    have no entries; what is stored is for X as it was given, of its type, and within
+    the bounds of the user.
     """
 
     design: Design
+    columns: Columns = ALL_COLUMNS
     sizes: Floats | None
     _bounds: Any
     _known: dict[str, Any]
+    _model: LinearModel
     _opposite: bool
     regularizer: Regularizer
     _shift: Shift | None
@@ -35,9 +40,18 @@ class Coefficients(PartlyPenalized):
         if self._opposite:
             # Zeros keep their sign.
             coef, intercept = 0.0 - coef, 0.0 - intercept
+        coef = self._of_all_features(coef)
         if self._single:
             return {**self._known, "coef_": coef[0], "intercept_": intercept[0]}
         return {**self._known, "coef_": coef, "intercept_": intercept}
+
+    def _of_all_features(self, coef: Any) -> Any:
+        """Return coefficients with zeros for features that were left out."""
+        if isinstance(self.columns, slice):
+            return coef
+        every = np.zeros((len(coef), self._model.features.n_features), coef.dtype)
+        every[:, self.columns] = coef
+        return every
 
     def _units(self) -> Floats | float:
         """Return what the features are divided by for the solver."""

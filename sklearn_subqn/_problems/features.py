@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from .._core.names import Axis
+from .._core.rows.columns import own_columns
 from .._features.shift import Shift
 from .._features.strength import Scales
 from .._solving.solution import Floats
 
 #: The axis of intercepts in what users give.
 INTERCEPTS = Axis("intercepts", None, how="give no Series")
+
+#: Some of the columns of X, as an index.
+Columns = npt.NDArray[np.intp] | slice
+
+ALL_COLUMNS = slice(None)
 
 
 class Rows:
@@ -25,6 +33,18 @@ class Rows:
 
     def __init__(self, X: Any) -> None:
         self.X = X
+
+    def of_own_columns(self) -> tuple[Columns, Rows]:
+        """Return the columns with entries, and the rows of them alone.
+
+        Or all columns and these rows, where at least half of them have entries.
+        """
+        if not sparse.issparse(self.X):
+            return ALL_COLUMNS, self
+        columns, X = own_columns(self.X)
+        if not 0 < 2 * len(columns) <= self.X.shape[1]:
+            return ALL_COLUMNS, self
+        return columns, Rows(X)
 
     def shift(self, weights: Floats) -> Shift | None:
         """Return what is subtracted from columns far from zero."""
@@ -49,6 +69,10 @@ class RowsOfBlock(Rows):
     def __init__(self, X: Any, shift: Shift | None, scales: Scales | None) -> None:
         super().__init__(X)
         self._shift, self._scales = shift, scales
+
+    def of_own_columns(self) -> tuple[Columns, Rows]:
+        # Other blocks may have entries in others.
+        return ALL_COLUMNS, self
 
     def shift(self, weights: Floats) -> Shift | None:
         return self._shift

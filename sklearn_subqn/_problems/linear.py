@@ -70,6 +70,10 @@ class LinearProblems(Coefficients):
     ----------
     loss : Loss
     regularizer : Regularizer
+    rows : Rows
+        Those that were given.
+    columns : ndarray of int or slice
+        The features of which the problems are.
     elsewhere : Elsewhere or None
         All the rows, where those given here only stand for them.
     """
@@ -102,8 +106,10 @@ class LinearProblems(Coefficients):
         self.loss = loss
         intercept = model.fit_intercept
         movable = intercept or loss.ranks
-        rows = self._given = X if isinstance(X, Rows) else Rows(X)
-        X = rows.X
+        self.rows = rows = X if isinstance(X, Rows) else Rows(X)
+        if model.leaves_out:
+            self.columns, rows = rows.of_own_columns()
+        model, self._own_rows, X = model.of_columns(self.columns), rows, rows.X
         shift = rows.shift(weights) if movable else None
         if shift is not None:
             X = shift.subtracted(X)
@@ -165,7 +171,7 @@ class LinearProblems(Coefficients):
                 "coefficients are stored as they are; losses of several scores and "
                 "ordinal ones have others."
             )
-        if self.free is not None:
+        if self._model.free is not None:
             raise ValueError(
                 "positive and coef_bounds need a penalty on each feature: alpha and "
                 "penalty_factor must be positive."
@@ -256,28 +262,37 @@ class LinearProblems(Coefficients):
     def _set_starts(self, coef: Any, intercept: Any, duals: list[Any]) -> bool:
         """Start from coefficients where the penalty allows them; whether it does."""
         coef = np.atleast_2d(coef)
+        allowed = self._allows_left_out(coef)
+        coef = coef[:, self.columns]
         if self._opposite:
             coef, intercept = -coef, -intercept
         if self._shift is not None:
             intercept = self._shift.inward(self._shares(coef), intercept)
-        allowed = True
         for index, w in enumerate(self._encoded(coef, intercept)):
             w = w[: self.design.n_params].astype(np.float64)
             dual = duals[index]
             if dual is not None and dual.shape != self.design.zero_scores().shape:
                 dual = None
-            if not self.regularizer.contains(w):
+            if not allowed or not self.regularizer.contains(w):
                 allowed = False
                 continue
             # Of a model in single precision shares sum to one except for its rounding.
             self.starts[index] = Start(self.regularizer.nearest(w), dual)
         return allowed
 
+    def _allows_left_out(self, coef: Any) -> bool:
+        """Whether coefficients of features that were left out are within the bounds."""
+        if self._model.bounds is None or isinstance(self.columns, slice):
+            return True
+        low, high = (np.delete(bound, self.columns) for bound in self._model.bounds)
+        coef = np.delete(coef, self.columns, axis=1)
+        return bool(((low <= coef) & (coef <= high)).all())
+
     def strengths(self, total: float) -> Floats:
         """Return alpha of each problem by rule, for rows of a total weight."""
         model, scales = self._model, self.scales
         if scales is None:
-            scales = self._given.scales(self.design.X, self.weights, centered=False)
+            scales = self._own_rows.scales(self.design.X, self.weights, centered=False)
             scales = scales.plain()
         return np.array(
             [

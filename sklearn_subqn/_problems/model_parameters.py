@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._core.regularizers import Regularizer
 from .._features.strength import Rule
 from .._solving.solution import Floats, Settings
-from .features import InputFeatures
+from .features import Columns, InputFeatures
 
 
 class LinearModel(NamedTuple):
@@ -42,6 +42,9 @@ class LinearModel(NamedTuple):
         Least and largest coefficients, each of shape (d,).
     rule : callable
         From targets and weights to the rule of the automatic strength.
+    leaves_out : bool
+        Whether features without entries are left out of problems: zero is best for
+        their coefficients, and does not count in the penalty.
     """
 
     name: str
@@ -57,3 +60,14 @@ class LinearModel(NamedTuple):
     free: npt.NDArray[np.bool_] | None
     bounds: tuple[Any, Any] | None
     rule: Callable[[Any, Floats], Rule]
+    leaves_out: bool
+
+    def of_columns(self, columns: Columns) -> LinearModel:
+        """Return what the parameters say of some of the features."""
+        sizes, free, bounds = self.sizes, self.free, self.bounds
+        some = None if free is None else free[columns]
+        return self._replace(
+            sizes=None if sizes is None else sizes[columns],
+            free=some if some is not None and some.any() else None,
+            bounds=None if bounds is None else tuple(each[columns] for each in bounds),
+        )

@@ -16,6 +16,10 @@ from .column_maps import InPlace
 from .design import Design
 from .row_views import dense_rows, row_view
 
+# Entries in this many times more columns are sorted, rather than noted for each column:
+# of 1,000 in 2^20 columns that takes a fifth of the time, of 100,000 ten times as long.
+_MANY = 100
+
 
 class Columns:
     """Some columns A of a design's X, without intercepts.
@@ -199,10 +203,23 @@ def own_columns(X: Any, others: Rows | None = None) -> tuple[Rows, Any]:
     They are ascending, those of the columns ``others`` among them.
     """
     touched = X.indices if others is None else np.concatenate([X.indices, others])
-    columns, places = np.unique(touched, return_inverse=True)
-    arrays = X.data, places[: len(X.indices)].astype(np.int32), X.indptr
+    columns, places = _distinct(touched, X.shape[1])
+    arrays = X.data, places[: len(X.indices)].astype(np.int32, copy=False), X.indptr
     own = type(X)(arrays, shape=(X.shape[0], len(columns)))
-    return columns.astype(np.intp), own
+    return columns.astype(np.intp, copy=False), own
+
+
+def _distinct(numbers: Rows, n: int) -> tuple[Rows, Rows]:
+    """Return distinct numbers below n, ascending, and the place of each among them."""
+    if n > _MANY * len(numbers):
+        columns, places = np.unique(numbers, return_inverse=True)
+        return columns, places
+    used = np.zeros(n, dtype=bool)
+    used[numbers] = True
+    columns = np.flatnonzero(used)
+    places = np.empty(n, dtype=np.int32)
+    places[columns] = np.arange(len(columns), dtype=np.int32)
+    return columns, places[numbers]
 
 
 def _some_columns(X: Any, columns: Rows) -> Any:
