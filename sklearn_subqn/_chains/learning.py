@@ -168,8 +168,11 @@ class LearnsFromStreams(ChainModel):
         sums = sums.copy()
         sums[places] = own_sums
         self._w = strengths.parameters(sums)
-        nodes = self._lattice_of(design, self._w[places]).marginals()
-        self._seen = seen.learned(own, data.starts, weights, columns, nodes)
+        if not self.l1_ratio:
+            # With L1 many passes of a stream would end farther from the optimum.
+            nodes = self._lattice_of(design, self._w[places]).marginals()
+            seen = seen.learned(own, data.starts, weights, columns, nodes)
+        self._seen = seen
         # Sums are not known from parameters that are zero.
         self._sums = sums if self.l1_ratio else None
         self.n_iter_ = 1

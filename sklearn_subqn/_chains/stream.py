@@ -21,8 +21,8 @@ each time, and was .86, .31 and .24.
 
 What was learned has losses, too, which alpha S knows nothing of. So second derivatives
 of the losses so far, about, are added to alpha S in the squares of the scales: a later
-sequence changes parameters by its share of all. Not with L1, which would grow with
-them.
+sequence changes parameters by its share of all. L1 stays in the units without them, and
+so has a threshold of its own for each parameter; with L1 they are those of ``fit``.
 
 Parts made when S was small fit models with a weak penalty, which later ones lack: on
 base NP one pass in random order then ends at 2.2 times the optimum. With S at least
@@ -150,19 +150,23 @@ class Seen(NamedTuple):
         ridge = (1.0 - l1_ratio) * total
         root = float(np.sqrt(total) * np.sqrt(unit))
         l1, l2 = l1_ratio * total, max(ridge, root)
-        # L1 is in units of the scales, which then must not grow.
-        curvatures = np.zeros_like(self.squares) if l1 else self.curvatures
+        curvatures = self.curvatures
         if np.all(self.squares == 1.0) and not curvatures.any():
             return Strengths(l1, l2, 1.0)
-        of_features = np.ones(len(pairs.ptr) - 1)
-        squares = np.maximum(ridge / l2, self.squares * (root / l2))
-        of_features[: len(squares)] = np.sqrt(squares + curvatures / l2)
-        of_pairs = np.repeat(of_features, np.diff(pairs.ptr))
+        squares, of_features = np.ones((2, len(pairs.ptr) - 1))
+        n = len(curvatures)
+        squares[:n] = np.maximum(ridge / l2, self.squares * (root / l2))
+        of_features[:n] = np.sqrt(squares[:n] + curvatures / l2)
+        shares = np.sqrt(squares) / of_features
+        of_pairs, shares = (
+            np.repeat(each, np.diff(pairs.ptr)) for each in (of_features, shares)
+        )
         between = np.zeros(transitions.shape)
         if curvatures.any():
             between = between + self.between
         of_transitions = np.sqrt(1.0 + between[transitions] / l2)
-        return Strengths(l1, l2, np.append(of_pairs, of_transitions))
+        scales = np.append(of_pairs, of_transitions)
+        return Strengths(l1, l2, scales, np.append(shares, 1.0 / of_transitions))
 
 
 class Strengths(NamedTuple):
@@ -174,27 +178,35 @@ class Strengths(NamedTuple):
         Of parameters times their scales.
     scales : ndarray of shape (q,) or 1.0
         Of the parameters.
+    shares : ndarray of shape (q,) or 1.0
+        What the scales would be without curvature, as shares of them.
     """
 
     l1: float
     l2: float
     scales: Floats | float
+    shares: Floats | float = 1.0
+
+    @property
+    def thresholds(self) -> Floats | float:
+        """The strengths of L1 of parameters times their scales."""
+        return self.l1 * self.shares
 
     def parameters(self, sums: Floats) -> Floats:
         """Return the parameters that sums of dual parts stand for."""
-        scaled = soft_threshold(sums / self.scales, self.l1)
+        scaled = soft_threshold(sums / self.scales, self.thresholds)
         return np.asarray(scaled / self.l2 / self.scales)
 
     def sums(self, w: Floats) -> Floats:
         """Return the smallest sums that stand for parameters w."""
-        scaled = self.l2 * (self.scales * w) + self.l1 * np.sign(w)
+        scaled = self.l2 * (self.scales * w) + self.thresholds * np.sign(w)
         return np.asarray(self.scales * scaled)
 
     def of(self, places: Rows) -> Strengths:
         """Return those of some parameters."""
-        if isinstance(self.scales, float):
+        if isinstance(self.scales, float) or isinstance(self.shares, float):
             return self
-        return self._replace(scales=self.scales[places])
+        return self._replace(scales=self.scales[places], shares=self.shares[places])
 
 
 def learn(
@@ -220,14 +232,17 @@ def learn(
         Those before.
     """
     chains = loss.chains(targets)
-    l1, l2, scales = strengths
+    l1, l2, scales, _ = strengths
     # Transitions are ones in units of their own: what the sweeps find out of them is
     # divided by their scales in the end only.
     units = np.ones(design.n_params)
     units[: design.n_pairs] = np.broadcast_to(scales, units.shape)[: design.n_pairs]
     design = _scaled(design, scales)
     sweeps = chain_sweeps(design, chains, weights, l2, l1 / l2)
-    sweeps.recenter(sums / l2 / scales**2 * units)
+    start = sums / l2 / scales**2 * units
+    # The sweeps have one threshold, from which parameters are as far as from their own.
+    start += np.sign(start) * (l1 - strengths.thresholds / scales * units) / l2
+    sweeps.recenter(start)
     order = np.flatnonzero(weights)
     for _ in range(_N_SWEEPS):
         sweeps.run(order)

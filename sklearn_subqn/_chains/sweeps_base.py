@@ -22,9 +22,11 @@ _MOST_BYTES = 1 << 30
 _SHARE = 0.9
 
 
-def soft_threshold(v: Floats, threshold: float) -> Floats:
-    """Return what is left of v nearer to zero by ``threshold``."""
-    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0) if threshold else v
+def soft_threshold(v: Floats, threshold: Floats | float) -> Floats:
+    """Return what is left of v nearer to zero by ``threshold``, one or one for each."""
+    if not np.any(threshold):
+        return v
+    return np.sign(v) * np.maximum(np.abs(v) - threshold, 0.0)
 
 
 class ChainDual(NamedTuple):

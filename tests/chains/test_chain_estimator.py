@@ -758,14 +758,15 @@ def chunked_sentences(n, seed):
     return X, y
 
 
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
-def test_sequences_after_a_fit_weigh_as_those_before(loss):
+def test_sequences_after_a_fit_weigh_as_those_before(loss, l1_ratio):
     """Held-out scores do not fall, as they do where old sequences count for little."""
     X, y = chunked_sentences(1500, 1)
     held_out = chunked_sentences(400, 2)
     known = slice(0, 1000)
-    crf = LinearChainCRF(loss=loss, tol=1e-2).fit(X[known], y[known])
-    before = crf.score(*held_out)
+    crf = LinearChainCRF(1e-3, l1_ratio=l1_ratio, loss=loss, tol=1e-2)
+    before = crf.fit(X[known], y[known]).score(*held_out)
     one = copy.deepcopy(crf).partial_fit(X[1000:1001], y[1000:1001])
     assert one.score(*held_out) > before - 0.003
     crf.partial_fit(X[1000:], y[1000:])
