@@ -168,8 +168,8 @@ class LearnsFromStreams(ChainModel):
         sums = sums.copy()
         sums[places] = own_sums
         self._w = strengths.parameters(sums)
-        if not self.l1_ratio:
-            # With L1 many passes of a stream would end farther from the optimum.
+        if not self.l1_ratio or seen.curvatures.any():
+            # With L1 many passes of a stream alone would end farther from the optimum.
             nodes = self._lattice_of(design, self._w[places]).marginals()
             seen = seen.learned(own, data.starts, weights, columns, nodes)
         self._seen = seen

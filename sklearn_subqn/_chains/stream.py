@@ -22,7 +22,7 @@ each time, and was .86, .31 and .24.
 What was learned has losses, too, which alpha S knows nothing of. So second derivatives
 of the losses so far, about, are added to alpha S in the squares of the scales: a later
 sequence changes parameters by its share of all. L1 stays in the units without them, and
-so has a threshold of its own for each parameter; with L1 they are those of ``fit``.
+so has a threshold of its own for each parameter; with L1 only after ``fit``.
 
 Parts made when S was small fit models with a weak penalty, which later ones lack: on
 base NP one pass in random order then ends at 2.2 times the optimum. With S at least
