@@ -12,9 +12,9 @@ HEAD = """\
 # What solver="auto" chooses
 
 The first row of this table whose conditions all hold is taken; its name is `plan_` of
-the fitted estimator. With `verbose=2` each fit prints which rows it skipped, by which false
-condition, and why it took the one that it took. The page is written from the table in
-`_core/solvers/plans.py` by `python docs/plans.py`.
+the fitted estimator. With `verbose=2` each fit prints which rows it skipped, by which
+false condition, and why it took the one that it took. The page is written from the
+table in `_core/solvers/plans.py` by `python docs/plans.py`.
 
 | plan | conditions |
 |---|---|
