@@ -25,7 +25,7 @@ from .._core.solvers import (
 )
 from .._core.steps.certificate import CutBundle
 from .._core.steps.intercepts import minimize_intercept
-from .._core.steps.line_search import rounding_of
+from .._core.steps.line_search import is_rounding, rounding_of
 from .callbacks import FitTask
 from .process import isolated
 from .report import Report
@@ -145,6 +145,7 @@ def _minimize(
         options.stopping,
         max_iter=max_iter,
         is_useful=target.is_useful,
+        is_rounding=is_rounding,
         bundle=bundle,
         least=objective.least,
         counter=objective,
@@ -216,7 +217,8 @@ def _certified(
     size = scale.size(value)
     reached = target.stopping.is_reached(result.gap, result.point.value)
     # As of targets that are all the same, with an optimum of zero.
-    proven, status = reached or result.status == Status.CALLBACK, result.status
+    status = result.status
+    proven = reached or status in (Status.CALLBACK, Status.ROUNDING)
     proven = proven or result.gap <= rounding_of(result.point)
     # Rounding coefficients to float32 goes without a warning below that, or where the
     # gap is below rounding of the objective at zero: that of the optimum may vanish.

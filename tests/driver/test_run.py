@@ -76,6 +76,18 @@ def test_beyond_what_is_enough_runs_end_where_they_are_slow():
     assert (result.status, result.n_iter) == ("stopped", 89)
 
 
+def test_optima_of_zero_end_at_rounding():
+    values = [2.0**-k for k in range(500)]
+    result = run(
+        script(values, [0.0] * 500),
+        Stopping(1e-3),
+        max_iter=499,
+        is_rounding=lambda point, gap: gap <= 1e-15,
+    )
+    # Iterations that are powers of two ask for it: 1e-15 is reached after 50.
+    assert (result.status, result.n_iter) == ("rounding", 64)
+
+
 def test_gap_is_relative_to_the_size_of_the_objective():
     result = run(script([-4.0, -8.0], [-9.0, -9.0]), Stopping(0.2), max_iter=10)
     assert (result.status, result.n_iter) == ("converged", 1)

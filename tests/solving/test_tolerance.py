@@ -120,3 +120,15 @@ def test_tolerance_for_counts_is_relative_to_the_deviance(solver, penalty):
     assert model.dual_gap_ <= 1e-3 * (half + 1e-4 * norm) * (1.0 + 1e-6)
     # Half of the number of samples, nearly, over that.
     assert 0.45 < half < 0.55
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4])
+@pytest.mark.parametrize("loss", ["squared_error", "quantile"])
+def test_targets_that_become_constant_are_fitted_at_once(loss, alpha):
+    # The optimum is zero, where relative gaps are one however small the coefficients.
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = BMRMRegressor(alpha, loss=loss, warm_start=True).fit(X, X[:, 0] + 5e5)
+    model.fit(X, np.full(40, 5e5))
+    assert model.n_iter_ <= 16
+    assert model.objective_ <= (1e-14 * 5e5) ** 2
+    assert np.abs(model.predict(X) - 5e5).max() <= 1e-15 * 5e5

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,7 @@ def run(
     *,
     max_iter: int,
     is_useful: Callable[[Result], bool] = lambda result: True,
+    is_rounding: Callable[[Any, float], bool] = lambda point, gap: False,
     bundle: CutBundle | None = None,
     least: float = -np.inf,
     counter: Counts | None = None,
@@ -59,6 +61,10 @@ def run(
     is_useful : callable
         Whether the run may end where its gap is allowed. It goes on otherwise, as long
         as there is progress.
+    is_rounding : callable
+        Whether the gap of a point is below rounding. Some iterations ask for it, and
+        the run ends there whatever its tolerance is: an optimum of zero is approached
+        without end.
     bundle : CutBundle, optional
         Turns the cuts of the iterates into a lower bound.
     least : float
@@ -127,6 +133,8 @@ def run(
             result.status = Status.CONVERGED
         elif wants_stop:
             result.status = Status.CALLBACK
+        elif _is_power_of_two(result.n_iter) and is_rounding(result.point, result.gap):
+            result.status = Status.ROUNDING
         elif result.n_iter >= limit:
             result.status = Status.MAX_ITER
         elif _has_stalled(history, n_prepared, stopping.allowed_gap(value)):
@@ -143,10 +151,14 @@ def run(
     return result
 
 
+def _is_power_of_two(number: int) -> bool:
+    return number.bit_count() == 1
+
+
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
     """Whether it is, after the first cut and this many later ones."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
-    return n_later % interval == 0 or (n_later < interval and n_later.bit_count() == 1)
+    return n_later % interval == 0 or (n_later < interval and _is_power_of_two(n_later))
 
 
 def _improve_bound(result: Result, bundle: CutBundle | None) -> None:

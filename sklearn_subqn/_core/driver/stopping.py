@@ -93,6 +93,7 @@ class Status(StrEnum):
     UNBOUNDED = "unbounded", "The function falls without end along a line."
     FADED = "faded", "Rounds have become too small to change anything."
     NO_ROOM = "no room", "There is no memory for dual variables."
+    ROUNDING = "rounding", "The gap is below the rounding of scores."
     ROUNDED = "rounded", "Rounding coefficients to float32 lost precision."
     SMALL = "small", "All entries of the subgradient are within tol."
 

@@ -120,6 +120,19 @@ def rounding_of(point: Point) -> float:
     return float(4.0 * EPS * scale)
 
 
+def is_rounding(point: Point, gap: float) -> bool:
+    """Whether rounding the scores of a point changes J by more than its gap.
+
+    With ``rounding_of``, which is cheap but may be far too large: squares of residuals
+    that vanish, of large targets, change by squares of rounding errors only.
+    """
+    if not gap <= rounding_of(point):
+        return False
+    risk, scores = point.objective.risk, point.scores
+    rounded = (risk.scaled(1.0 + s * 4.0 * EPS, scores) for s in (1.0, -1.0))
+    return gap <= max(map(risk.value, rounded)) - point.risk
+
+
 def backtrack(line: Line, decrease: float) -> tuple[float, Point]:
     """Return the largest of 1, 1/2, 1/4, ... that lowers J enough, and its point.
 
