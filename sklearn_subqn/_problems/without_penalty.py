@@ -55,8 +55,11 @@ class PartlyPenalized(Problems):
             duals = [point.dual, *([] if solution.dual is None else [solution.dual])]
             proven = solution.with_proof(point.value, lower_bound(real, duals), unit)
             reached = proven.dual_gap <= settings.tol * max(proven.size, least)
+            # A run that missed its tolerance has said so, and misses smaller ones.
+            if reached or not solution.proven:
+                return proven
             # Of losses of several scores no more than their infimum is known.
-            if reached or point.dual.ndim > 1 or not objective.loss.has_leeway:
+            if point.dual.ndim > 1 or not objective.loss.has_leeway:
                 return proven
         warn_of_gap(self._labels[index], proven, settings.tol)
         return proven

@@ -337,3 +337,20 @@ def test_gaps_of_paths_are_without_the_small_penalty():
     search.fit(X, y)
     assert search.dual_gap_ == search.objective_ > 0.0
     assert search.gaps_path_.ravel() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty"),
+    [("squared_epsilon_insensitive", "l1"), ("quantile", "l2"), ("huber", "l1")],
+)
+def test_fits_that_miss_their_tolerance_do_not_begin_again(loss, penalty):
+    X, y = data()
+    model = BMRMRegressor(
+        1e-3, loss=loss, penalty=penalty, penalty_factor=FACTORS, tol=1e-9, max_iter=2
+    )
+    iterations = []
+    model.set_params(callback=lambda progress: iterations.append(progress.n_iter))
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
+        model.fit(X, y)
+    assert [w.category for w in caught] == [ConvergenceWarning]
+    assert iterations == [0, 1, 2]
