@@ -72,11 +72,11 @@ MOST_SECONDS = 20.0
 
 # Rounding that an objective may have: a multiple of the unit of the terms that it sums
 # and of the scores that it is of, and the share of itself that updates may leave.
-_OF_TERMS, _OF_VALUE = 100.0, 1e3
+_OF_TERMS, OF_VALUE = 100.0, 1e3
 
 # And those that the formulas have, of extended precision.
 _OF_FEW = 4.0
-_EPS = float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)
 
 # Double precision knows no smaller numbers.
 _TINY = float(np.finfo(float).tiny)
@@ -127,15 +127,15 @@ class Terms(NamedTuple):
     def rounding(self, alpha: float) -> float:
         """How far off the value may be: by rounding of its scores and of its terms."""
         risk = self.risk(self.scores)
-        charge = _OF_VALUE * _EPS * (abs(risk) + LONG(alpha) * abs(self.penalty))
-        charge += 4.0 * _EPS * self.unit + _TINY
+        charge = OF_VALUE * EPS * (abs(risk) + LONG(alpha) * abs(self.penalty))
+        charge += 4.0 * EPS * self.unit + _TINY
         return float(charge + self._of_scores) + self.own_rounding()
 
     @property
     def _of_scores(self) -> Any:
         """What the rounding of scores may change the risk by, times a multiple."""
         risk, total = self.risk(self.scores), LONG(0)
-        shifts = LONG(_OF_TERMS * _EPS) * (self.sizes + 1)
+        shifts = LONG(_OF_TERMS * EPS) * (self.sizes + 1)
         for place in np.ndindex(self.scores.shape):
             changes = []
             for sign in (-1, 1):
@@ -151,7 +151,7 @@ class Terms(NamedTuple):
         The terms of a risk near zero may be of the size of one, as costs and margins
         are, and cancel.
         """
-        unit = self._of_scores / LONG(_OF_TERMS * _EPS) + self.unit + 1
+        unit = self._of_scores / LONG(_OF_TERMS * EPS) + self.unit + 1
         return float(_OF_FEW * np.finfo(LONG).eps * unit)
 
 
@@ -407,7 +407,7 @@ def _one_score_cases() -> Iterator[Case]:
             )
 
 
-def _offsets(p: Problem) -> Any:
+def offsets_of(p: Problem) -> Any:
     """Numbers to be added to the scores, in their units."""
     rng = np.random.default_rng(len(p.y))
     size = np.abs(p.y).max() if p.y.min() < 0.0 else 1.0
@@ -415,7 +415,7 @@ def _offsets(p: Problem) -> Any:
 
 
 def _with_offsets(name: str, penalty: str, coef: Any, intercept: Any, p: Any) -> Terms:
-    terms, added = _of_one_score(name, penalty, coef, intercept, p), long(_offsets(p))
+    terms, added = _of_one_score(name, penalty, coef, intercept, p), long(offsets_of(p))
     return terms._replace(
         sizes=terms.sizes + np.abs(added), risk=lambda z: terms.risk(z + added)
     )
@@ -431,7 +431,7 @@ def _offset_cases() -> Iterator[Case]:
                 partial(_catalogue, name, penalty),
                 partial(_with_offsets, name, penalty),
                 fit=lambda model, p, X: model.fit(
-                    X, p.y, sample_weight=p.weights, offset=_offsets(p)
+                    X, p.y, sample_weight=p.weights, offset=offsets_of(p)
                 ),
             )
 
@@ -1156,9 +1156,7 @@ def compare(
             if not np.isfinite(exact):
                 continue
             error = abs(exact - LONG(first(model.objective_)))
-            if error > _OF_VALUE * _EPS * abs(exact) and error > terms.rounding(
-                p.alpha
-            ):
+            if error > OF_VALUE * EPS * abs(exact) and error > terms.rounding(p.alpha):
                 objective = first(model.objective_)
                 wrong.append(f"{name}: objective {objective!r} for {exact!r}")
         models.setdefault(case.key(model), []).append((solver, model, terms, exact))

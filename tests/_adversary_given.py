@@ -1,31 +1,22 @@
-"""Attacks on ``dual_gap``: coefficients from elsewhere, small and huge, also in blocks.
-
-As a command it takes a number of problems and a first seed, and prints what is wrong,
-problems that take more than two seconds, and a count::
-
-    PYTHONPATH=tests python -m _adversary_given 1000 0
-"""
+"""Attacks on ``dual_gap``: coefficients from elsewhere, small and huge, also in blocks."""
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
 from typing import Any
 
 import numpy as np
 from _adversary import (
-    _EPS,
-    _OF_VALUE,
+    EPS,
     FAMILIES,
+    OF_VALUE,
     REGRESSION,
     Case,
     Problem,
-    _offsets,
+    offsets_of,
     fitted,
     problem_of,
 )
-from _adversary_foreign import check_foreign
 from _formulas import LONG, long
 
 from sklearn_subqn import RowBlocks, dual_gap
@@ -39,9 +30,6 @@ GIVEN = [
     if case.name.split("-")[0] in (*BINARY_LOSSES, *REGRESSION)
     and "entropy" not in case.name
 ]
-
-#: Processor time of one problem that is worth a line, in seconds.
-SLOW = 2.0
 
 
 def given_case(seed: int) -> tuple[Case, Problem, Any, Any]:
@@ -57,7 +45,7 @@ def given_case(seed: int) -> tuple[Case, Problem, Any, Any]:
 def check_given(seed: int) -> list[str]:
     """Return what is wrong with the objective and the bound of given coefficients."""
     case, p, coef, intercept = given_case(seed)
-    offsets = {"offset": _offsets(p)} if case.name.endswith("-offset") else {}
+    offsets = {"offset": offsets_of(p)} if case.name.endswith("-offset") else {}
     # Blocks take neither offsets nor features without a penalty.
     in_blocks = seed % 4 == 0 and not case.name.endswith(("-offset", "-factor"))
     name = f"{case.name} dual_gap{' in blocks' if in_blocks else ''}"
@@ -88,7 +76,7 @@ def check_given(seed: int) -> list[str]:
         if not np.isfinite(exact) or exact > np.finfo(float).max:
             return []
         error = abs(LONG(objective) - exact)
-        if not (error <= _OF_VALUE * _EPS * abs(exact) + terms.rounding(p.alpha)):
+        if not (error <= OF_VALUE * EPS * abs(exact) + terms.rounding(p.alpha)):
             return [f"{name}: objective {objective!r} for {exact!r}"]
         best = exact
         model = fitted(case, p, "auto", tol=1e-6)
@@ -99,21 +87,3 @@ def check_given(seed: int) -> list[str]:
     if LONG(objective) - LONG(gap) > best + np.spacing(abs(objective)) + error:
         return [f"{name}: {objective - gap!r} above {best!r}"]
     return []
-
-
-def main(n_problems: int, first_seed: int) -> None:
-    n_wrong = 0
-    for seed in range(first_seed, first_seed + n_problems):
-        begin = time.process_time()
-        wrong = check_given(seed) + check_foreign(seed)
-        seconds = time.process_time() - begin
-        n_wrong += bool(wrong)
-        for line in wrong:
-            print(seed, line, flush=True)
-        if seconds > SLOW:
-            print(seed, f"{given_case(seed)[0].name}: {seconds:.1f} seconds")
-    print(f"{n_problems} problems, {n_wrong} with violations")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
