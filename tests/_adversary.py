@@ -1138,17 +1138,25 @@ def compare(
     Bounds that exceed the best objective, objectives of other coefficients than those
     returned, and fits that take long.
     """
-    wrong = []
-    models: dict[Any, list[tuple[str, Any, Terms, Any]]] = {}
+    wrong, fits = [], []
     for solver in case.solvers:
         begin = time.process_time()
         model = fitted(case, p, solver, tol=tol, max_iter=max_iter)
         seconds = time.process_time() - begin
-        name = f"{case.name} {solver}"
         if seconds > most_seconds:
-            wrong.append(f"{name}: {seconds:.1f} seconds")
+            wrong.append(f"{case.name} {solver}: {seconds:.1f} seconds")
+        fits.append((solver, model))
+    return wrong + judged(case, p, fits)
+
+
+def judged(case: Case, p: Problem, fits: list[tuple[str, Any]]) -> list[str]:
+    """Return what is wrong with fits, None where there is none, of one problem."""
+    wrong = []
+    models: dict[Any, list[tuple[str, Any, Terms, Any]]] = {}
+    for solver, model in fits:
         if model is None:
             continue
+        name = f"{case.name} {solver}"
         assert first(model.dual_gap_) >= 0.0
         with np.errstate(all="ignore"):
             terms = case.terms_of(model, p)

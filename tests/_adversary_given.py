@@ -1,4 +1,4 @@
-"""Attacks on ``dual_gap``: coefficients from elsewhere, small and huge, also in blocks."""
+"""Attacks on ``dual_gap``: coefficients from elsewhere, small or huge, in blocks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from _adversary import (
     REGRESSION,
     Case,
     Problem,
-    offsets_of,
     fitted,
+    offsets_of,
     problem_of,
 )
 from _formulas import LONG, long

@@ -14,12 +14,15 @@ from collections.abc import Callable
 from _adversary import check
 from _adversary_foreign import check_foreign
 from _adversary_given import check_given
+from _adversary_units import check_originals, check_units
 
 #: What is wrong with the problem of a seed, by kinds of attacks.
 KINDS: dict[str, Callable[[int], list[str]]] = {
     "fit": check,
     "given": check_given,
     "foreign": check_foreign,
+    "units": check_units,
+    "originals": check_originals,
 }
 
 #: Processor time of one problem that is worth a line, in seconds.
@@ -32,7 +35,7 @@ def main(kind: str, n_problems: int, first_seed: int) -> None:
         begin = time.process_time()
         try:
             wrong = KINDS[kind](seed)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             wrong = [f"{type(error).__name__}: {error}"]
         seconds = time.process_time() - begin
         for line in wrong:

@@ -30,6 +30,7 @@ from _adversary import (
 )
 from _adversary_foreign import check_foreign
 from _adversary_given import check_given
+from _adversary_units import check_originals, check_units
 
 N_DEFAULT, N_SLOW = 16, int(os.environ.get("SUBQN_ADVERSARY", "4000"))
 
@@ -225,6 +226,16 @@ def test_objectives_and_bounds_of_given_coefficients(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_objectives_of_foreign_models_are_those_that_they_minimize(seed):
     assert not check_foreign(seed)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_bounds_in_the_units_of_scikit_learn(seed):
+    assert not check_units(seed)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_objectives_of_originals_are_those_that_they_minimize(seed):
+    assert not check_originals(seed)
 
 
 @pytest.mark.slow
