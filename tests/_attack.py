@@ -12,6 +12,14 @@ import time
 from collections.abc import Callable
 
 from _adversary import check
+from _adversary_calls import (
+    check_functions,
+    check_losses,
+    check_paths,
+    check_quantiles,
+    check_starts,
+    check_unpenalized,
+)
 from _adversary_foreign import check_foreign
 from _adversary_given import check_given
 from _adversary_units import check_originals, check_units
@@ -23,6 +31,12 @@ KINDS: dict[str, Callable[[int], list[str]]] = {
     "foreign": check_foreign,
     "units": check_units,
     "originals": check_originals,
+    "unpenalized": check_unpenalized,
+    "starts": check_starts,
+    "quantiles": check_quantiles,
+    "paths": check_paths,
+    "functions": check_functions,
+    "losses": check_losses,
 }
 
 #: Processor time of one problem that is worth a line, in seconds.
