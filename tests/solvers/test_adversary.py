@@ -31,6 +31,7 @@ from _adversary import (
 from _adversary_foreign import check_foreign
 from _adversary_given import check_given
 from _adversary_units import check_originals, check_units
+from _attack import KINDS
 
 N_DEFAULT, N_SLOW = 16, int(os.environ.get("SUBQN_ADVERSARY", "4000"))
 
@@ -231,6 +232,14 @@ def test_objectives_of_foreign_models_are_those_that_they_minimize(seed):
 @pytest.mark.parametrize("seed", range(16))
 def test_bounds_in_the_units_of_scikit_learn(seed):
     assert not check_units(seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "kind", ["unpenalized", "starts", "quantiles", "paths", "functions", "losses"]
+)
+def test_what_is_not_one_plain_fit(kind, seed):
+    assert not KINDS[kind](seed)
 
 
 @pytest.mark.parametrize("seed", range(12))
