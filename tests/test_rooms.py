@@ -107,7 +107,7 @@ def test_import_of_the_package_loads_all_but_what_needs_optional_packages():
     left = {name for name in FILES if f"sklearn_subqn.{name}".rstrip(".") not in loaded}
     dask = {
         f"_blocks.dask_{name}"
-        for name in ("blocks", "collections", "readers", "workers")
+        for name in ("blocks", "client", "collections", "readers", "workers")
     }
     assert left == {*dask, "onnx"}
 
