@@ -17,22 +17,30 @@ from .history import Counts, History, Result
 from .iterate import Solver
 from .stopping import Status, Stopping
 
-# The quadratic program over the cuts is solved after 1, 2, 4, 8 and then at least every
-# this many cuts after the first, which keeps its share of the time small.
+# The quadratic program over the cuts is solved after 1, 2, 4, 8 cuts and then at least
+# every ten cuts, which keeps its part of the time small.
 _BOUND_INTERVAL = 10
 
-#: A run has stalled if over this many iterations neither the objective fell nor the
-#: bound rose by a tenth of what the tolerance asks for, or by this share of the gap:
-#: little may be missing where the tolerance is loose.
-STALL_WINDOW, _STALLED = 100, 1e-3
+#: A run has stalled if over 100 iterations neither the objective fell nor the bound
+#: rose by a tenth of the gap that the tolerance allows, or by the share ``_STALLED`` of
+#: the present gap.
+STALL_WINDOW = 100
 
-# Beyond what is enough a run goes on as long as this many iterations halve the gap.
+# A loose tolerance allows much even where little is missing: progress is therefore also
+# compared with a thousandth of the present gap.
+_STALLED = 1e-3
+
+# A run goes on beyond a gap that suffices while five iterations halve the gap.
 _HALVED_WITHIN = 5
 
-# Beyond the gap asked for, a run has this many times the iterations up to there, and at
-# least the second number of them. Small problems of all losses and penalties end with a
-# gap of rounding well before that, except for a few of squared Lp norms in large units.
-_TIMES, _LEAST = 5, 40
+# A run that goes on for a smaller gap than was asked for may have five times the
+# iterations that it has needed so far. Small problems of all losses and penalties end
+# with a gap of rounding well before that, except for a few of squared Lp norms in large
+# units.
+_TIMES = 5
+
+# A run that goes on may have 40 iterations in all, even where it has needed very few.
+_LEAST = 40
 
 
 def run(

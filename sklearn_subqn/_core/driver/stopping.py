@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-# What is less than this share of an objective is negligible.
+# A difference below a millionth of the objective is negligible.
 _NOTHING = 1e-6
 
-# Problems that are solved on the way, where they may end it all, are solved to this
-# share of what is asked for.
+# A related problem that is solved on the way, and whose solution may end the run, is
+# solved to half of the gap that is asked for.
 _SHARE_ON_THE_WAY = 0.5
 
 

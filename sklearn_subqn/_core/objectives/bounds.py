@@ -15,12 +15,12 @@ from ..rows.design import Design
 from .cuts import Cut, Dual
 from .risk import Risk
 
-# A dual point that would have to change by more than this share of itself for its free
-# parameters to vanish proves nothing.
+# A dual point proves nothing if more than a thousandth of it has to change for its
+# products with the unpenalized columns to vanish.
 MOST_IMBALANCED = 1e-3
 
-# What rounding costs matters where it is more than this share of a bound: less is not
-# worth the pass over X that sizes of columns take.
+# A rounding error below 1e-10 of a bound does not matter: it is not worth the pass over
+# X that sizes of columns take.
 _LITTLE = 1e-10
 
 

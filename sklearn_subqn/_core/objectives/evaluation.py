@@ -17,8 +17,9 @@ from .risk import Risk
 # often they are computed anew, so that rounding errors do not add up.
 _MAX_UPDATES = 30
 
-# Gradients with this many rounding errors are not worth a product: it has some itself.
-# They have more where dual variables were much larger.
+# A gradient that is off by at most 100 rounding errors is not computed again, since the
+# product with X has rounding errors too. Gradients are off by more where dual variables
+# were much larger before.
 _FEW_ROUNDINGS = 100.0
 
 
@@ -192,7 +193,8 @@ class Evaluation:
         n = o.regularizer.n_penalized
         share, norm = 0.0, max(self._norm, self.norm)
         if o.n_free:
-            # A little of u itself, changed much, makes up for what is left.
+            # A small change of u would make its products with the unpenalized columns
+            # vanish; ``share`` says how much of u has to change.
             share = o.risk.imbalance(self.dual, normal[n:])
             if share <= MOST_IMBALANCED:
                 normal[n:] = 0.0
@@ -207,8 +209,9 @@ class Evaluation:
         terms += o.risk.inner_size(self.dual, self.scores)
         slack += rounding(o.n_params + length) * terms + share * terms
         slack += rounding(o.n_params) * self.drift * o.risk.size(self.dual)
-        # The difference of gradients is off by rounding of either. Times another w that
-        # is at most that of both penalties, of which one is rounded anyway.
+        # The difference of gradients is off by the rounding of either. Multiplied by
+        # another w, that error is at most the rounding of both penalties, and one of
+        # the two penalties is rounded anyway.
         slack += 2.0 * EPS * float(np.abs(penalty) @ np.abs(self.w))
         offset = self.risk - float(normal @ self.w) - slack
         return Cut(normal, offset, share * 2.0 * norm, norm)

@@ -69,7 +69,7 @@ def _bound(objective: Objective, F: Floats, free: Rows, u: Floats) -> float:
         # Smaller steps are next to nothing.
         if way <= 1e-7:
             break
-    # A point of the domain with X_jᵀu = 0 differs by no more than this share of the
+    # A point of the domain with X_jᵀu = 0 differs from u by at most ``share`` of the
     # leeway, the rounding of these sums included.
     sums, lost = F.T @ u, rounding(len(u)) * (np.abs(F).T @ np.abs(u))
     rest = G @ (root.T @ sums)

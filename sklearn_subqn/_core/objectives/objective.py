@@ -22,8 +22,8 @@ from .risk import Risk
 
 __all__ = ["Cut", "Dual", "Hessian", "Line", "Objective", "Point"]
 
-# Scores whose rounding errors change the objective by this many of its own at most are
-# not worth a product: 2e-13 of itself.
+# Scores are computed again only if their rounding errors change the objective by more
+# than 1000 of its own rounding errors, which is 2e-13 of its value.
 _FEW_OF_VALUE = 1e3
 
 
@@ -316,7 +316,7 @@ class Line:
             total = risk.total(products, side)
             if abs(total) >= abs(excess) * (1.0 - rounding(1.0)):
                 left = 1.0 - excess / total
-                # Of all there is on one side, nothing is left, not even its rounding.
+                # If one side has all of the slope, nothing is left, not even rounding.
                 left = left if left > rounding(1.0) else 0.0
                 point.dual = risk.shrunk(point.dual, side, left)
                 return

@@ -22,9 +22,9 @@ from .cuts import Cut, Dual
 from .objective import Objective, Point
 from .risk import Risk
 
-# Candidates that were the best ones of their sample nowhere during this many rounds are
-# forgotten. 300 sentences of base NP (tests/test_structured.py) take 35 rounds with 4,
-# 51 with 2, and 32 with 8, which keeps more.
+# A candidate is forgotten if it was not the best one of its sample anywhere during four
+# rounds. A fit of 300 sentences of base NP (tests/test_structured.py) takes 35 rounds
+# with a patience of 4, 51 with 2, and 32 with 8, which keeps more candidates.
 _PATIENCE = 4
 
 

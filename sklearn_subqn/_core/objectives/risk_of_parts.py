@@ -19,7 +19,8 @@ from ..places.sweeps_of_parts import SweepsOfParts
 from .risk import Risk
 from .risk_hessian import RiskHessian
 
-# Scales of scores and duals are those of this many rows, about: they come to one place.
+# Scales of scores and duals are estimated from about 10,000 rows, which one place
+# collects.
 _MOST_COLLECTED = 10_000
 
 
@@ -133,7 +134,7 @@ class RiskOfParts(Risk):
         return HessianOfParts(self.parts.of(self.parts.each("hessian", curvature)))
 
     def makes_matrix(self, curvature: Curvature) -> bool:
-        # Of one loss at any scores the same.
+        # The answer depends on the loss alone, not on the scores.
         if self._makes_matrix is None:
             self._makes_matrix = all(self.parts.results("makes_matrix", curvature))
         return self._makes_matrix

@@ -122,8 +122,8 @@ class AdaptiveLBFGS:
     memory: int = number_of_pairs()
     average: bool = True
 
-    # Features are centered where their squared mean is more than this share of their
-    # mean square.
+    # A feature is centered if the ratio of its squared mean to its mean square exceeds
+    # this threshold.
     least_share: ClassVar[float] = 0.0
 
     def start(self, w0: Floats) -> AutoState:

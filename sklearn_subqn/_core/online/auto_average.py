@@ -50,7 +50,7 @@ class Level:
         value = total / rows
         change, excess = value - self.mean, 0.0
         if self.n >= SETTINGS.least_blocks:
-            # Of the next value, by as few.
+            # The error of the next value, predicted from as few values as it has.
             error = np.sqrt(self.variance * (1.0 + 1.0 / self.n))
             error = float(max(error, SETTINGS.least_error * abs(self.mean)))
             errors = min(max(change, 0.0) / (error or 1.0), SETTINGS.most_errors)

@@ -25,10 +25,11 @@ from ..rounding import ROUNDED, TINY
 # which no loss is linear yet; with one for six, 2.7 times on rcv1.
 _REACH = 6.0
 
-# On the right side both slope and curvature vanish, at the same rate: batches of one
-# class would move the intercept by one each, forever. With this share of a row's weight
-# as the least curvature it grows as the logarithm of their number. Without, log loss is
-# 3.3 times as far from its optimum after an epoch of a9a sorted by class.
+# Each row has a curvature of at least 1e-4 times its weight. On the right side slope
+# and curvature vanish at the same rate, so that batches of one class would move the
+# intercept by one unit each, forever; with a least curvature it grows as the logarithm
+# of the number of batches. Without it log loss is 3.3 times as far from its optimum
+# after an epoch of a9a sorted by class.
 _FLAT = 1e-4
 
 # The first counts of a stream may all be zero.

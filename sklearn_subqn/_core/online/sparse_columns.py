@@ -36,20 +36,24 @@ from .auto_metric import Moments, centers, make_metric
 from .auto_pairs import Block
 from .batch import LinearBatch, Penalty
 
-# More coefficients than this, and than this many times the entries, are very many. With
-# 2^20, batches of 1 and of 100 rows of 30 entries take 8 times as long otherwise; with
-# 47,236 coefficients (rcv1, batches of 100) or 5,000 (one row) 1.3 times as long thus.
+# Data have very many columns if there are more than 30,000 coefficients. Treating them
+# so makes batches of 100 rows 1.3 times slower at 47,236 coefficients (rcv1); at 2^20
+# coefficients, batches of 1 or 100 rows of 30 entries take 8 times as long otherwise.
 _WIDE = 30_000
+
+# Data have very many columns only if there are also more than 16 coefficients for each
+# entry of the batch. Batches of one row take 1.3 times as long at 5,000 coefficients.
 _WIDE_SHARE = 16
 
-# Such columns have entries in at least this share of the rows, weighted by curvature:
-# they are at most twice as many as the entries of a row, and take part in every step.
+# A column of such data is frequent if at least half of the rows, weighted by curvature,
+# have an entry in it. There are at most twice as many frequent columns as entries in a
+# row, and they take part in every step.
 _FREQUENT = 0.5
 
 _NONE = np.empty(0, dtype=np.intp)
 
-# Changed entries are kept apart from the others up to this share of all: with 2^20
-# coefficients, batches of a row take 4 times as long without.
+# Changed entries are kept apart from the others while they are at most an eighth of
+# all: with 2^20 coefficients, batches of one row take 4 times as long without it.
 _APART = 0.125
 
 

@@ -27,11 +27,17 @@ _COSTLY = frozenset(
     )
 )
 
-# Calls are as likely as the last few cases say: each adds so much to the score of what
-# has followed, and takes one from those of others. So many are made at once at most.
-_CERTAINTY, _MOST_CERTAIN, _MOST_CALLS = 2, 4, 16
+# A sequence of calls that has followed again gains this much score, and each other
+# sequence that was expected loses one: scores reflect the last few cases.
+_CERTAINTY = 2
 
-# So many results of a method are remembered by their order.
+# No score exceeds this one, so that habits of the past are soon given up.
+_MOST_CERTAIN = 4
+
+# At most 16 likely calls are sent along with a call that is wanted.
+_MOST_CALLS = 16
+
+# The last eight results of each method are remembered in their order.
 _REMEMBERED = 8
 
 # Arrays of more entries are not compared.

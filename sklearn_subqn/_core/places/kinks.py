@@ -94,7 +94,7 @@ class SumOfParts(PiecewiseQuadratic):
     """
 
     def __init__(self, parts: Any, n_parts: int, other: PiecewiseQuadratic) -> None:
-        # Of all parts so many pivots, and so many kinks at most: 80 kB of them.
+        # All parts together send about 512 pivots and at most 3000 kinks, or 80 kB.
         n_pivots, few = max(512 // n_parts, 1), 3000 // n_parts
         low, high, last = 0.0, np.inf, 0.0
         start = before = beyond = jumps = np.zeros(2)

@@ -239,7 +239,7 @@ class DesignOfParts(Design):
         return matrix
 
     def gram_cost(self, columns: Rows) -> float:
-        # Of a row's entries about the same share is in the columns.
+        # The columns are taken to hold their proportional share of a row's entries.
         share = len(columns) / self.n_features
         if self.is_sparse:
             return 0.5 * share**2 * self.row_size

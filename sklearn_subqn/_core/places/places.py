@@ -18,7 +18,7 @@ from ..losses._base import Floats
 from .foresight import Call, Foresight, Reference, Trace
 from .parts import OfParts, Parts, passed_on
 
-# Results of calls that were only likely are kept for this many messages.
+# Results of calls that were only likely to follow are kept for three messages.
 _KEPT = 3
 
 

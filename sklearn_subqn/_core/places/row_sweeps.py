@@ -31,9 +31,14 @@ INTERCEPT_SHARE, _INTERCEPT_SHARE_DENSE = 0.1, 0.2
 # gap shows which rows rest. The hinge as above takes 1.6 times as long with three each.
 FIRST_SWEEPS, MORE_SWEEPS = 2, 5
 
-# The first round of ascent on simplices ends after about this many visits a row, later
-# ones after this many a row that they begin with, or after this many sweeps.
-_FIRST_VISITS, _MORE_VISITS, _MOST_SWEEPS_OF_ROUND = 3.0, 5.0, 10
+# The first round of ascent on simplices ends after about three visits of each row.
+_FIRST_VISITS = 3.0
+
+# Each later round ends after about five visits of each row that it begins with.
+_MORE_VISITS = 5.0
+
+# Each round ends after ten sweeps, however few rows they visited.
+_MOST_SWEEPS_OF_ROUND = 10
 
 # A round begins with rows whose part of the gap is more than some share of the mean,
 # and goes on with those whose last visit gained more than some share of the mean. Texts

@@ -20,11 +20,12 @@ from ..memory import BLOCK_SIZE
 from .column_maps import InPlace
 from .row_views import SomeRows, add_rows_times, compact_csr, index_arrays, row_view
 
-# Below this share of stored entries, changing one row's dual variable costs hardly
-# anything beside a product, and rows are nearly orthogonal.
+# Rows are text-like if less than one entry in a hundred is stored: changing one row's
+# dual variable then costs hardly anything beside a product, and rows are nearly
+# orthogonal.
 _TEXT_SHARE = 0.01
 
-# A product with a subset of the rows copies them; above this share of the rows the
+# A product with a subset of the rows copies them; for a larger share of the rows the
 # product with all of them is cheaper. The hinge on 300,000 x 60, alpha 1e-4, takes 1.3
 # times as long without subsets.
 _SUBSET_SHARE = 0.3

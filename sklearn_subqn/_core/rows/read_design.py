@@ -108,10 +108,10 @@ class ReadDesign(Design):
 
     def rows(self, rows: Rows, *, copy: bool = True) -> Design:
         subset = super().rows(rows, copy=False)
-        # Those that are not to be copied are used at once.
+        # Rows that are not to be copied are used at once.
         if not copy:
             return subset
-        # Those with no more entries than two vectors of the rows stay in memory.
+        # Rows with no more entries than two vectors of the rows stay in memory.
         if subset.n_entries <= 2 * self.n_rows:
             return self._kept(subset)
         return ReadDesign(subset, lambda: self.X[rows], None, None)
