@@ -25,8 +25,8 @@ _BOTH_CUTS = 0.25
 # Exponentials of scores beyond this are zero or would overflow.
 _FARTHEST_SCORE = 1e3
 
-#: A method ends where this share of the gap is left after some iterations, and after
-#: two for each parameter: models with fewer cuts may be unable to rise.
+#: A method ends where more than 95 % of the gap is left after some iterations, and
+#: after two for each parameter: models with fewer cuts may be unable to rise.
 STALLED = 0.95
 
 

@@ -18,64 +18,96 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack, lengthen, rounding_of
 from ..steps.quadratic import QuadraticModel, by_columns_at_last, forms_matrix
 
-#: The model is minimized until its violations are this share of those before: roughly
-#: at first; a little better with a matrix from a sample, on which sweeps are cheap; and
-#: down to the last one for a dual point, once predictions are good.
-ROUGH, _SAMPLED, _FINE = 0.1, 0.03, 1e-3
+#: At first the model is minimized until its violations are a tenth of those before.
+ROUGH = 0.1
 
-# That may cost these shares of the gap, with several scores per row, and of the gap at
-# which the run ends. Without them log loss on rcv1, alpha 1e-6, takes 1.35 times as
-# long.
+# A model whose matrix comes from a sample is minimized a little better, since sweeps
+# over it are cheap: to this fraction of the violations before.
+_SAMPLED = 0.03
+
+# Once predictions are good, a dual point needs every last violation removed: the model
+# is minimized to a thousandth of the violations before.
+_FINE = 1e-3
+
+# With several scores per row, an inexact minimizer of the model may cost 5 % of the
+# gap. Log loss on rcv1, alpha 1e-6, takes 1.35 times as long if it may cost nothing.
 _SHARE_OF_GAP = 0.05
+
+# An inexact minimizer may also cost four fifths of the gap at which the run ends.
 _SHARE_OF_TOL = 0.8
 
-# Sweeps over the working set, before and after predictions are good.
-_MAX_ROUGH, _MAX_FINE = 20, 2000
+# A model is minimized by at most 20 sweeps over the working set before predictions are
+# good.
+_MAX_ROUGH = 20
 
-# A model is the last one if its prediction should be off by at most this share of the
-# gap at which the run ends, and no score moved by more units in the step before:
-# models that reach farther predict probabilities beyond 0 and 1, and dual points
-# without these violate constraints. Last models save an iteration on sparse data such
+# A model is minimized by at most 2000 sweeps once predictions are good.
+_MAX_FINE = 2000
+
+# A model is taken to be the last one if its prediction should be off by at most 0.3
+# times the gap at which the run ends. Last models save an iteration on sparse data such
 # as 600 x 1,100, alpha 3e-4.
-_LAST_ERROR, _LAST_MOVE = 0.3, 3.0
+_LAST_ERROR = 0.3
 
-# The error of the prediction as a share of the gap, and of the objective, below which
-# it is good.
-_GOOD, _SMALL = 0.3, 3e-4
+# No model is taken to be the last one if a score moved by more than three units of the
+# loss in the step before: models that reach farther predict probabilities beyond 0 and
+# 1, and dual points without these violate constraints.
+_LAST_MOVE = 3.0
 
-#: Scores move by about this many units of the loss at most on account of their own
-#: row, at first, unless the loss says more; and by more each time that violations do
-#: not fall to ``_SLOW`` of the least ones for the second time, nor J by ``_STEEP`` of
-#: itself.
-LONGEST, _LONGER = 6.0, 4.0
+# A prediction is good if its error is at most 0.3 times the gap.
+_GOOD = 0.3
 
-# Rows with this share of all second derivatives may be left out of models by columns,
-# with a tenth of it each time that a step is shortened, or J does not fall any more.
-# Without that squared hinges on rcv1, alpha 1e-5, take 2.9 times as long.
+# A good prediction is also off by at most 3e-4 times the objective.
+_SMALL = 3e-4
+
+#: Scores move by at most about six units of the loss on account of their own row at
+#: first, unless the loss says otherwise.
+LONGEST = 6.0
+
+# Scores may move four times as far each time that violations do not fall to ``_SLOW``
+# of the least ones for the second time, nor J by ``_STEEP`` of itself.
+_LONGER = 4.0
+
+# Rows with a hundredth of all second derivatives may be left out of models by columns,
+# and with a tenth of that each time that a step is shortened, or J does not fall any
+# more. Without it squared hinges on rcv1, alpha 1e-5, take 2.9 times as long.
 _NEGLIGIBLE = 0.01
 
-# A working set holds at least this many coordinates, and grows from one iteration to
-# the next by at most this factor of those that are used: by less with several scores
-# per row, where matrices of them are expensive. With a factor of 1 for both, 500 rows
-# of words in 6 classes, alpha 1e-3, take 2.1 times as long; with 0.5 log loss on rcv1,
-# alpha 1e-6, takes twice as long.
+# A working set holds at least 200 coordinates.
 _SMALL_SET = 200
-_GROWTH, _GROWTH_SEVERAL = 2, 0.5
 
-# Hessians that cost less than this many products with X are not estimated from a
-# sample, nor from less than this many rows for each parameter in use; and from twice as
-# many once violations fall to more than this share of those before. With several scores
-# per row and no matrix, minimizing a model takes about this many products.
+# A working set grows from one iteration to the next by at most twice the number of
+# coordinates that are used. With a factor of 0.5 log loss on rcv1, alpha 1e-6, takes
+# twice as long.
+_GROWTH = 2
+
+# With several scores per row matrices of the working set are expensive, and it grows by
+# at most half of the coordinates that are used. With a factor of 1, 500 rows of words
+# in 6 classes, alpha 1e-3, take 2.1 times as long.
+_GROWTH_SEVERAL = 0.5
+
+# A Hessian that costs fewer than four products with X is not estimated from a sample.
 _CHEAP = 4.0
-_COST_OF_SWEEPS = 20.0
-_ROWS_PER_USED = 20
-_SLOW, _STEEP = 0.5, 0.1
 
-# This share of such a sample is spread evenly.
+# With several scores per row and no matrix, minimizing a model takes about as long as
+# 20 products with X.
+_COST_OF_SWEEPS = 20.0
+
+# A sample for the Hessian has at least 20 rows for each parameter in use, and twice as
+# many once violations do not fall to ``_SLOW`` of those before.
+_ROWS_PER_USED = 20
+
+# Violations fall slowly if more than half of them is left after an iteration.
+_SLOW = 0.5
+
+# The objective falls steeply if it loses at least a tenth of itself in an iteration.
+_STEEP = 0.1
+
+# The chance of a row to be in the sample for the Hessian follows its second
+# derivatives, of whose sum a fifth is added evenly.
 _LEAST_SHARE = 0.2
 
-# The method ends after this many iterations in which violations have not been halved,
-# if the objective does not fall any more either.
+# The method ends after five iterations in which violations have not been halved, if the
+# objective does not fall any more either.
 _MAX_STUCK = 5
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..options import Option
 
-#: Of limited-memory estimates of the inverse Hessian.
+#: Options of limited-memory estimates of the inverse Hessian.
 MEMORY = {
     "memory": Option(
         "number m of pairs (Yu 2009, Alg. 2.2)",
@@ -17,7 +17,7 @@ MEMORY = {
     )
 }
 
-#: Of subLBFGS, whose directions descend with B = I as well.
+#: Options of subLBFGS, whose directions descend with B = I as well.
 MEMORY_OR_NONE = {
     "memory": replace(
         MEMORY["memory"],
@@ -27,7 +27,7 @@ MEMORY_OR_NONE = {
     )
 }
 
-#: Of the search for a descent direction (Yu 2009, Alg. 3.2).
+#: Options of the search for a descent direction (Yu 2009, Alg. 3.2).
 DIRECTION = {
     "epsilon": Option(
         "tolerance ε of Alg. 3.2 (Yu 2009), absolute; None: direction_tol, "
@@ -47,7 +47,7 @@ DIRECTION = {
     ),
 }
 
-#: Of the first such search of subBFGS.
+#: Options of the first search for a descent direction in subBFGS.
 FIRST_DIRECTION = {
     "epsilon_0": Option(
         "ε of the first search, absolute, which Yu (2009, section 4.1.1) relaxes to 1 "
@@ -58,7 +58,7 @@ FIRST_DIRECTION = {
     )
 }
 
-#: Of the search along a direction.
+#: Options of the search along a direction.
 LINE_SEARCH = {
     "line_search": Option(
         "the minimizer along the line (Yu 2009, Alg. 3.3), or a step that obeys the "
@@ -85,10 +85,10 @@ LINE_SEARCH = {
     ),
 }
 
-#: Of solvers all of whose steps obey the Wolfe conditions.
+#: Options of solvers all of whose steps obey the Wolfe conditions.
 WOLFE = {name: replace(LINE_SEARCH[name], needs=None) for name in ("c1", "c2")}
 
-#: Of OWL-QN and OWL-QN*.
+#: Options of OWL-QN and OWL-QN*.
 SUBGRADIENT = {
     "random_state": Option(
         "seed of subgradients drawn at random (Yu 2009, section 4.1.4); None: the "
@@ -100,7 +100,7 @@ SUBGRADIENT = {
     )
 }
 
-#: Of bundle methods.
+#: Options of bundle methods.
 GAP = {
     "epsilon": Option(
         "gap ε at which to stop (Teo et al. 2010, Alg. 2), absolute; None: tol times "
@@ -112,7 +112,7 @@ GAP = {
     )
 }
 
-#: Of bundle methods with several cuts.
+#: Options of bundle methods with several cuts.
 CUTS = {
     "bundle_size": Option(
         "number k of cuts (Teo et al. 2010, section 3.1)",
@@ -132,7 +132,7 @@ CUTS = {
     ),
 }
 
-#: Of the bundle method with line search.
+#: Options of the bundle method with line search.
 BETWEEN = {
     "theta": Option(
         "share θ of the model's minimizer in the point of the next cut (Teo et al. "

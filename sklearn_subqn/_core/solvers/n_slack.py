@@ -14,14 +14,18 @@ from ..objectives.risk_by_oracle import Candidates, OracleObjective
 from ..steps.cut_model import cut_model
 from .bundle import STALLED, ls_bmrm
 
-# The gap of the candidates' problem is closed to this share of the whole one, or nearly
-# to the one that is asked for, in this many iterations at most. With a share of 0.5 the
-# examples of segmentation and of base NP take twice the calls of the oracle, with 0.1
-# they take as many or a fifth less, and more time between them.
-_SHARE, _MAX_INNER = 0.2, 300
+# The gap of the candidates' problem is closed to a fifth of the whole gap, or nearly to
+# the one that is asked for. With a half the examples of segmentation and of base NP
+# take twice the calls of the oracle; with a tenth they take as many or a fifth less,
+# and more time between them.
+_SHARE = 0.2
 
-# Without progress for this many calls of the oracle the method ends, or where the gap
-# of the candidates' problem stalls and most of the whole one is left: the next run
+# The candidates' problem is solved in at most 300 iterations between calls of the
+# oracle.
+_MAX_INNER = 300
+
+# The method ends after 50 calls of the oracle without progress. It also ends where the
+# gap of the candidates' problem stalls and most of the whole gap is left: the next run
 # would start at the same point with the same cuts.
 _MAX_STUCK = 50
 

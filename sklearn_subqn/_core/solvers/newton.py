@@ -11,8 +11,8 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import newton_step
 from ..steps.newton_direction import NewtonDirections, hessian_stride, is_short, is_wide
 
-# Where a step leaves more than this share of the gap, second derivatives of all rows
-# take the place of those of a sample.
+# Where a step leaves more than a tenth of the gap, second derivatives of all rows take
+# the place of those of a sample.
 _SLOW = 0.1
 
 

@@ -15,59 +15,93 @@ from .facts import Facts
 Condition = Callable[[Facts], bool]
 
 # Bases of the span of rows take the time of about a sixth of the rows in products for
-# each score, and the room of X: this many rows at most, and this many features for
-# each.
-_MAX_ROWS, _FEATURES_PER_ROW = 2000, 2
+# each score, and the room of X: they are made for at most 2000 rows.
+_MAX_ROWS = 2000
 
-# Samples hold such a share of the rows, and at least this many for each parameter of a
-# score: the second numbers are for several scores per row, which take many costly
-# steps, and the last is that unless dual ascent is another good start. With an eighth
-# of the rows hinges on 20,000 x 30, alpha 1e-3, take 1.4 times as long.
-_SHARE, _SHARE_SEVERAL = 1.0 / 16.0, 1.0 / 8.0
-_ROWS_PER_PARAMETER, _ROWS_PER_PARAMETER_SEVERAL = 64, 8
+# A basis of the span of rows pays where each row has at least two features.
+_FEATURES_PER_ROW = 2
 
-# Rows in several places come to one in samples of this many entries, about 4 MB, at
-# most.
+# A sample holds a sixteenth of the rows. With an eighth hinges on 20,000 x 30, alpha
+# 1e-3, take 1.4 times as long.
+_SHARE = 1.0 / 16.0
+
+# With several scores per row steps are many and costly, and a sample holds an eighth of
+# the rows.
+_SHARE_SEVERAL = 1.0 / 8.0
+
+# A sample holds at least 64 rows for each parameter of a score.
+_ROWS_PER_PARAMETER = 64
+
+# With several scores per row a sample holds at least eight rows for each parameter of a
+# score, unless dual ascent is another good start.
+_ROWS_PER_PARAMETER_SEVERAL = 8
+
+# Samples of rows in several places come to one place, and hold at most 350,000 entries,
+# which is about 4 MB.
 _MOST_MOVED = 350_000
 
-# With an L1 penalty they hold an eighth of the rows, or a quarter with several scores
-# per row, and at least this many rows, altogether and for each feature.
-_SHARE_L1, _SHARE_L1_SEVERAL = 1.0 / 8.0, 1.0 / 4.0
-_LEAST_ROWS_L1, _ROWS_PER_FEATURE_L1 = 1000, 4
+# With an L1 penalty a sample holds an eighth of the rows.
+_SHARE_L1 = 1.0 / 8.0
 
-# With a larger curvature than this, hinges are minimized for larger alphas first, from
-# about the second number on: in general, and on text, where it makes squared hinges of
-# 8000 x 12000 at alpha = 1e-7 some 100 times faster. With one score per row and at
-# least this many rows for each parameter, classes are hardly ever apart. With the
-# numbers of text everywhere, hinges on 600 x 100, alpha 1e-8, take 1.6 times as long.
-_LARGEST_CURVATURE, _LARGEST_CURVATURE_TEXT = (2e4, 1e4), (1e3, 1e2)
-_TALL, _LARGEST_CURVATURE_TALL = 100, (1e10, 1e4)
+# With an L1 penalty and several scores per row a sample holds a quarter of the rows.
+_SHARE_L1_SEVERAL = 1.0 / 4.0
 
-# With a larger curvature than this, problems of smooth losses with kinks in their
-# slopes are solved for larger alphas first; on wide data, those of losses with kinks
-# begin with an envelope as soft as the penalty from the second number on. With 2e4
-# squared hinges on 1,500 x 800, alpha 1e-7, take 4.6 times as long.
-LARGE_CURVATURE, _LOOSE = 1e3, 1.0
+# With an L1 penalty a sample holds at least 1000 rows.
+_LEAST_ROWS_L1 = 1000
 
-# With an L1 penalty larger alphas begin at about this share of the least one with
-# w = 0, and there are this many: after them rows are apart, or the penalty is
-# negligible.
-OF_ALPHA_MAX, MOST_LARGER = 0.03, 6
+# With an L1 penalty a sample holds at least four rows for each feature.
+_ROWS_PER_FEATURE_L1 = 4
+
+# If the curvature exceeds 2e4, hinges are minimized for larger alphas first, beginning
+# at the alpha whose curvature is about 1e4.
+_LARGEST_CURVATURE = (2e4, 1e4)
+
+# On text larger alphas come first from a curvature of 1e3 on, and begin at about 100:
+# they make squared hinges of 8000 x 12000 at alpha 1e-7 some 100 times faster. With
+# these limits on all data, hinges on 600 x 100, alpha 1e-8, take 1.6 times as long.
+_LARGEST_CURVATURE_TEXT = (1e3, 1e2)
+
+# Data are tall if they have at least 100 rows for each parameter: with one score per
+# row, their classes are hardly ever apart.
+_TALL = 100
+
+# On tall data with one score per row larger alphas come first only from a curvature of
+# 1e10 on, and begin at about 1e4.
+_LARGEST_CURVATURE_TALL = (1e10, 1e4)
+
+# If the curvature exceeds 1e3, problems of smooth losses with kinks in their slopes are
+# solved for larger alphas first. With a limit of 2e4 squared hinges on 1,500 x 800,
+# alpha 1e-7, take 4.6 times as long.
+LARGE_CURVATURE = 1e3
+
+# On wide data whose curvature exceeds 1, losses with kinks begin with an envelope that
+# is as soft as the penalty.
+_LOOSE = 1.0
+
+# With an L1 penalty larger alphas begin at about 3 % of the least alpha with w = 0.
+OF_ALPHA_MAX = 0.03
+
+# With an L1 penalty there are at most six larger alphas: after them rows are apart, or
+# the penalty is negligible.
+MOST_LARGER = 6
 
 # Below this curvature hardly any dual variable of a loss with kinks leaves the end of
 # its interval at which it is with w = 0, which subLBFGS finds out in its first step:
 # hinges on rcv1, alpha 0.1, take 1.8 times as long by dual ascent.
 _LOOSEST = 1e-2
 
-# With fewer rows with curvature than this many for each parameter, losses are linear.
+# With fewer than four rows with curvature for each parameter, losses are linear.
 _FEW_CURVED = 4.0
 
 
-# Up to so many entries, zeros included, and columns, problems are solved in one
-# compiled loop, without BLAS. Below that other methods take up to 8 times as long.
-# Beyond it they take .6 to 1 times as long for losses with kinks, and for 200 to 300
-# columns .5 to 1.1 times.
-_MOST_ENTRIES, _MOST_COLUMNS = 160_000, 100
+# Problems of at most 160,000 entries, zeros included, are solved in one compiled loop,
+# without BLAS. Other methods take up to 8 times as long below that; beyond it they take
+# 0.6 to 1 times as long for losses with kinks.
+_MOST_ENTRIES = 160_000
+
+# Problems of at most 100 columns are solved in the compiled loop. For 200 to 300
+# columns other methods take 0.5 to 1.1 times as long.
+_MOST_COLUMNS = 100
 
 
 def is_small(f: Facts) -> bool:

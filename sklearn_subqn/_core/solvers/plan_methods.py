@@ -29,27 +29,35 @@ from .subbfgs import subbfgs
 # Scores of the solution of a sample are about so uncertain, in units of the loss.
 _SAMPLE_WIDTH = 0.3
 
-# Dual ascent may take this many rounds to shrink the gap, many on text-like data or for
-# sets of labels: there the systems of ``alm`` are large and badly conditioned. With ten
-# rounds for all, six classes of 3,000 x 60, alpha 1e-4, take 1.6 times as long. On text
-# its proximal term is divided by these numbers in turn before that: counts of words
-# (4000 rows of news20, alpha 3e-4) take 3 seconds in place of 172.
-_PATIENCE, _LONG_PATIENCE = 2, 20
+# Dual ascent may take two rounds to shrink the gap. With ten rounds for all, six
+# classes of 3,000 x 60, alpha 1e-4, take 1.6 times as long.
+_PATIENCE = 2
+
+# On text-like data or for sets of labels dual ascent may take 20 rounds to shrink the
+# gap, because the systems of ``alm`` are large and badly conditioned there.
+_LONG_PATIENCE = 20
+
+# On text the proximal term of dual ascent is divided by 1, 5 and 25 in turn before
+# another method takes over: counts of words (4000 rows of news20, alpha 3e-4) take 3
+# seconds in place of 172.
 _WEAKER = 1.0, 5.0, 25.0
 
-# With several scores a row, ascent on text begins without the term, as long as rounds
-# shrink the gap to less than this share: 105 classes of text (6400 x 55000, alpha 1e-5,
-# topics with words of their own) take 1.4 seconds in place of 4.6.
+# With several scores per row, ascent on text begins without the proximal term, as long
+# as each round shrinks the gap to less than 0.4 times itself: 105 classes of text (6400
+# x 55000, alpha 1e-5, topics with words of their own) take 1.4 seconds in place of 4.6.
 _FAST = 0.4
 
-# SubLBFGS hands over when the objective fell by less than this share of itself over so
-# many iterations.
-_FADING, _WINDOW = 0.1, 3
+# SubLBFGS hands over when the objective falls by less than a tenth of itself over
+# ``_WINDOW`` iterations.
+_FADING = 0.1
 
-# On wide data, first envelopes have a width of one unit of the loss or this share of
-# the mean curvature of the dual: rows are not held so tightly that Newton's method
-# could follow but a few of them in each step. Without that five labels of 300 x 300,
-# alpha 1e-4, take 4.9 times as long.
+# The fall of the objective in subLBFGS is measured over three iterations.
+_WINDOW = 3
+
+# On wide data the first envelope is as wide as one unit of the loss or a hundredth of
+# the mean curvature of the dual, whichever is more: rows are then not held so tightly
+# that Newton's method could follow only a few of them in each step. Without it five
+# labels of 300 x 300, alpha 1e-4, take 4.9 times as long.
 _SOFTNESS = 1e-2
 
 

@@ -18,13 +18,17 @@ from ..steps.line_search import exact
 from ..steps.simplex_qp import minimize_by_rows, minimize_on_simplex
 from .bundle import following
 
-# A step is serious if it gains this share of what the model promises (rho of Alg. 1);
-# if it gains the second share, the next one may be longer.
-_SERIOUS, _EXCELLENT = 0.1, 0.5
+# A step is serious if it gains a tenth of what the model promises (rho of Alg. 1).
+_SERIOUS = 0.1
 
-# Steps get shorter after no fewer null steps than the first number in a row, and the
-# radius after no more losses than the second, whatever the cuts.
-_MIN_NULL, _MAX_LOSSES = 3, 10
+# After a step that gains half of what the model promises, the next one may be longer.
+_EXCELLENT = 0.5
+
+# Steps get shorter after three null steps in a row at the earliest.
+_MIN_NULL = 3
+
+# The radius gets shorter after ten losses at the latest, whatever the cuts.
+_MAX_LOSSES = 10
 
 # The radius is met to this relative accuracy, or the model's minimum within it.
 _RADIUS_TOLERANCE = 0.1

@@ -17,7 +17,7 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import backtrack
 from .cd import LONGEST, ROUGH
 
-# Models are minimized by this many sweeps over the coordinates at most.
+# Models are minimized by at most 300 sweeps over the coordinates.
 _MAX_SWEEPS = 300
 
 

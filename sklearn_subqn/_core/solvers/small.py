@@ -17,14 +17,17 @@ from .alm import alm
 from .newton import newton
 from .widths import first_width
 
-# From each gap that the loop is asked for to the next, down to a rounding error.
-_SHARE, _LEAST = 0.1, 1e-14
+# The loop is asked for a tenth of the gap before if that was not small enough.
+_SHARE = 0.1
 
-# The loop is asked for this share of what the run needs: its gap is without rounding,
-# and for free intercepts an estimate.
+# The loop is asked for a relative gap of no less than a rounding error.
+_LEAST = 1e-14
+
+# The loop is asked for half of the gap that the run needs: its own gap leaves out
+# rounding, and is an estimate for free intercepts.
 _OF_TOL = 0.5
 
-# Gaps above this share of the objective are not rounding alone.
+# A gap above 1e-10 of the objective is not rounding alone.
 _MORE_THAN_ROUNDING = 1e-10
 
 

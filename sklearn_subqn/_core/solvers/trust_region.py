@@ -11,9 +11,13 @@ from ..rounding import EPS
 from ..steps.intercepts import minimize_intercept
 from ..steps.newton_direction import conjugate_gradients, preconditioner
 
-# Below the first improvement ratio the radius is halved, above the second it is doubled
-# if it was the radius that ended the step.
-_POOR, _GOOD = 0.25, 0.75
+# The radius is halved if the objective falls by less than a quarter of what the model
+# promises.
+_POOR = 0.25
+
+# The radius is doubled if the objective falls by more than three quarters of what the
+# model promises, and it was the radius that ended the step.
+_GOOD = 0.75
 
 
 def trust_region(objective: Objective, w: Floats) -> Solver:

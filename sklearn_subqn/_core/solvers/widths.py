@@ -14,19 +14,29 @@ from typing import NamedTuple
 from ..driver import Iterate, Solver, Status
 from ..objectives.objective import Dual, Objective, Point
 
-# Inner problems are solved to this share of the outer gap, in this many steps at most.
-# With .6 hinges of five labels (300 x 300, alpha 1e-4) take 2.6 times as long.
-_INNER_SHARE, _MAX_INNER = 0.2, 20
+# Inner problems are solved to a fifth of the outer gap. With 0.6 times the gap, hinges
+# of five labels (300 x 300, alpha 1e-4) take 2.6 times as long.
+_INNER_SHARE = 0.2
 
-# This many centers in a row may bring nothing before the gap is taken for rounding.
-# Each divides that share, since objectives may be more sensitive than smooth ones.
-_MAX_STUCK, _STUCK = 4, 0.1
+# Inner problems are solved in at most 20 steps.
+_MAX_INNER = 20
 
-# A narrower width brings the center forward faster but is harder to minimize: factors
-# for the width after at most one step around a center, three and eight, and after more.
-# Dual variables have rounding errors in proportion to its inverse: the last factor is
-# for where these keep an inner method from going on.
-_STEPS, _FACTORS = (1, 3, 8), (0.4, 0.6, 0.8, 2.0, 10.0)
+# Four centers in a row may bring nothing before the gap is taken for rounding.
+_MAX_STUCK = 4
+
+# Each center that brings nothing divides ``_INNER_SHARE`` by ten, since objectives may
+# be more sensitive than smooth ones.
+_STUCK = 0.1
+
+# The factor for the next width depends on whether the last center took more inner steps
+# than one, than three and than eight.
+_STEPS = (1, 3, 8)
+
+# A narrower width brings the center forward faster but is harder to minimize. The first
+# four factors are for centers that took few to many inner steps. Dual variables have
+# rounding errors in proportion to the inverse of the width: the last factor is for
+# widths at which these keep an inner method from going on.
+_FACTORS = (0.4, 0.6, 0.8, 2.0, 10.0)
 
 
 class Found(NamedTuple):

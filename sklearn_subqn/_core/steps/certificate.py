@@ -69,7 +69,7 @@ class CutBundle:
         """Solve the program over all stored cuts; return the best bound so far."""
         n = self._n_cuts
         if not n or (n == 1 and not self._normals[0].any()):
-            # Of the trivial cut this is the bound.
+            # The trivial cut alone proves this bound.
             return self.lower_bound
         self._x[:n] = minimize_on_simplex(
             self._gram[:n, :n] / self._objective.alpha, self._others[:n, 0], self._x[:n]

@@ -14,14 +14,14 @@ from ..rounding import EPS, MOST_STEPS, ROUNDED
 from .column_descent import SHARES
 
 # Where sweeps do not converge, the system of the nonzero coordinates is solved, and
-# again while some of them vanish, which takes one after the other where columns are
-# nearly collinear: so many times over the number of all, since many take long. Squared
+# again while some of them vanish, one after the other where columns are nearly
+# collinear: 10,000 times over the number of coordinates, since many take long. Squared
 # hinge with L1 takes 25 times as long if it is solved once (a9a, alpha 1e-6), 5.6 times
 # without a limit (100 x 400, alpha 1e-5).
 _FACES = 10_000
 
-# For this share of all sweeps, systems of more coordinates than the rank are left to
-# them: the latter takes 14 times as long if all are.
+# During the first 90 % of all sweeps, systems of more coordinates than the rank are
+# left to the sweeps: 100 x 400, alpha 1e-5, takes 14 times as long if all are.
 _PATIENCE = 0.9
 
 

@@ -11,15 +11,26 @@ from ..regularizers import L2
 from .line_search import exact
 from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimize_smooth
 
-# Sums of dual variables this small, in units of their scale, need no further step of
-# the intercepts, of which there are at most this many; where a whole step does not
-# halve sums below the second number, they are rounding errors. Nor is there another one
-# where so many searches have not lowered sums below the third.
-_SETTLED, _ROUGHLY_MINIMAL, _NEARLY_MINIMAL = 1e-13, 1e-10, 1e-5
+# Sums of dual variables below 1e-13 of their scale need no further step of the
+# intercepts.
+_SETTLED = 1e-13
 
-_MAX_SETTLE, _MAX_IDLE = 30, 3
+# Where a whole step does not halve sums below 1e-10 of their scale, they are rounding
+# errors.
+_ROUGHLY_MINIMAL = 1e-10
 
-# Each step of an intercept is at most this many times the largest score, or one.
+# Sums below 1e-5 of their scale that several searches have not lowered are left as they
+# are.
+_NEARLY_MINIMAL = 1e-5
+
+# The intercepts take at most 30 steps.
+_MAX_SETTLE = 30
+
+# Three searches may fail to lower the sums before the steps end.
+_MAX_IDLE = 3
+
+# Each step of an intercept is at most ten times the larger of one and the largest
+# score.
 _LONGEST_SETTLE = 10.0
 
 

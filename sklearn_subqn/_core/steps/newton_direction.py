@@ -20,9 +20,9 @@ from ..rounding import ROUNDED
 _MATRIX_SHARE = 450.0
 _MAX_DENSE = 2000
 
-# Data with up to this many rows for each feature are wide: rows can be separated,
-# nearly. If none were, squared hinge on 1,500 x 6,000 and Huber's loss on 2,000 x
-# 2,500, alpha 1e-4, would take 2.0 and 2.3 times as long.
+# Data with up to four rows for each feature are wide: rows can nearly be separated. If
+# no data were wide, squared hinge on 1,500 x 6,000 and Huber's loss on 2,000 x 2,500,
+# alpha 1e-4, would take 2.0 and 2.3 times as long.
 _WIDE = 4
 
 # After a step shorter than this, on wide data, the intercept is left to directions:
@@ -35,20 +35,26 @@ _SHORT = 0.05
 # wide data with features of very different scales end unproven.
 _FEW_PARAMS = 200
 
-# Eigenvectors of this many features, at most, precondition problems of several scores:
-# log loss on usps (256 features, 10 classes) takes 2.8 times as long without, on mnist,
+# Eigenvectors of at most 1000 features precondition problems of several scores. Without
+# them log loss on usps (256 features, 10 classes) takes 2.8 times as long, on mnist,
 # letter and covtype 1.5 to 1.7 times.
 _MAX_SPECTRUM = 1000
 
-# Accuracy of directions by conjugate gradients, and limit on their iterations.
-CG_ACCURACY, _CG_LIMIT = 0.1, 100
+# Directions by conjugate gradients leave a tenth of the gradient.
+CG_ACCURACY = 0.1
 
-# Second derivatives are estimated by this many rows for each parameter, where the
-# matrix takes the time of more products with X than the second number. To 1e-3 at alpha
-# 1e-4, log loss and squared hinge take 1.3 and 1.5 times as long without on 800,000 x
-# 160, 1.2 times on 600,000 x 100. At 60 features it takes the same time, at 54 very
-# different ones 1.4 times as long with it, and at 6 up to 1.7 times.
-_ROWS_PER_PARAMETER, _DEAR = 500.0, 8.0
+# Directions by conjugate gradients take at most 100 iterations.
+_CG_LIMIT = 100
+
+# Second derivatives are estimated from 500 rows for each parameter.
+_ROWS_PER_PARAMETER = 500.0
+
+# Second derivatives are estimated only where the matrix takes the time of at least
+# eight products with X. To 1e-3 at alpha 1e-4, log loss and squared hinge take 1.3 and
+# 1.5 times as long without estimates on 800,000 x 160, 1.2 times on 600,000 x 100. With
+# estimates they take as long at 60 features, 1.4 times as long at 54 features that
+# differ much, and up to 1.7 times at 6.
+_DEAR = 8.0
 
 
 def is_wide(objective: Objective) -> bool:

@@ -14,7 +14,8 @@ from ..rounding import EPS, MOST_STEPS, ROUNDED
 # A slope this small against that at the start is zero.
 EXACT = 1e-14
 
-# A step that the next Newton step would change by less than this share of it is near.
+# A step is near the minimum if the next Newton step would change it by less than a
+# tenth.
 NEAR = 0.1
 
 

@@ -19,24 +19,36 @@ from .column_descent import ByColumns
 from .column_step import BlockStep, ColumnStep
 from .gram_step import GramStep, Step, damping
 
-# H is formed for this many features of sparse data at most; a9a takes 4.8 times as long
+# H is formed for at most 1000 features of sparse data; a9a takes 4.8 times as long
 # without it.
 _MAX_GRAM = 1000
 
-# Forming H takes the time of this many sweeps over the columns for each entry of a row:
-# of more, where features may be too many for H later, and columns are needed anyway.
-# With 2 everywhere, log loss on covtype as CSR, alpha 1e-4, takes 1.6 times as long,
-# with .5 that on news20 (two classes, 1e-5) 1.4 times.
-_SWEEPS_PER_ENTRY, _SWEEPS_PER_ENTRY_MANY = 0.5, 2.0
+# Forming H takes, for each entry of a row, the time of half a sweep over the columns.
+# With 0.5 for all data log loss on news20 (two classes, alpha 1e-5) takes 1.4 times as
+# long.
+_SWEEPS_PER_ENTRY = 0.5
 
-# H of a multinomial model is formed for up to _MAX_JOINT coordinates in any case, in
-# double precision. For up to _MAX_SINGLE, the most that memory has room for, it is
-# formed where that takes the time of _MAX_PRODUCTS products with X at most, in single
-# precision from _MAX_DOUBLE multiplications on. With _MAX_JOINT alone, log loss takes
-# 4.6 times as long on usps (alpha 1e-3), 2.1 times on mnist, where double precision
-# takes 1.3 times; without _MAX_PRODUCTS 4.7 times on sparse 20,000 x 500, six classes.
-_MAX_JOINT, _MAX_SINGLE = 600, 5000
+# Where features may be too many for H later, and columns are needed anyway, forming H
+# is taken to cost two sweeps for each entry of a row. With 2 for all data log loss on
+# covtype as CSR, alpha 1e-4, takes 1.6 times as long.
+_SWEEPS_PER_ENTRY_MANY = 2.0
+
+# H of a multinomial model is formed in any case, in double precision, for up to 600
+# coordinates.
+_MAX_JOINT = 600
+
+# H of a multinomial model is formed for at most 5000 coordinates, for which memory has
+# room. With ``_MAX_JOINT`` alone log loss takes 4.6 times as long on usps (alpha 1e-3),
+# 2.1 times on mnist.
+_MAX_SINGLE = 5000
+
+# H of a multinomial model is formed in single precision if that takes more than 1e10
+# multiplications. In double precision log loss on mnist takes 1.3 times as long.
 _MAX_DOUBLE = 1e10
+
+# H of more than ``_MAX_JOINT`` coordinates is formed where that takes the time of at
+# most 400 products with X. Without this limit sparse 20,000 x 500 with six classes
+# takes 4.7 times as long.
 _MAX_PRODUCTS = 400.0
 
 

@@ -50,7 +50,7 @@ def minimize_on_simplex(Q: Floats, c: Floats, start: Floats) -> Floats:
         x,
         max(size, ridge),
         ridge,
-        # Of each reduced cost, relative to the terms that it sums.
+        # The accuracy of each reduced cost, relative to the terms that it sums.
         EXACT,
         10 * m + 20,
         np.empty((m, m)),
@@ -95,7 +95,7 @@ def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
         rows,
         c / unit / unit,
         x,
-        # Of each reduced cost, relative to the terms that it sums.
+        # The accuracy of each reduced cost, relative to the terms that it sums.
         EXACT,
         10 * m + 20,
         np.empty((r, r)),

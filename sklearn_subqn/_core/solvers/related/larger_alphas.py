@@ -25,17 +25,28 @@ _PHASE = "larger alphas"
 # Alphas fall by this factor.
 _FACTOR = 10.0
 
-# Solutions that prove something are found to such a gap, in this many iterations at
-# most. Where the third number is left, it is better to begin at zero after all.
-_TOL, _MAX_ITER, _FAILED = 1e-2, 300, 0.1
+# A solution that proves something is found to a relative gap of 0.01.
+_TOL = 1e-2
 
-# Those that are no more than a start are found to such a gap in this many iterations.
-_TOL_ROUGH, _MAX_ITER_ROUGH = 0.1, 50
+# A solution that proves something is sought for at most 300 iterations.
+_MAX_ITER = 300
 
-# They may end it all where the loss is less than this share of the objective, or where
-# the penalty would be less than the other share of it even if its gradient were that of
-# the larger alpha.
-_APART, _ALONE = 0.1, 1e-3
+# Where a relative gap of a tenth is left, it is better to begin at zero after all.
+_FAILED = 0.1
+
+# A solution that is no more than a start is found to a relative gap of a tenth.
+_TOL_ROUGH = 0.1
+
+# A solution that is no more than a start is sought for at most 50 iterations.
+_MAX_ITER_ROUGH = 50
+
+# Rows are apart if the loss is at most a tenth of the objective: a larger alpha may
+# then end the run.
+_APART = 0.1
+
+# The penalty is negligible, and a larger alpha may end the run, if the penalty would be
+# at most a thousandth of the objective even with the gradient of the larger alpha.
+_ALONE = 1e-3
 
 
 def larger_alphas(
