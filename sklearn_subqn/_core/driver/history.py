@@ -1,4 +1,4 @@
-"""What the driver records of a run, and the outcome."""
+"""The record that the driver keeps of a run, and the outcome of the run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class History:
 
     @property
     def size(self) -> Floats:
-        """What relative gaps are relative to, an array with one entry an iteration."""
+        """Sizes to which gaps are relative, an array with one entry an iteration."""
         size: Floats = size_of(np.asarray(self.objective), self.infimum)
         return size
 
@@ -98,7 +98,7 @@ class Result:
 
     @property
     def dual(self) -> Any:
-        """The dual point with the best lower bound, of those that the solver gave."""
+        """The dual point with the best lower bound of all that the solver gave."""
         return self.best.dual
 
     @property
@@ -108,7 +108,7 @@ class Result:
 
     @property
     def plan(self) -> str:
-        """How the problem was solved, where that was chosen by its facts."""
+        """The plan by which the problem was solved, if its facts chose one."""
         return self.best.plan
 
     def raise_bound(self, bound: float) -> None:
@@ -118,8 +118,8 @@ class Result:
 
 
 class Counts(Protocol):
-    """What counts passes over the data, such as an objective."""
+    """An object that counts passes over the data, such as an objective."""
 
     @property
     def passes(self) -> float:
-        """Their number so far."""
+        """The number of passes so far."""

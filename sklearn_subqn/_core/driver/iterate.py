@@ -1,4 +1,4 @@
-"""Where runs begin, and what solvers yield: points with what is proven of them."""
+"""Starts of runs, and iterates: points with what solvers have proven of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .stopping import Status
 
 
 class Start(NamedTuple):
-    """Where a run begins.
+    """The point at which a run begins, and its dual point if there is one.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Start(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """One iteration's outcome.
+    """The outcome of one iteration.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Iterate(NamedTuple):
 
     @property
     def start(self) -> Start:
-        """What a run on a similar problem may start from."""
+        """The start that this iterate gives to a run on a similar problem."""
         return Start.from_point(self.point, self.dual)
 
     def or_better(self, new: Iterate) -> Iterate:

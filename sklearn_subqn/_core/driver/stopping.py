@@ -77,7 +77,7 @@ class Stopping:
 
 
 class Status(StrEnum):
-    """How a run ended: a word, and a sentence for those who read it."""
+    """The way in which a run ended: a word, and a sentence for its readers."""
 
     sentence: str
 

@@ -1,4 +1,4 @@
-"""What an objective is at a point: value, subgradients, bounds, second derivatives."""
+"""An objective at a point: value, subgradients, bounds and second derivatives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEW_ROUNDINGS = 100.0
 
 
 class Evaluation:
-    """What an objective is at a point w; all is computed when first asked for.
+    """An objective at a point w; each quantity is computed when first asked for.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Evaluation:
         return Hessian(self.objective, self.w, self.curvature)
 
     def sampled_hessian(self, stride: int) -> Hessian:
-        """Return an estimate of it by every so many rows, for one score per row."""
+        """Return the Hessian estimated from a sample of rows, for one score per row."""
         if stride == 1:
             return self.hessian
         some = self.objective.risk.thinned(self.curvature, stride)
@@ -275,10 +275,11 @@ class Evaluation:
     def drift(self) -> float:
         """Sum of the sizes of all updates since the scores were a product with X.
 
-        That of an update is the size of scores before and that after it: the change is
-        no larger than both. Updates leave this many roundings of the number one, times
-        few, and with features that are summed as many as a product has. Sizes may take
-        a pass over the data, which is made when the drift is first asked for.
+        The size of an update is the size of the scores before it plus their size after
+        it, since the change is no larger than both together. Scores are off by about a
+        rounding error of the number one times the drift, and by as many more as a
+        product has where features are summed. Sizes may take a pass over the data,
+        which is made when the drift is first asked for.
         """
         if self._before is not None:
             self._drift += self._before.score_size + self.score_size

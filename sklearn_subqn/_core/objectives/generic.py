@@ -37,7 +37,7 @@ class Function(Oracle):
         self._last: deque[tuple[Floats, float, Floats]] = deque(maxlen=2)
 
     def at(self, w: Floats) -> tuple[float, Floats]:
-        """Return value and subgradient, those of the last points from memory."""
+        """Return value and subgradient, from memory for the last points."""
         for known, value, gradient in self._last:
             if np.array_equal(known, w):
                 return value, gradient

@@ -192,7 +192,7 @@ class Risk(DualsOfRisk):
 
     @summed
     def squared_size(self) -> float:
-        """Return the sum of these, except for intercepts, at less cost."""
+        """Return the sum of ``mean_squares`` without intercepts, at less cost."""
         return self.design.squared_size(self.weights)
 
     # Norms and largest numbers.
@@ -276,7 +276,7 @@ class Risk(DualsOfRisk):
     # For the risk of all parts.
 
     def sweeps_of_part(self, *args: Any) -> SweepsOfPart:
-        """Return such an ascent over these rows as a part of all: ``SweepsOfPart``."""
+        """Return dual ascent over these rows as a part of all: ``SweepsOfPart``."""
         return SweepsOfPart(self.design, self.rowwise_dual(), self.weights, *args)
 
     def own_design(self) -> Design:
@@ -303,7 +303,7 @@ class Risk(DualsOfRisk):
 
     @property
     def row_size(self) -> float:
-        """Root of the sum of the squares of these, except for intercepts."""
+        """Root of the sum of ``mean_squares`` without intercepts."""
         if "rows" not in self._sizes:
             self._sizes["rows"] = np.sqrt(self.squared_size())
         return float(self._sizes["rows"])

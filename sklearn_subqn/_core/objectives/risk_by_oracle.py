@@ -29,7 +29,7 @@ _PATIENCE = 4
 
 
 class Answers(NamedTuple):
-    """What an oracle answers for all samples at one w.
+    """The answers of an oracle for all samples at one w.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class OracleObjective(Objective):
 
     @property
     def passes(self) -> float:
-        """How often the oracle has been asked for all samples."""
+        """The number of times that the oracle has been asked for all samples."""
         return float(self.hinge.n_calls)
 
 
@@ -213,7 +213,7 @@ class CandidateObjective(Objective):
 
     @property
     def column_sizes(self) -> Floats:
-        """Those of the other objective, in which cuts state their errors."""
+        """The column sizes of the whole objective, in which cuts state their errors."""
         return self._whole.column_sizes
 
     def cut(self, dual: Dual) -> Cut:

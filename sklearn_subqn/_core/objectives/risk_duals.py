@@ -18,7 +18,7 @@ from ..rows.design import Design
 
 
 class DualsOfRisk(RowNumbers):
-    """What lower bounds ask of the risk of rows, by a dual point u.
+    """The quantities of the risk of rows that lower bounds by a dual point u ask for.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class DualsOfRisk(RowNumbers):
 
     @summed
     def conjugate_rest(self, dual: Floats) -> float:
-        """Return what these sizes sum to where the terms' sum is known to be R*(u)."""
+        """Return the sum of the sizes of the terms of R*(u), less the size of R*(u)."""
         return self.oracle.conjugate_size(dual, self.targets, self.weights, 0.0)
 
     @summed
@@ -112,12 +112,12 @@ class DualsOfRisk(RowNumbers):
         return self.oracle.balance_near_optimum(dual, self.targets, self.weights)
 
     def condensed(self, dual: Floats) -> OfRows:
-        """Return a few rows that stand for these in ``imbalance``, ``balance``."""
+        """Return a few rows that stand for all in ``imbalance`` and ``balance``."""
         args = dual, self.targets, self.weights
         return condensed(*args, invariant=self.loss.invariant)
 
     def balance_with(self, dual: Floats, others: OfRows) -> Floats:
-        """Return the dual of these rows, balanced with others."""
+        """Return the dual point of the rows, balanced with that of other rows."""
         both = joined([(dual, self.targets, self.weights), others])
         return self.oracle.balance(*both)[: len(dual)]
 

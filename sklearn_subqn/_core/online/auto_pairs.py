@@ -16,7 +16,7 @@ from .batch import LinearBatch
 @stored
 @dataclass(frozen=True)
 class Block:
-    """What is summed over a block of batches.
+    """Sums over a block of batches.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AutoSettings:
-    """What the untuned method is made with.
+    """The constants of the method that needs no tuning.
 
     Figures are excesses over the optimum of log loss after an epoch or four in batches
     of 256, with another number against this one.

@@ -11,7 +11,7 @@ from ..losses._base import Floats
 
 @dataclass(frozen=True)
 class GradientAverage:
-    """What the test keeps between batches.
+    """The state that the test of convergence keeps between batches.
 
     Attributes
     ----------

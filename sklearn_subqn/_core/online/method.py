@@ -1,4 +1,4 @@
-"""What online methods see of a batch, what they keep, and how they go on.
+"""Online methods: the view they have of a batch, the state they keep, their steps.
 
 A method is its hyperparameters. All that changes is in its state, a picklable value:
 ``step(batch, state)`` returns a new one and never changes the old one, so that a step
@@ -41,7 +41,7 @@ class Batch(Protocol):
 @stored
 @dataclass(frozen=True)
 class State:
-    """What a method keeps between batches; subclasses add to it.
+    """The state that a method keeps between batches; subclasses add to it.
 
     Attributes
     ----------

@@ -135,7 +135,7 @@ class Columns:
 @stored
 @dataclass(frozen=True)
 class ColumnState:
-    """What the method keeps between batches.
+    """The state that the method for sparse columns keeps between batches.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class ColumnState:
         return self.restricted(self.columns.whole())
 
     def coefficients(self, rows: Rows) -> Floats:
-        """Return those of the model in ascending rows."""
+        """Return the model's coefficients in the given rows, which ascend."""
         return self._up_to_date(self.columns.take(rows))[0]
 
     def restricted(self, table: Floats) -> AutoState:

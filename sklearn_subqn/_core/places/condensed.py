@@ -16,7 +16,7 @@ OfRows = tuple[Floats, Any, Floats]
 def condensed(
     dual: Floats, targets: Any, weights: Floats, *, invariant: bool
 ) -> OfRows:
-    """Return a few rows that stand for these in ``balance``, or all of them.
+    """Return a few rows that stand for all in ``balance``, or all of them.
 
     Of one score per row only sums over either sign count, and that of the targets; of
     several, where only differences count, ``invariant``, the flows from one label to

@@ -37,7 +37,7 @@ class Some(NamedTuple):
 
     @property
     def is_all(self) -> bool:
-        """Whether these are all kinks of the interval."""
+        """Whether the kinks are all those of the interval."""
         return len(self.kinks) == 3
 
 

@@ -18,13 +18,13 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class OfParts(tuple[Any, ...]):
-    """What belongs to each of the parts, such as numbers of its rows: an entry each."""
+    """A tuple with one entry for each of the parts, such as the numbers of its rows."""
 
     __slots__ = ()
 
 
 class Parts:
-    """Objects of the same methods, each of which has some of the rows.
+    """Several objects with common methods, each of which has some of the rows.
 
     Arguments that are ``OfParts``, or what ``each`` has returned, go to the part that
     they belong to, others to all. Here all objects are in this process and are called
@@ -181,7 +181,7 @@ class DesignOfParts(Design):
 
     @property
     def passes(self) -> float:
-        """Products with all rows so far, those with some of them by their share."""
+        """Number of products with X so far; some rows count by their share of all."""
         return self._counted + float(self.parts.products() @ self._sizes) / (
             self.n_entries
         )
@@ -204,7 +204,7 @@ class DesignOfParts(Design):
         return len(self._numbers)
 
     def split_rows(self, x: Any) -> OfParts:
-        """Return numbers of all rows as those of each part."""
+        """Return numbers of rows as an entry for each part."""
         return OfParts(np.split(x, np.cumsum(self._numbers)[:-1]))
 
     def forward(self, w: Floats) -> Floats:

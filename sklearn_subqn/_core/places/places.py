@@ -48,7 +48,7 @@ class Message(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What comes back.
+    """The answer of a place to a message.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Here:
 
 
 class Handle:
-    """What stays in all places under a number, until it is not needed any more."""
+    """A result that stays in all places under a number while it is needed."""
 
     __slots__ = ("_session", "number")
 
@@ -289,7 +289,7 @@ class Session:
         return None if key is None else self._early.pop(key, (0, None))[1]
 
     def _known(self, key: Trace | None) -> int | None:
-        """Return the number of the results of such a call."""
+        """Return the number under which results of an equal call are kept."""
         if key not in self._early:
             return None
         results = self._early[key][1]
@@ -313,11 +313,11 @@ class Session:
                 del self._early[key]
 
     def count(self, designs: Handle) -> None:
-        """Let answers say how many products these designs have made."""
+        """Let answers say how many products the given designs have made."""
         self._counted, self._products = designs, []
 
     def products(self, designs: Handle) -> list[float] | None:
-        """Return these products as of the last answer, if it had them."""
+        """Return the products of a design as of the last answer, if it had them."""
         counts = self._counted is not None and self._counted.number == designs.number
         return self._products if counts and self._products else None
 
@@ -333,7 +333,7 @@ class Session:
 
 
 class PartsElsewhere(Parts):
-    """Objects of the same methods in the places of a session.
+    """Objects with common methods in the places of a session.
 
     Parameters
     ----------

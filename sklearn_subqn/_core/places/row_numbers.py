@@ -95,7 +95,7 @@ class RowNumbers:
 
     @summed
     def surplus(self, x: Floats, y: Floats) -> int:
-        """Return how many entries more than those of y are not zero of x."""
+        """Return how many more nonzero entries x has than y."""
         return int(np.count_nonzero(x)) - int(np.count_nonzero(y))
 
     @summed
@@ -111,7 +111,7 @@ class RowNumbers:
 
     @rowwise
     def thinned(self, curvature: Curvature, stride: int) -> Curvature:
-        """Return the second derivatives of one in so many rows, as of ``thinned``."""
+        """Return the second derivatives of one row in ``stride``, see ``thinned``."""
         return thinned(curvature, stride)
 
     @summed
@@ -157,5 +157,5 @@ class RowNumbers:
         return max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
 
     def every(self, x: Any, step: int) -> Any:
-        """Return the numbers of every so many rows."""
+        """Return every ``step``-th of the numbers of rows."""
         return x[::step]

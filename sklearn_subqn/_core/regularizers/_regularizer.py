@@ -1,4 +1,4 @@
-"""What penalties answer."""
+"""The questions that a penalty answers: its interface."""
 
 from __future__ import annotations
 

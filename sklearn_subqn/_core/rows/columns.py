@@ -60,7 +60,7 @@ class Columns:
 
     @property
     def positions(self) -> Rows:
-        """Where the columns are in it."""
+        """Positions of the columns in the array that holds them."""
         return self._columns if self.sparse else np.arange(len(self._columns))
 
     def take(self, which: Rows) -> Any:
@@ -108,7 +108,7 @@ class Columns:
 
     @property
     def are_copied(self) -> bool:
-        """Whether they are an array of their own, of less than half the size of X."""
+        """Whether the columns are copied to an array less than half as large as X."""
         few = 2 * len(self._columns) < self._design.n_features
         return not self.sparse and few and "block" in vars(self)
 

@@ -112,7 +112,7 @@ class LinearMap:
         self._parts = [list(self._blocks(*pair)) for pair in pairwise(bounds)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is copied to another process: these rows, and no others."""
+        """Return the state that goes to another process: these rows, and no others."""
         return {**vars(self), "_parent": None}
 
     @property
@@ -201,7 +201,7 @@ class LinearMap:
         return SomeRows(self.X, rows)
 
     def _map_of_rows(self, rows: Rows) -> LinearMap:
-        """Return these as a map to one score per row."""
+        """Return the rows as a map to one score per row."""
         some = self._some_rows(rows)
         return LinearMap(some, n_threads=self._n_threads, pool=self._pool, parent=self)
 
@@ -255,7 +255,7 @@ class LinearMap:
 
     @cached_property
     def _column_shares(self) -> Floats:
-        """Shares of the stored entries in the columns, of a sparse X about those."""
+        """Shares of the stored entries in the columns, estimated if X is sparse."""
         if not sparse.issparse(self.X):
             return np.full(self.n_features, 1.0 / max(self.n_features, 1))
         # A block of them shows in which columns they are.
@@ -312,10 +312,10 @@ class LinearMap:
 
     @property
     def _summed_rows(self) -> int:
-        """Of how many rows products with columns are summed by themselves at a time.
+        """The number of rows of which products with columns are summed at a time.
 
-        Of equal rows each sum is rounded alike, so that errors grow with the number of
-        its terms, and not with the root of that.
+        Sums of equal rows are all rounded alike, so that errors grow with the number of
+        terms of a sum, and not with the root of that number.
         """
         row_size = max(1, self.n_entries // max(1, self.n_rows))
         few = int(16.0 * np.sqrt(self.n_rows))

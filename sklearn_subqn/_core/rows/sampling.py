@@ -1,4 +1,4 @@
-"""Which rows stand for all: spread evenly, with no period that data might have."""
+"""Rows that stand for all: spread evenly, with no period that data might have."""
 
 from __future__ import annotations
 

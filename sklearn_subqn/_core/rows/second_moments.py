@@ -211,11 +211,11 @@ class SecondMoments(LinearMap):
         return np.maximum(values, 0.0) / self.n_sampled(step), vectors
 
     def n_sampled(self, step: int) -> int:
-        """Return how many rows ``sampled_gram`` is of."""
+        """Return the number of rows that ``sampled_gram`` sums over."""
         return -(-self.n_rows // step)
 
     def sampled_gram(self, step: int) -> Floats:
-        """Return the sum of x xᵀ over every so many rows, intercept column included."""
+        """Return the sum of x xᵀ over a sample of rows, intercept column included."""
         X = np.ones((self.n_sampled(step), self.n_features + self.fit_intercept))
         X[:, : self.n_features] = dense_rows(self.X[::step])
         self.passes += len(X) / max(self.n_rows, 1)

@@ -108,7 +108,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SolverSpec:
-    """How to start a solver, and what it needs.
+    """The record of a solver: how it is started, and what it needs.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class SolverSpec:
     options: Mapping[str, Option] = field(default_factory=dict)
 
     def supports(self, loss: AnyLoss, regularizer: Regularizer | None = None) -> bool:
-        """Return whether the solver can minimize such objectives; default with L2."""
+        """Return whether the solver can minimize an objective; L2 is the default."""
         loss = Loss.of(loss)
         if self.l2_only and not (regularizer is None or isinstance(regularizer, L2)):
             return False

@@ -195,7 +195,7 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
 
 
 class _Trust:
-    """How far models reach, and which rows they may leave out.
+    """The trust in models: how far they reach, and which rows they may leave out.
 
     Both change with what comes of the steps.
 

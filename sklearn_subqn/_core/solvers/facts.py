@@ -1,4 +1,4 @@
-"""What decides how a problem is best solved: each fact is computed when asked for."""
+"""Facts that decide how a problem is best solved, each computed when asked for."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Facts:
 
     @cached_property
     def label_sets(self) -> bool:
-        """Whether these are of sets of labels."""
+        """Whether the targets are sets of labels."""
         return isinstance(self._form, LabelSets)
 
     @cached_property

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..steps.newton_direction import CG_ACCURACY, is_factorized
 from .facts import Facts
 
-#: From facts to whether something holds.
+#: A condition is a function that says whether something holds for given facts.
 Condition = Callable[[Facts], bool]
 
 # Bases of the span of rows take the time of about a sixth of the rows in products for

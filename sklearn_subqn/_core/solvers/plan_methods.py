@@ -158,8 +158,8 @@ def by_quasi_newton(f: Facts) -> Solver:
 def by_soft_alm(f: Facts) -> Solver:
     """Begin with an envelope as soft as the penalty.
 
-    Such an envelope hides features of a much smaller scale than the others. What the
-    method does not find it goes on for with an envelope of the usual width.
+    A soft envelope hides features of a much smaller scale than the others. The method
+    goes on with an envelope of the usual width if the soft one does not suffice.
     """
     o = f.objective
     point = o.at(f.start.w)

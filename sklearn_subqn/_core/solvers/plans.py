@@ -1,4 +1,4 @@
-"""How each problem is solved: a table from facts to related problems and a method.
+"""A table that leads from facts of a problem to related problems and a method.
 
 Yu (2009, sections 4.2 and 7.2) leaves open a hybrid that is fast early and late, and a
 stopping criterion based on duality. ``alm`` is fast late and has the criterion; rows of

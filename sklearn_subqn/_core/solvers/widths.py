@@ -40,7 +40,7 @@ _FACTORS = (0.4, 0.6, 0.8, 2.0, 10.0)
 
 
 class Found(NamedTuple):
-    """What a step of an inner method has found.
+    """The point and the bound that a step of an inner method has found.
 
     Attributes
     ----------

@@ -15,12 +15,13 @@ from .kept_cuts import Cuts
 from .line_search import SUFFICIENT
 from .simplex_qp import minimize_on_simplex
 
-# Newton steps on the dual of a model, at most. With three times as many, chains with
-# slack rescaling and an elastic net take 2.7 times as long, for as many iterations.
+# The dual of a model is maximized in at most 20 Newton steps. With three times as many,
+# chains with slack rescaling and an elastic net take 2.7 times as long, for as many
+# iterations.
 _NEWTON_STEPS = 20
 
-# The next program begins with the columns that come so near to their bound: hinge with
-# L1 on rcv1, alpha 1e-3, takes 1.3 times as long if with those at it.
+# The next program begins with the columns that reach 0.95 times their bound: hinge with
+# L1 on rcv1, alpha 1e-3, takes 1.3 times as long if only columns at the bound are used.
 _NEAR = 0.95
 
 
@@ -132,9 +133,9 @@ class SmoothCutModel(CutModel):
         self.lower_bound = o.dual_value(combination)
 
     def _share(self, x: Floats, step: Floats) -> float:
-        """Return about the share of a step from x, at most 1, with the highest dual.
+        """Return the factor of a step from x, at most 1, for about the highest dual.
 
-        The dual rises up to there.
+        The dual rises from x up to that point.
         """
         o, cuts = self._objective, self.cuts
         v, change = x @ cuts.normals / -o.alpha, step @ cuts.normals / -o.alpha

@@ -26,7 +26,7 @@ _PATIENCE = 0.9
 
 
 class Step(Protocol):
-    """What minimizes a model."""
+    """A method that minimizes a model."""
 
     def minimize(
         self, gradient: Floats, start: Floats, tol: float, limit: int

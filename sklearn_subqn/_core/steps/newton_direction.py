@@ -71,7 +71,7 @@ def is_short(step: float) -> bool:
 def is_factorized(
     objective: Objective, rtol: float, n_unknowns: int | None = None
 ) -> bool:
-    """Whether directions of such accuracy are found by factorizing a matrix.
+    """Whether directions of accuracy ``rtol`` are found by factorizing a matrix.
 
     That of all parameters is the default. With several scores per row, products take
     less time except for few parameters where there are no more rows than features, or
@@ -80,7 +80,7 @@ def is_factorized(
     """
     design = objective.design
     if objective.loss.ranks and not objective.risk.in_one_place:
-        # Products of rows of different parts.
+        # Rows of different parts would have to be multiplied with each other.
         return False
     q = objective.n_params if n_unknowns is None else n_unknowns
     full = objective.loss.analytic and not design.shares_coef
@@ -92,7 +92,7 @@ def is_factorized(
 
 
 def hessian_stride(point: Point) -> int:
-    """Return of every how many rows second derivatives are to be estimated.
+    """Return the stride: one row in ``stride`` estimates the second derivatives.
 
     The estimate is off by about the root of the share of parameters to rows. It pays
     where the matrix takes the time of many products with X.

@@ -164,7 +164,7 @@ class QuadraticModel:
             )
 
     def covers(self, coordinates: Rows) -> bool:
-        """Whether all of these coordinates may change."""
+        """Whether all given coordinates may change in the model."""
         if self.by_columns:
             features = coordinates // self._n_outputs
             return bool(np.isin(features, self._features).all())

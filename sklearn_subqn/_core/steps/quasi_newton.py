@@ -68,7 +68,7 @@ def two_loop(v: Floats, pairs: Sequence[Pair], scale: float) -> Floats:
 
 
 class InverseHessian(Protocol):
-    """What solvers ask of an estimate B of the inverse Hessian."""
+    """An estimate B of the inverse Hessian, as solvers see it."""
 
     #: Whether B still is the initial multiple of the identity.
     pristine: bool

@@ -109,7 +109,7 @@ def minimize_by_rows(A: Floats, c: Floats, start: Floats) -> Floats:
 
 
 def with_few_vertices(A: Floats, b: Floats, x: Floats) -> Floats:
-    """Return a point with the same Aᵀx, no less bᵀx and few positive entries.
+    """Return a point of equal Aᵀx and no smaller bᵀx that has few positive entries.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows near a kink, where the others are far from theirs.
+"""The problem of rows near a kink, where all other rows are far from their kinks.
 
 Rows that stay on one side of their kink are taken out: there the loss is linear. Those
 of one slope are replaced by one row, their mean, with their total weight. By convexity
@@ -123,7 +123,7 @@ class FewRows:
         return np.append(dual[self._rows], sums)
 
     def share_out(self, dual: Floats) -> Floats:
-        """Return the dual point of all rows of the same value."""
+        """Return a dual point of all rows whose value equals that of the few rows."""
         whole = self.fixed.copy()
         whole[self._rows] = dual[: len(self._rows)]
         sums = dual[len(self._rows) :]

@@ -70,7 +70,7 @@ def larger_alphas(
 
 
 def roughly(objective: Objective, excess: float) -> Iterator[Related]:
-    """Return such problems for a start only, whatever the loss and the penalty."""
+    """Return problems of larger alphas that give a start, for any loss and penalty."""
     for factor in _factors(excess):
         larger = objective.with_alpha(factor * objective.alpha)
 

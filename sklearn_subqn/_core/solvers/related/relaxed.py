@@ -17,7 +17,7 @@ _MAX_ITER = 200
 
 
 def relaxed(objective: Objective, stopping: Stopping) -> Related:
-    """Return the problem of the other loss.
+    """Return the problem of the loss that relaxes the original one.
 
     It is solved until its gap is no more than the constant, or than what ends the run.
     """
