@@ -164,7 +164,7 @@ def _is_power_of_two(number: int) -> bool:
 
 
 def _is_time_for_bound(n_later: int, bundle: CutBundle) -> bool:
-    """Whether it is, after the first cut and this many later ones."""
+    """Whether to improve the bound after the first cut and ``n_later`` more."""
     interval = min(_BOUND_INTERVAL, bundle.size - 1)
     return n_later % interval == 0 or (n_later < interval and _is_power_of_two(n_later))
 

@@ -174,7 +174,7 @@ class Evaluation:
         """The risk's height -R*(u) at the origin along the subgradient u."""
         o = self.objective
         if o.loss.has_rounding:
-            # By the equality of Fenchel and Young, and no higher than rounding allows.
+            # The height follows from Fenchel and Young's equality, less its rounding.
             height = self.risk - o.risk.inner(self.dual, self.scores)
             return height - o.risk.rounding(self.scores)
         return -o.risk.conjugate_at(self.dual, self.scores)

@@ -55,7 +55,7 @@ def _bound(objective: Objective, F: Floats, free: Rows, u: Floats) -> float:
     size = np.abs(u)
     for _ in range(MOST_STEPS):
         leeway = risk.leeway(u)
-        # Other rows take no part. Near a vertex few have any leeway.
+        # Rows without leeway take no part. Near a vertex few rows have any.
         rows = np.flatnonzero(leeway)
         room, some = leeway[rows], F[rows]
         root = _inverse_root(np.sqrt(room)[:, np.newaxis] * some)

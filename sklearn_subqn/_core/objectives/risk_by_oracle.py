@@ -46,7 +46,7 @@ class Answers(NamedTuple):
         return self.normals.forward(w) + self.costs
 
 
-#: From w of shape (d,) to the answers that maximize their heights there.
+#: An oracle takes w of shape (d,) and returns the answers of greatest height there.
 Oracle = Callable[[Floats], Answers]
 
 

@@ -152,11 +152,11 @@ class DampedSoftmax:
         p = softmax(scores)
         own = np.arange(len(scores)), targets.astype(np.intp)
         m = scores.max(axis=1) - scores[own]
-        # |u_i|, without another exponential.
+        # This is |u_i|, without another exponential.
         least = p.copy()
         least[own] = 1.0 - p[own]
         least *= (weights / np.maximum(2.0 * m, _REACH))[:, np.newaxis]
-        # It changes nothing where p (1 - p) is as large.
+        # The least curvature changes nothing where p (1 - p) is as large.
         least[m <= np.log(_REACH - 1.0)] = 0.0
         flat = p[own] * (1.0 - p[own]) < _FLAT
         least[flat] = np.maximum(least[flat], _FLAT * weights[flat, np.newaxis])

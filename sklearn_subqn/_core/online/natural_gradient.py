@@ -61,7 +61,7 @@ class NaturalGradient:
         t = state.n_steps + 1
         inverse = state.inverse
         if t > 1:
-            # Sherman and Morrison (5.11).
+            # This is the update of Sherman and Morrison (5.11).
             inverse = inverse - np.outer(natural, natural) / (
                 t - 1 + float(gradient @ natural)
             )

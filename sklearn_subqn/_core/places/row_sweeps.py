@@ -207,7 +207,7 @@ class IntervalSweeps(RowSweeps):
         n = len(self._order)
         resting = np.zeros(n, dtype=bool) if scores is None else self._resting(scores)
         self._n_active = n - int(np.count_nonzero(resting))
-        # As in memory, where what follows is near.
+        # Rows are visited in the order of memory, where the next row is near.
         self._order[: self._n_active] = np.flatnonzero(~resting)
         self._order[self._n_active :] = np.flatnonzero(resting)
 

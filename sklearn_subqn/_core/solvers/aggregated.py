@@ -40,7 +40,7 @@ def aggregated_bmrm(objective: Objective, w: Floats) -> Solver:
         square = float(change @ change)
         if not square > 0.0:
             return Status.NO_PROGRESS
-        # The step (14), with w = -normal / alpha.
+        # The step is that of equation (14), with w = -normal / alpha.
         slope = float(w[:n] @ change) + point.cut.offset - cut.offset
         eta = min(max(alpha * slope / square, 0.0), 1.0)
         normals = np.array([cut.normal, point.cut.normal])

@@ -19,10 +19,10 @@ from ..steps.cut_model import CutModel, Unsolved, cut_model
 from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import minimizer
 
-# Up to this size of all cuts, as a share of X, the best points give cuts as well.
+# The best points give cuts as well while all cuts take at most a quarter of X's room.
 _BOTH_CUTS = 0.25
 
-# Exponentials of scores beyond this are zero or would overflow.
+# Exponentials of scores beyond 1000 are zero or would overflow.
 _FARTHEST_SCORE = 1e3
 
 #: A method ends where more than 95 % of the gap is left after some iterations, and

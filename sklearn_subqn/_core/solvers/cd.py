@@ -178,7 +178,7 @@ def cd(objective: Objective, start: Start, stopping: Stopping) -> Solver:
             continue
         new = minimize_intercept(new)
         if abs(decrease) <= rounding_of(point):
-            # It is the better one all the same, so its value is not taken for larger.
+            # The new point is no worse: a larger value would be a rounding error.
             new.value = min(new.value, point.value)
         whole = step == 1.0
         predicted = -np.inf

@@ -165,7 +165,8 @@ def by_soft_alm(f: Facts) -> Solver:
     point = o.at(f.start.w)
     unit = o.risk.score_scale(point.scores)
     width = max(unit, _SOFTNESS * f.curvature)
-    # So far from its ends, the dual point of a row stays between them for a while.
+    # The dual point is scaled down: far from the ends of its interval, the dual
+    # variable of a row stays between them for a while.
     share = min(0.5, unit / width)
     start = Start.from_point(point, o.risk.scaled(share, point.dual))
     for iterate in alm(o, start, width=width):

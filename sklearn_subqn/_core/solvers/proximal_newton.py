@@ -69,8 +69,9 @@ def proximal_newton(objective: Objective, start: Start) -> Solver:
         hessian = o.risk.hessian(curvature)
         gram = hessian.matrix()
         diagonal = np.einsum("ii->i", gram)
-        # So that steps have an end where losses are linear. With 1e-6 in its place
-        # squared hinges on a9a, alpha 1e-8, take 100 iterations in place of 8.
+        # A little is added to the diagonal so that steps have an end where losses are
+        # linear. With 1e-6 squared hinges on a9a, alpha 1e-8, take 100 iterations in
+        # place of 8.
         diagonal += ROUNDED * diagonal.max()
         step = GramStep(gram, l1, l2, inside, min(hessian.n_rows, o.n_params))
         smooth = gradient[:, np.newaxis]

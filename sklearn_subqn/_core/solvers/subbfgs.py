@@ -13,7 +13,7 @@ from ..steps.intercepts import minimize_intercept
 from ..steps.line_search import exact
 from ..steps.quasi_newton import InverseHessian, has_curvature
 
-# The safeguard h > 0 on <dw, dg> / <dg, dg> (line 14).
+# The ratio <dw, dg> / <dg, dg> has to exceed the safeguard h > 0 (line 14).
 _LEAST_CURVATURE = 1e-8
 
 

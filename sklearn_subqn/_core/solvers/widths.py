@@ -60,8 +60,9 @@ class Found(NamedTuple):
     left: float
 
 
-#: From a width, and how far the smooth objective may be above its minimum, to steps of
-#: the inner method, the starting point first. It ends where no step leads further down.
+#: An inner method takes a width and the most by which the smooth objective may exceed
+#: its minimum. It yields its steps, the starting point first, and ends where no step
+#: leads further down.
 Inner = Callable[[float, float], Iterator[Found]]
 
 

@@ -62,7 +62,7 @@ class GramStep:
         self, gram: Floats, l1: Floats, l2: Floats, inside: Mask, rank: int
     ) -> None:
         self._gram = np.ascontiguousarray(gram)
-        # By rounding H may bend downwards along changes that all scores have in common:
+        # Rounding may bend H downwards along changes that all scores have in common:
         # features in large units lead out of bounds there. Classes of covtype as it is,
         # alpha 1e-6, ended 10 % above J.
         self._gram[np.diag_indices(len(gram))] *= 1.0 + ROUNDED

@@ -15,8 +15,8 @@ from .one_dimension import NEAR, Trial, bracket_by_cuts, middle_of_flat, minimiz
 # intercepts.
 _SETTLED = 1e-13
 
-# Where a whole step does not halve sums below 1e-10 of their scale, they are rounding
-# errors.
+# Where a whole step does not halve sums below 1e-10 of their scale, they are taken for
+# rounding errors.
 _ROUGHLY_MINIMAL = 1e-10
 
 # Sums below 1e-5 of their scale that several searches have not lowered are left as they

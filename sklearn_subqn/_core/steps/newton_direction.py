@@ -108,7 +108,7 @@ def hessian_stride(point: Point) -> int:
     cost = design.gram_cost(np.arange(design.n_features))
     if cost < _DEAR:
         return 1
-    # As many rows of equal curvature would determine the matrix as well.
+    # ``n_rows`` is how many rows of equal curvature would determine the matrix as well.
     total, square = risk.curvature_moments(point.curvature).tolist()
     n_rows = total**2 / square if square else 0.0
     affordable = n_rows / (_ROWS_PER_PARAMETER * objective.n_params)

@@ -254,7 +254,7 @@ class QuadraticModel:
         """
         K, d, m = self._n_outputs, self._design.n_features, len(self._features)
         start, slopes = self._take(w), self._take(gradient)
-        # In terms of columns less their center the intercepts are other ones.
+        # The model's columns are less their center, which changes the intercepts.
         start[m:] += self._center @ start[:m]
         slopes[:m] -= np.outer(self._center, slopes[m:].sum(axis=0))
         change = self._step.minimize(slopes, start, tol, max_sweeps) - start

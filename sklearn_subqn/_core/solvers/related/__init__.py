@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...driver import Iterate, Solver, Start, Stopping
 from ...objectives.objective import Objective
 
-#: From an objective and a start to iterates.
+#: A method takes an objective and a start, and yields iterates.
 Method = Callable[[Objective, Start], Solver]
 
 
