@@ -120,9 +120,10 @@ class Point(Evaluation):
     ) -> Point:
         """Return the same w with its scores computed anew, at the cost of a product.
 
-        It returns itself where what updates have left in the scores changes the value
-        by this many of its rounding errors at most. Where rows may lie on kinks, or
-        bend, dual variables are as large as those of the loss, and else those here.
+        The point itself is returned where the rounding errors that updates have left in
+        the scores change the value by at most ``roundings`` of its own. Where rows may
+        lie on kinks, or bend, dual variables are taken to be as large as those of the
+        loss, and elsewhere as large as those of the point.
         """
         if not self.drift:
             return self

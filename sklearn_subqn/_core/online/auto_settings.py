@@ -9,45 +9,65 @@ from dataclasses import dataclass
 class AutoSettings:
     """The constants of the method that needs no tuning.
 
-    Figures are excesses over the optimum of log loss after an epoch or four in batches
-    of 256, with another number against this one.
+    A figure is the factor by which the excess over the optimum of log loss grows with
+    another value, after an epoch or four in batches of 256.
 
     Attributes
     ----------
-    step_exponent, average_exponent : float
-        Exponent of the falling step, and of the weights of iterates in the average.
-        With 0 for the first 4.1 times on covtype and 6.0 on a9a, with 1 2.9 times on
-        rcv1; with 0 for the second 1.7 times on rcv1 and 1.6 on covtype.
-    block_batches, block_rows : int
-        Batches of a block, and rows: noise has to average out of its pair. With 5
-        batches 1.5 times on letter, with 20 1.8 times there and on covtype.
+    step_exponent : float
+        Exponent of the falling step: with 0 the factor is 4.1 on covtype and 6.0 on
+        a9a, with 1 it is 2.9 on rcv1.
+    average_exponent : float
+        Exponent of the weights of iterates in the average: with 0 the factor is 1.7 on
+        rcv1 and 1.6 on covtype.
+    block_batches : int
+        Number of batches of a block, whose pair noise has to average out of: with 5 the
+        factor is 1.5 on letter, with 20 it is 1.8 on letter and on covtype.
+    block_rows : int
+        Least number of rows of a block.
     metric_growth : float
-        The metric is made anew for each block, and whenever it rests on this many times
-        more rows.
+        The metric is made anew for each block, and whenever the number of rows that it
+        rests on has grown by this factor.
     measured_every : int
-        After the first block, curvature is measured on one batch of this many. With 10
-        1.7 times on rcv1, with 1 fits take up to 1.3 times as long.
-    work_per_entry, least_work : int
-        Numbers in the pairs' vectors are at most this multiple of the entries of a
-        batch, or this many: vector work stays in proportion to products with the batch.
-        Without pairs 3.2 times on letter, without the limit rcv1 takes 1.9 times as
+        Curvature is measured on every second batch after the first block. With every
+        tenth the factor is 1.7 on rcv1; with each batch fits take up to 1.3 times as
         long.
-    forgetting, lead, regrowth : float
-        The lead of the iterate over the average is a mean over about ten batches; it
-        counts where its square is above half the mean square, about three standard
-        errors. Then the clock of the steps goes back to this share.
-    noise, brake, fastest : float, float, int
-        Where the average leads by more than this share of its objective, steps are too
-        long for the noise of the batches: the clock runs faster by this factor, up to
-        this many times the batches.
-    slack, most_errors, alarm : float
-        The stream has changed where the sum of standardized losses of blocks of rows,
-        each less this many standard errors and no more than so many, exceeds a limit:
-        two blocks at least.
-    level_blocks, least_blocks, least_error, usual_errors : int, int, float, float
-        Means and variances of these losses are over about this many blocks, no fewer
-        than the least; standard errors are no less than this share of the mean loss,
-        and losses beyond this many of them count as that many.
+    work_per_entry : int
+        The pairs' vectors hold at most two numbers for each entry of a batch, so that
+        vector work stays in proportion to products with the batch. Without pairs the
+        factor is 3.2 on letter; without the limit rcv1 takes 1.9 times as long.
+    least_work : int
+        The pairs' vectors may hold 20,000 numbers in any case.
+    forgetting : float
+        Weight of the past in means over batches, which are means over about ten.
+    lead : float
+        The lead of the iterate over the average counts where the square of its mean is
+        above this multiple of its mean square, which is about three standard errors.
+    regrowth : float
+        Where the lead counts, the clock of the steps is multiplied by this factor.
+    noise : float
+        Steps are too long for the noise of the batches where the average leads by more
+        than a tenth of its objective.
+    brake : float
+        Where steps are too long, the clock of the steps is multiplied by this factor.
+    fastest : int
+        The clock runs at most to ten times the number of batches.
+    slack : float
+        Number of standard errors that is taken off the standardized loss of each block.
+    most_errors : float
+        A block counts for at most six standard errors in the sum of its losses.
+    alarm : float
+        The stream has changed where the sum of standardized losses, each less
+        ``slack``, reaches this limit, which takes two blocks at least.
+    level_blocks : int
+        Means and variances of the losses are over about 50 blocks.
+    least_blocks : int
+        Number of blocks from which on losses are compared with their mean.
+    least_error : float
+        A standard error is at least this multiple of the mean loss.
+    usual_errors : float
+        A loss more than three standard errors above the mean changes mean and variance
+        like one that is three above.
     """
 
     step_exponent: float = 0.5

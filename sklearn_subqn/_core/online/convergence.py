@@ -40,7 +40,8 @@ class ConvergenceTest:
         Number k of batches in a row.
     window : float
         Gradients count with weights that fall by the factor 1 - 1 / window per batch;
-        their average is over about that many. The source leaves open which average.
+        their average is over about ``window`` batches. The source leaves open which
+        average.
     """
 
     tol: float

@@ -91,7 +91,7 @@ class Place:
         for call, own in zip(calls, results, strict=True):
             if call.how == "each":
                 self._held[call.result] = own
-        # In such a call each part changes what the next one is given.
+        # In a call that is passed on each part changes what the next part is given.
         goes_on = message.calls[-1].how == "passed_on"
         for i in range(self.n_parts()):
             for number in range(n_made - goes_on):

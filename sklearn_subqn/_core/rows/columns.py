@@ -150,8 +150,8 @@ class Columns:
     def dense_blocks(self, part: slice, width: int) -> Iterable[tuple[slice, Floats]]:
         """Yield slices of some rows, and the columns there as an array of float64.
 
-        They are so many that ``width`` numbers for each make no larger an array than
-        other dense copies, or than a square matrix of that width.
+        A slice has as many rows as keep an array with ``width`` numbers for each row no
+        larger than other dense copies, or than a square matrix of that width.
         """
         X, n_rows = self._design.X, max(1, COPY_SIZE // max(width, 1), width)
         for start in range(part.start, part.stop, n_rows):

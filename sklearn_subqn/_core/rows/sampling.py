@@ -24,7 +24,8 @@ def fractions(n: int) -> Floats:
 def thinned(curvature: Curvature, stride: int) -> DiagonalCurvature:
     """Return the second derivatives of some of the rows, scaled up to stand for all.
 
-    One in so many of those that do not vanish, of one score per row; one of few.
+    One row in ``stride`` is taken of those with derivatives other than zero, and at
+    least one. There is one score per row.
     """
     h = curvature.diagonal()
     rows = np.flatnonzero(h)

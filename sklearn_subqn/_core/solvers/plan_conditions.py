@@ -116,13 +116,13 @@ def is_small(f: Facts) -> bool:
 # Seven classes of covtype, 100,000 rows, alpha 0.01, take 3.4 times as long from one.
 _LOW_CURVATURE = 5.0
 
-# With so few entries in sparse rows a Hessian costs few passes. Squared hinges of
+# With at most 100 entries in sparse rows a Hessian costs few passes. Squared hinges of
 # categories as indicators, with columns that sum to others, take 5 to 20 times as long
 # by coordinate descent at small alpha: 20,000 rows of 10 to 80 entries.
 _SHORT_ROWS = 100
 
-# Narrow kinks are found to such a relative gap at least. Small problems, solved to more
-# digits than that, are left to the bundle method.
+# Narrow kinks are found to a relative gap of at least 1e-9. Small problems, solved to
+# more digits than that, are left to the bundle method.
 _DIGITS_OF_NARROWING = 1e-9
 
 

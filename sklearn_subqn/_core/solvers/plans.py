@@ -86,7 +86,7 @@ from .related.relaxed import relaxed
 from .related.row_space import row_space
 from .related.sample import as_accurate_as_rows, sample
 
-# Samples are solved to such a relative gap.
+# Samples are solved to a relative gap of 0.03.
 _TOL_OF_SAMPLE = 3e-2
 
 

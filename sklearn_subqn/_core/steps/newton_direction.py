@@ -31,8 +31,8 @@ _WIDE = 4
 # on 1,500 x 6,000, alpha 1e-4, takes 1.9 times as long without.
 _SHORT = 0.05
 
-# With so few parameters their own system takes no longer than one of rows, by which
-# wide data with features of very different scales end unproven.
+# A system of at most 200 parameters takes no longer than one of rows, by which wide
+# data with features of very different scales end unproven.
 _FEW_PARAMS = 200
 
 # Eigenvectors of at most 1000 features precondition problems of several scores. Without

@@ -81,7 +81,8 @@ def minimize_smooth(derivatives: Derivatives, *, accuracy: float = EXACT) -> flo
     derivatives : callable
         From a step size to slope and curvature.
     accuracy : float
-        A slope smaller than this share of that at 0 is accepted near the minimizer.
+        A slope of less than ``accuracy`` times the slope at 0 is accepted near the
+        minimizer.
 
     Returns
     -------
