@@ -142,7 +142,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
 
     _penalties: ClassVar[tuple[str, ...]] = ("l2", "l1", "elasticnet")
 
-    # Those of a single ``alpha`` that this estimator does not have.
+    # An estimator of a single ``alpha`` has these parameters, which this one has not.
     metric = None
     warm_start = False
 

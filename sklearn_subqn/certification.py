@@ -137,7 +137,7 @@ def dual_gap(
         )
     unit = 1.0
     if is_collection(X):
-        # Of two classes one row is stored.
+        # Models of two classes store one row.
         several = np.ndim(given["coef_"]) > 1 and np.shape(given["coef_"])[0] > 1
         own, factor = for_blocks(own, several=several)
         rows = own._opened(X, y, sample_weight, **others)

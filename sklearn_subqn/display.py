@@ -311,7 +311,7 @@ class ConvergenceDisplay:
             if i:
                 style = {"color": color, "linestyle": ":", "linewidth": 1.0}
                 self.phase_lines_.append(self.ax_.axvline(start, **style))
-            # Of many changes of phase only the first of each name is labeled.
+            # Where the phase changes often, only the first of each name is labeled.
             crowded = len(changes) > 8 and phases[i] in labeled
             if crowded or len(self.histories) > 1:
                 continue

@@ -27,7 +27,7 @@ from ._core.losses import (
     SquaredPairs,
     SquaredRocArea,
 )
-from ._core.losses import Loss as _Composed
+from ._core.losses import Loss as _CoreLoss
 from ._core.losses import LossChecks as _LossChecks
 from ._core.losses import Oracle as Loss
 
@@ -133,7 +133,7 @@ def check_loss(
             "loss must be an instance of a subclass of sklearn_subqn.losses.Loss, got "
             f"{loss!r} of type {type(loss).__name__}."
         )
-    oracle = _Composed.of(loss).oracle
+    oracle = _CoreLoss.of(loss).oracle
     _check_number("scale", scale, low=0.0, low_included=False)
     _check_number("n_trials", n_trials, low=1, integer=True)
     _check_number("random_state", random_state, low=0, integer=True)

@@ -106,7 +106,7 @@ for _module in (sklearn_subqn, linear_model, ranking, svm):
                 _set_shapes,
                 _convert,
                 parser=_parse,
-                # Those of the estimators that it becomes.
+                # The options are those of the estimators that it becomes.
                 options={
                     "zipmap": [True, False, "columns"],
                     "nocl": [True, False],

@@ -279,7 +279,7 @@ class _Report:
     def outcome(self, result: Result, method: str) -> OptimizeResult:
         """Return what the user gets."""
         if not result.point.gradient.any():
-            # Of a convex function.
+            # The value is the minimum where a convex function has a zero gradient.
             result.raise_bound(result.point.value)
         report = self._reported(result)
         status = self._reason or result.status

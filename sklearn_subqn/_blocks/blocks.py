@@ -35,7 +35,7 @@ from .run_there import RunHere, solve_there
 
 Floats = npt.NDArray[np.float64]
 
-# A fit goes on after this many losses of places.
+# A fit goes on after three losses of places, and gives up at the fourth.
 _MOST_LOSSES = 3
 
 

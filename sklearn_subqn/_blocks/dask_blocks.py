@@ -25,15 +25,20 @@ from .dask_workers import (
     without_workers,
 )
 
-# Blocks of lost workers are waited for this many seconds, and are looked for in such
-# intervals.
-_REPLACEMENT, _INTERVAL = 30.0, 0.2
+# A fit waits at most 30 seconds until blocks of lost workers are computed elsewhere.
+_REPLACEMENT = 30.0
 
-# Blocks come to one worker where X takes at most this share of its memory, which will
-# also have a copy in one piece, and perhaps one in other units. With more bytes than
-# the second number products of dense blocks take longer than messages to two workers:
-# 16 million entries take 25 ms, as do ten messages.
-_SHARE_OF_MEMORY, _FEW_BYTES = 0.125, 2**27
+# A fit that waits for blocks looks for them every 0.2 seconds.
+_INTERVAL = 0.2
+
+# Blocks come to one worker only where X takes at most an eighth of its memory. The
+# worker will also hold a copy in one piece, and perhaps one in other units.
+_SHARE_OF_MEMORY = 0.125
+
+# Dense blocks with more bytes than these are not brought to one worker, since products
+# with them take longer than messages to two workers: 16 million entries take 25 ms, as
+# do ten messages.
+_FEW_BYTES = 2**27
 
 
 class PlaceOfBlocks(Place):

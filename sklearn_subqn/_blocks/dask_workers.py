@@ -10,19 +10,22 @@ import distributed
 
 from .._core.places.places import Answer, Message, PlaceLost
 
-# Of futures whose workers or scheduler are gone.
+# Futures raise these errors when their workers or their scheduler are gone.
 CANCELLED = (
     distributed.CancelledError,
     distributed.client.FutureCancelledError,
     distributed.scheduler.KilledWorker,
 )
 
-# Answers are waited for this many seconds at a time, in which the scheduler may go.
+# A wait for an answer is cut into pieces of half a second, and after each of them the
+# scheduler is checked, which may be gone.
 GLANCE = 0.5
 
-# Workers are asked whether they live where an answer takes this many seconds, and are
-# lost when their last sign of life is this many seconds old.
-_PATIENCE, _SILENCE = 5.0, 20.0
+# The last sign of life of a worker is looked up every 5 seconds without an answer.
+_PATIENCE = 5.0
+
+# A worker is lost when its last sign of life is 20 seconds old.
+_SILENCE = 20.0
 
 
 class Worker:

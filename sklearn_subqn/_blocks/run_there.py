@@ -21,9 +21,11 @@ from .._problems import LinearProblems
 from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Progress, Solution
 
-# Reports are waited for this many seconds at a time, and runs go on this many seconds
-# without a question.
-_WAIT, _SILENCE = 1.0, 60.0
+# The caller waits for a report for one second at a time.
+_WAIT = 1.0
+
+# A run that nobody has asked about for 60 seconds is abandoned.
+_SILENCE = 60.0
 
 
 class News(NamedTuple):
@@ -57,7 +59,7 @@ class RunHere:
         Of all rows.
     """
 
-    # Of iterations before the first one after the start there is no news.
+    # There is no news before the first iteration after the start.
     chosen: Floats | None = None
 
     def __init__(self, problems: LinearProblems) -> None:

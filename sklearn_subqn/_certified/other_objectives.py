@@ -17,7 +17,7 @@ from ..bundle_regression import BMRMRegressor
 from ..linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
 from ..svm import LinearSVC, LinearSVR
 
-# Those of scikit-learn's SGDClassifier and SGDRegressor that have the same names here.
+# Some losses of SGDClassifier and SGDRegressor have the same names here.
 _LOSSES_OF_SGD = {
     "classifier": ["hinge", "log_loss", "modified_huber", "squared_hinge"],
     "regressor": [

@@ -18,10 +18,10 @@ from .._core.steps.quasi_newton import LimitedMemoryInverseHessian
 from .ascent import chain_ascent, chains_of, design_of
 from .sweeps import marginals_fit
 
-# Cuts of L-BFGS are combined every so many iterations.
+# Cuts of L-BFGS are combined in every fifth iteration.
 _BOUND_INTERVAL = 5
 
-# The ascent is left where this many iterations do not halve the gap.
+# The ascent is left once 60 iterations have not halved the gap.
 _PATIENCE = 60
 
 

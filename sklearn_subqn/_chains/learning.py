@@ -135,7 +135,7 @@ class LearnsFromStreams(ChainModel):
         if sums is None:
             w = self._w.astype(np.float64, copy=False)
             sums = self._seen.strengths(*penalty).sums(w)
-        # Of the attributes that the batch has.
+        # The columns are the attributes that the batch has.
         columns, indices = np.unique(data.X.indices, return_inverse=True)
         own = sparse.csr_matrix(
             (data.X.data, indices.astype(np.int32), data.X.indptr),
@@ -176,7 +176,7 @@ class LearnsFromStreams(ChainModel):
         # Sums are not known from parameters that are zero.
         self._sums = sums if self.l1_ratio else None
         self.n_iter_ = 1
-        # Of the model as ``fit`` left it.
+        # A fit left these attributes, which do not describe the new model.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
         return self
 

@@ -13,11 +13,11 @@ from .._core.losses._base import Floats, Rows
 from .design import ChainDesign
 from .loss import Chains, chain_scores
 
-# Dual variables take this many bytes at most; beyond that, other methods take over.
+# Dual variables take a gigabyte at most; beyond that, other methods take over.
 _MOST_BYTES = 1 << 30
 
-# Epochs after the first of a round, or of those over labelings kept, go over the
-# sequences that hold this share of the gap: with all of them, the log loss takes up to
+# Epochs go over the sequences that hold 90 % of the gap, except for the first epoch of
+# a round and the first over kept labelings. With all sequences the log loss takes up to
 # 1.2 times as long (600 sentences of chunking, alpha 1e-5).
 _SHARE = 0.9
 

@@ -74,7 +74,7 @@ class AttributeReader:
         self._columns = columns
         self._learns = learns
         self._names = _Names(self)
-        # Of dicts among the values, by the name of each.
+        # Dicts among the values have names of their own, kept by the name of each dict.
         self._inner: dict[Any, _Names] = {}
         self._starts = [0]
         self._ends = [0]

@@ -14,7 +14,7 @@ from .._core.names import by_name, classes_axis
 from .._core.records import stored
 from .sequences import Index
 
-# Of each scheme three sets of prefixes of labels: those that need a label of their
+# Each scheme has three sets of prefixes of labels: those that need a label of their
 # chunk's type before them, the prefixes that this label may have, and those after which
 # a chunk may end. In IOB1 "I" begins chunks as well, and "B" those that follow one of
 # the same type.

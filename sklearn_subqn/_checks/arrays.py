@@ -17,7 +17,7 @@ from .text import has_times
 # Squared sums over a row of this size still are finite.
 LARGEST_VALUE = 1e140
 
-# Of what is not acceptable, errors show this many characters.
+# Error messages show at most 100 characters of a value that is not acceptable.
 _LONGEST_SHOWN = 100
 
 

@@ -115,7 +115,7 @@ def named(given: Any) -> tuple[Any, list[Any] | None, str]:
     if isinstance(given, Mapping):
         return list(given.values()), list(given), "keys"
     index = getattr(given, "index", None)
-    # That of lists and tuples is a method.
+    # The attribute ``index`` of lists and tuples is a method.
     if index is None or callable(index) or is_default(index):
         return given, None, ""
     return np.asarray(given), list(index), "index"

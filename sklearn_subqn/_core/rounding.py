@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 
-#: The rounding unit of float64: each number is rounded by this share of itself.
+#: The rounding unit of float64: rounding changes a number by less than EPS times it.
 EPS = sys.float_info.epsilon
 
 #: The smallest normal number, which divisors are no less than.
@@ -20,11 +20,14 @@ TINY = sys.float_info.min
 #: By what share of themselves coefficients in float32 are rounded, or nearly.
 ROUNDED_32 = 2.0**-21
 
-#: Differences below these shares of what they are computed from are none.
-ROUNDED, CLOSE = 1e-12, 1e-9
+#: A difference below 1e-12 of what it is computed from is taken for a rounding error.
+ROUNDED = 1e-12
 
-#: A loop that halves an interval, or converges faster, is done after at most this many
-#: steps: an interval between numbers of one size has 2**52 of them.
+#: Numbers that differ by less than 1e-9 of what they are computed from count as equal.
+CLOSE = 1e-9
+
+#: A loop that halves an interval, or converges faster, is done after at most 60 steps:
+#: an interval between numbers of one size has 2**52 of them.
 MOST_STEPS = 60
 
 

@@ -73,8 +73,8 @@ class ScaleProblem(DropInProblems):
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         # The scale is no smaller, nor than scikit-learn's.
         self._least = max(1e-13 * self._spread, 10.0 * EPS)
-        # Gaps are rounding errors below this many times what the smallest scale costs
-        # or, where coefficients are rounded to float32, below this share of the spread
+        # Gaps are rounding errors below four times what the smallest scale costs or,
+        # where coefficients are rounded to float32, below ROUNDED_32 times the spread
         # of y.
         rounding = 4.0 * self._least
         if self._dtype == np.float32:

@@ -253,7 +253,7 @@ class LogisticRegressionCV(BaseLogistic):
             )
             for each, of_fold in zip(tried, reports, strict=True)
         )
-        # Of shape (n_folds, n_cs, n_l1_ratios), coefficients with two axes more.
+        # Arrays have shape (n_folds, n_cs, n_l1_ratios), coefficients two axes more.
         coefs, scores, n_iters, gaps, proven = (
             np.stack(each).reshape(len(folds), len(ratios), *np.shape(each[0]))
             for each in zip(*paths, strict=True)
@@ -387,7 +387,7 @@ class LogisticRegressionCV(BaseLogistic):
             problems = self._problems_of(*data, free=free)
             self._store(problems, problems.solve(self._C, task))
             return
-        # Those of a previous fit, with ``refit``, are not of this one.
+        # A previous fit with ``refit`` left these attributes, which this one lacks.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
         best = [best_place(each, self.Cs_) for each in scores]
         places = [np.unravel_index(each, scores.shape[1:]) for each in best]

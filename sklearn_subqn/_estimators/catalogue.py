@@ -55,7 +55,7 @@ class BundleEstimator(Exports, LinearEstimator):
     penalty_matrix: Any
     solver: str
 
-    # Of estimators without these parameters.
+    # Estimators without these two parameters have these values.
     positive: bool = False
     coef_bounds: Any = None
     fit_intercept: bool
@@ -85,7 +85,7 @@ class BundleEstimator(Exports, LinearEstimator):
         if self.penalty == "quadratic":
             axis = features_axis(self)
             if n_coef != self.n_features_in_:
-                # Of several scores there are more coefficients than names.
+                # Models of several scores have more coefficients than names.
                 axis = axis._replace(what="coefficients of several scores", labels=None)
             return QuadraticForm(_checked_matrix(self.penalty_matrix, n_coef, axis))
         if self.penalty == "lp":
@@ -113,7 +113,7 @@ class BundleEstimator(Exports, LinearEstimator):
         return (np.maximum(low, 0.0) if positive else low), high
 
     def _has_scales(self) -> bool:
-        # Those of a matrix and of shares are the user's.
+        # The user sets the scales of a matrix and of shares.
         return self.penalty in ("l2", "l1", "elasticnet", "lp")
 
     def _l1_share(self) -> float:

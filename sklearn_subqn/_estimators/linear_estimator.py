@@ -55,7 +55,7 @@ class LinearEstimator(Estimator):
     #: Whether ``alpha`` may be zero.
     _may_have_no_penalty: ClassVar[bool] = False
 
-    # Of estimators without this parameter.
+    # Estimators without this parameter have no factors.
     penalty_factor: Any = None
 
     #: Whether ``fit`` takes data in blocks, for losses that are sums over samples.

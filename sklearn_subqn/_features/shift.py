@@ -18,8 +18,8 @@ from .._core.memory import BLOCK_SIZE
 
 Floats = npt.NDArray[np.float64]
 
-# All rows are read only of columns whose mean is this many times their mean deviation
-# on some rows.
+# A column is read in all rows only if its mean in some rows is 30 times its mean
+# deviation there.
 _SUSPECT = 30.0
 
 # The upper half of the digits of a float64.
@@ -71,10 +71,10 @@ class Shift(NamedTuple):
         cls, columns: npt.NDArray[np.intp], about: Floats, sums: Floats, dtype: Any
     ) -> Shift | None:
         """Return the shift from ``relative_sums`` of all rows, if any column is far."""
-        # Of columns / about - 1: the mean is about * (1 + mean).
+        # The sums are those of columns / about - 1: the mean is about * (1 + mean).
         mean, square = sums
         deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        # Of so many standard deviations; two digits are lost without a shift.
+        # A mean of 100 standard deviations costs two digits without a shift.
         far = 1.0 + mean > 100.0 * deviation
         by = (about * (1.0 + mean)).astype(dtype)
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None

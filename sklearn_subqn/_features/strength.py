@@ -192,7 +192,7 @@ def _blocks(X: Any, weights: Floats) -> Iterator[tuple[Any, Floats]]:
 
 def spread(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets of shape (n,); one where it is zero."""
-    # Of equal targets that is zero without rounding.
+    # Equal targets have deviations of exactly zero from one of them.
     deviation = y - y[np.argmax(weights)]
     deviation -= weights @ deviation
     return float(np.sqrt(weights @ (deviation * deviation))) or 1.0

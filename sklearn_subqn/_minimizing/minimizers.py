@@ -30,7 +30,8 @@ _OPTIONS: dict[str, tuple[Any, dict[str, Any]]] = {
     "c2": (0.9, {"low": 0.0, "high": 1.0, "high_included": False}),
     "bundle_size": (None, {"low": 2, "integer": True}),
 }
-_DIRECTION, _WOLFE = ("direction_tol", "direction_max_iter"), ("c1", "c2")
+_DIRECTION = ("direction_tol", "direction_max_iter")
+_WOLFE = ("c1", "c2")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .._solving.callbacks import FitTask
 from .._solving.solution import Floats, Solution, changed
 from . import LinearModel, LinearProblems, of_classes, signs
 
-#: Of a fitted model, for each class: see ``BMRMClassifier``.
+#: A fitted model has a value for each class here: see ``BMRMClassifier``.
 F_BETA_ATTRIBUTES = ("positive_weight_", "threshold_", "f_beta_")
 
 # Weights of the rows of the class that are tried, the first where several do as well,
@@ -112,7 +112,7 @@ class FBetaProblems(LinearProblems):
         known = of_classes(classes, positive)
         super().__init__(*data, parts=classes, known=known, opposite=positive == 0)
         self._beta = beta
-        # Which weight is best shows at such a gap.
+        # A gap of 1 % shows which weight is best.
         tol = max(self._settings.tol, 1e-2)
         self._quiet = changed(self._settings, tol=tol, callback=None, verbose=0)
         self._positive_weights = np.ones(len(self))

@@ -276,7 +276,7 @@ class LinearProblems(Coefficients):
             if not allowed or not self.regularizer.contains(w):
                 allowed = False
                 continue
-            # Of a model in single precision shares sum to one except for its rounding.
+            # Shares in single precision sum to one except for rounding.
             self.starts[index] = Start(self.regularizer.nearest(w), dual)
         return allowed
 

@@ -58,7 +58,7 @@ class PartlyPenalized(Problems):
             # A run that missed its tolerance has said so, and misses smaller ones.
             if reached or not solution.proven:
                 return proven
-            # Of losses of several scores no more than their infimum is known.
+            # Losses of several scores are known by their infimum only.
             if point.dual.ndim > 1 or not objective.loss.has_leeway:
                 return proven
         warn_of_gap(self._labels[index], proven, settings.tol)

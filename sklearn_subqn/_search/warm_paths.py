@@ -187,7 +187,7 @@ class WarmPaths(LinearEstimator):
             [error for paths in searched for error in paths.folds[fold].failures]
             for fold in range(n_folds)
         ]
-        # Those of a fold in one row.
+        # Each row holds the results of one fold.
         rows = [
             array.swapaxes(0, 1).reshape(n_folds, -1)
             for array in (scores, gaps, proven)
@@ -205,7 +205,7 @@ class WarmPaths(LinearEstimator):
             self._store(problems, problems.solve(self.alpha_, task))
             task.end()
             return path
-        # Those of a previous fit, with ``refit``, are not of this one.
+        # A previous fit with ``refit`` left these attributes, which this one lacks.
         forget(self, "objective_", "dual_gap_", "history_", "plan_")
         self.n_iter_ = max(1, *(max(fold.n_iters) for fold in folds), 1)
         coefs, intercepts = zip(

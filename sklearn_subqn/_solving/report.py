@@ -11,7 +11,7 @@ from .solution import Floats, Progress, Settings, Solution, Watch
 from .tolerance import relative
 from .warnings import warn_of_tolerance
 
-# With verbose=1, lines are printed at powers of two, and after this many seconds.
+# With verbose=1, lines are printed at powers of two and after 5 seconds of silence.
 QUIET = 5.0
 
 

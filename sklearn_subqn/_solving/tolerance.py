@@ -15,17 +15,22 @@ from .._core.steps.line_search import minimizer, rounding_of
 
 Floats = npt.NDArray[np.float64]
 
-# With solver="auto", problems of at most this many entries are solved to this gap
-# whatever tol is, or nearly if that takes many times longer: they take milliseconds,
-# and the result does not depend on the order or repetition of rows. Losses that count
-# rows take longer, and know no weights: they are left out. With an L1 penalty,
-# coefficients are less certain than the objective: no gap is small enough, and the
-# solver goes on until nothing moves any more, or its gap falls slowly; unless the loss
-# has kinks, where solvers of cuts know no such end.
+# With solver="auto", problems of at most 20,000 entries are solved exactly whatever tol
+# is: they take milliseconds, and the result does not depend on the order or repetition
+# of rows. Losses that count rows take longer and know no weights, so that they are left
+# out. With an L1 penalty, coefficients are less certain than the objective: no gap is
+# small enough, and the solver goes on until nothing moves any more, or its gap falls
+# slowly. Losses with kinks are an exception, since solvers of cuts know no such end.
 SMALL = 20_000
-_EXACT, NEARLY_EXACT = 1e-13, 1e-10
 
-# Objectives that differ by less than this share of themselves are the same.
+# A small problem is solved to a relative gap of 1e-13.
+_EXACT = 1e-13
+
+# A small problem may end at a relative gap of 1e-10 where _EXACT takes many times
+# longer.
+NEARLY_EXACT = 1e-10
+
+# Two objectives are the same where they differ by less than 1e-6 of themselves.
 _SAME_OBJECTIVE = 1e-6
 
 
@@ -117,8 +122,8 @@ class Scale:
         if vanishes and objective.risk.has_equal_targets():
             return False
         size = self.size(constant)
-        # Features are of no use if they lower the objective by no more than is proven
-        # of it, and by less than that share of it; or, whatever is proven, by nothing.
+        # Features are of no use if they lower the objective by no more than its gap and
+        # _SAME_OBJECTIVE of its size. A fall by over 0.1 % of the size is always useful.
         least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
         return constant - value <= least
 

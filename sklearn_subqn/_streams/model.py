@@ -112,8 +112,8 @@ class StreamModel(LinearEstimator):
         """Weights of the features, of the type of X."""
         if not hasattr(self, "_state"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet.")
-        # Those of all columns of a sparse stream are made when they are asked for, and
-        # kept until the next batch.
+        # Weights of all columns of a sparse stream are made when they are asked for,
+        # and kept until the next batch.
         if not hasattr(self, "_coef"):
             self._coef, _ = self._of_all_columns(self._state.w)
         return self._coef

@@ -222,7 +222,7 @@ class StreamEstimator(StreamModel):
                 part = None if weights is None else weights[rows]
                 self._learn(X[rows], targets[rows], part, loss)
         self.n_iter_ = 1
-        # Of the model as ``fit`` left it.
+        # A fit left these attributes, which do not describe the new model.
         forget(self, "objective_", "loss_curve_", "validation_scores_")
         self._show()
 

@@ -1,7 +1,7 @@
 """What active-set methods on the unit simplex share."""
 
-# Where this many indices in a row, and one for each of the support, have entered without
-# a gain, these methods end.
+# A method ends once ten indices in a row, and one more for each index of the support,
+# have entered without a gain.
 cdef enum:
     MAX_IDLE = 10
 

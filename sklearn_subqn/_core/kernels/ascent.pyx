@@ -2,8 +2,9 @@
 
 from .rows cimport index, real
 
-# Rows are shuffled in runs of this many: what follows in memory is fetched sooner. An
-# intercept, which moves with each row, suffers from long runs of one class.
+# Rows are shuffled in runs of neighbors, since what follows in memory is fetched
+# sooner. An intercept moves with each row and suffers from long runs of one class, so
+# that runs are short where there is one.
 cdef enum:
     LONG_RUN = 32
     SHORT_RUN = 8

@@ -24,12 +24,13 @@ cdef struct Parameters:
 
 
 cdef struct Features:
-    # Of a sequence: how many it has, which, and their parameters and gradient.
+    # A sequence has ``size`` features, listed in ``own``, with parameters and gradient.
     Py_ssize_t size
     const int* own
     double* params  # (size, width)
     double* gradient  # (size, width)
-    # Its tokens, whose stored entries are ``data`` or, if that is NULL, one.
+    # The sequence has ``length`` tokens, whose stored entries are ``data``, or one where
+    # ``data`` is NULL.
     Py_ssize_t length
     const double* data
     const int* local

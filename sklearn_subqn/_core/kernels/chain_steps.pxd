@@ -33,13 +33,15 @@ from .lattice_sums cimport backward, forward
 from .padded_rows cimport shifted_product
 from .standard cimport INFINITY, exp, fabs, log, memcpy
 
-# After this many trials the last one that does not go down is taken.
+# A search for a step takes ten trials at most, and then the last one if it does not go
+# down.
 cdef enum:
     MAX_TRIALS = 10
 
 
 cdef struct Potentials:
-    # Of all labels of tokens, (L, width), and of the m transitions with a parameter.
+    # All labels of tokens have potentials (L, width), and the m transitions with a
+    # parameter have others.
     double* labels
     double* pairs
 
@@ -103,7 +105,7 @@ cdef inline void infer(Visit* v) noexcept nogil:
         total += shifted_product(nodes, new, v.lattice.highs[t], width)
         nodes += width
         new += width
-    # Of the sums, what is lost to rounding is a share of their terms.
+    # Rounding takes a share of the terms of the sums.
     v.new_size = fabs(v.lattice.rest) + fabs(total)
     if length > 1:
         v.new_size += (length - 1) * fabs(v.lattice.top)

@@ -23,9 +23,9 @@ from .rows cimport _sort, allocate
 from .standard cimport fabs, free
 from .sums cimport Sum, add_to, result
 
-# Violations below this share of the largest score and shift of a row do not count: duals
-# of a label that is relevant nowhere, or everywhere, then are zero at the best intercept.
-# They are 450 rounding errors: 90 leave duals that nothing balances.
+# Violations count only above 1e-13 times the largest score and shift of a row. Duals of
+# a label that is relevant nowhere, or everywhere, are then zero at the best intercept.
+# The bound is 450 rounding errors: 90 leave duals that nothing balances.
 cdef double _ROUNDING = 1e-13
 
 
@@ -200,7 +200,7 @@ def slope(
             open_row(&targets[i, 0], l, k, weights[i], &row)
             arrange(&row, &scores[i, 0], dz, step, &costs[0, 0])
             t = scores[i, k - 1] + step * dz[k - 1]
-            # Of (1, m, d, m d, d²) over the relevant labels passed.
+            # The five sums of 1, m, d, m d and d² go over the relevant labels passed.
             sums[0] = sums[1] = sums[2] = sums[3] = sums[4] = at = 0.0
             passed = False
             for e in range(row.size):

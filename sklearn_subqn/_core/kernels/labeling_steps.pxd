@@ -21,8 +21,8 @@ from .chain_features cimport Parameters, soft
 from .labelings cimport Block, Labeling, Visit
 from .rows cimport prefetch
 
-# Steps at most at a visit without inference. So many lines of the cache of a labeling
-# are fetched ahead; the processor then goes on by itself.
+# A visit without inference takes at most five steps. Five cache lines of a labeling are
+# fetched ahead; the processor then goes on by itself.
 cdef enum:
     MOST_STEPS = 5
     LINES = 5

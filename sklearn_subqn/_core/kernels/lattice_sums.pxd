@@ -145,8 +145,8 @@ cdef inline void backward(
     if lattice.in_logs:
         backward_in_logs(lattice, z, stride, length, edges)
         return
-    # Of the label j at token t, prefix[t, j] suffix[j] is the probability, and
-    # prefix[t - 1, i] exp(T[i, j] - top) coming[t, j] that of i before j.
+    # Label j at token t has the probability prefix[t, j] suffix[j], and label i before j
+    # has prefix[t - 1, i] exp(T[i, j] - top) coming[t, j].
     before = lattice.prefix + (length - 1) * width
     nodes = lattice.nodes + (length - 1) * width
     memcpy(suffix, lattice.ones, width * sizeof(double))

@@ -11,8 +11,9 @@ cdef struct Labels:
     # Twice the weights of a pair of labels, and of a label and the threshold.
     double pair
     double single
-    # Of those that take part, ascending: their number, shifted scores, and kinds (0 for
-    # irrelevant, 1 for the threshold, 2 for relevant) times k plus their numbers.
+    # The labels that take part are ordered by ascending shifted scores v. ``size`` is
+    # how many take part, and each code is the label's kind (0 for irrelevant, 1 for the
+    # threshold, 2 for relevant) times k plus the label's index.
     Py_ssize_t size
     # The largest size of a score and its shift.
     double largest

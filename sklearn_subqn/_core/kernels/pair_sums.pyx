@@ -179,7 +179,7 @@ def slope(
                 row = row_at(&group, step)
                 other = next_partner(&group, scores[row], margin, &passed, &m)
                 while other >= 0:
-                    # Of (1, m, d, m d, d²), in an order for growing.
+                    # A partner adds 1, m, d, m d and d², times its weight.
                     total[0] = weights[other]
                     total[1] = total[0] * m
                     total[2] = total[0] * dscores[other]

@@ -28,8 +28,8 @@ cdef struct Window:
     Py_ssize_t left
 
 cdef struct Terms:
-    # Of each partner, w numbers or the entries of a sparse row; they count times its
-    # weight.
+    # Each partner has w numbers, or the entries of a sparse row, which count times the
+    # partner's weight.
     const double* data
     const int* indptr
     const int* indices

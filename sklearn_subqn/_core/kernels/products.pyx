@@ -15,7 +15,7 @@ from .rows cimport (
 )
 from .standard cimport free, memset, sqrt
 
-# At least this many terms are summed at a time.
+# Sums are made of pieces of at least 256 terms.
 cdef Py_ssize_t _SUMMED = 256
 
 

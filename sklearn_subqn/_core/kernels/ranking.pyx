@@ -211,7 +211,8 @@ def interleave(
                     best_before = choices[p * (others + 1) + best]
                     choices[p * (others + 1)] = best
                     best = best_before
-            # Of the other rows, the last first: those p count that have it above.
+            # The other rows come in turn, the last first: hits - p relevant rows have
+            # the row above them.
             hits = p = b - a - others
             above = others
             for t in range(a, b):

@@ -10,7 +10,7 @@ ctypedef fused index:
     int
     long long
 
-# Of rows, which are fewer than entries.
+# Numbers of rows may be stored in a smaller type, for rows are fewer than entries.
 ctypedef fused row_index:
     unsigned short
     int
@@ -26,7 +26,7 @@ cdef extern from *:
     """
     void prefetch(const void*) noexcept nogil
 
-# What is used later is prefetched so many ahead.
+# Loops prefetch what they will use 16 steps later.
 cdef enum:
     AHEAD = 16
 

@@ -7,9 +7,9 @@ leave, so that a step takes about as many operations as the support has pairs.
 from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .standard cimport INFINITY, fabs, sqrt
 
-# Where indices that enter lower the value by no more than its rounding and this share of
-# it, they would come and go until the limit, by steps that the ridge shortens. Hinges of
-# small chains, six sequences of Cauchy features with alpha 1e-8, take a fifth of the
+# An index must lower the value by more than its rounding and 1e-8 of the value. Others
+# would come and go until the limit, by steps that the ridge shortens. Hinges of small
+# chains, six sequences of Cauchy features with alpha 1e-8, take a fifth of the
 # iterations.
 cdef double LITTLE = 1e-8
 

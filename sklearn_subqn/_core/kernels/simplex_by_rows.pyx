@@ -7,8 +7,8 @@ from .active_set cimport MAX_IDLE, first_to_leave, longest_step, mean_by
 from .qr_factors cimport append_row, leave, lower, upper
 from .standard cimport fabs, sqrt
 
-# Rows that are combinations of others except for this share of their length are taken as
-# such.
+# A row counts as a combination of others where 1e-15 of its length is all that the
+# combination misses.
 cdef double DEPENDENT = 1e-15
 
 def minimize(

@@ -42,18 +42,18 @@ cdef enum:
     MOST_STEPS = 50
     MOST_TRIALS = 60
 
-# A line search may leave this share of the slope, and Newton steps that of the gap.
+# A line search may leave 1 % of the slope, and Newton steps may leave 5 % of the gap.
 cdef double LEFT = 1e-2, SHARE = 0.05
 
-# From each width to the next, down to this share of the first: narrow ones magnify the
-# rounding errors of t in v. So many centers in a row may bring nothing.
+# Each width is a quarter of the one before, down to 1 % of the first: narrow ones magnify
+# the rounding errors of t in v. Three centers in a row may bring nothing.
 cdef double FACTOR = 0.25, NARROWEST = 1e-2
 cdef int MOST_STUCK = 3
 
-# So small a share of J is taken for a rounding error.
+# Gaps below 1e-15 of J are taken for rounding errors.
 cdef double ROUNDED = 1e-15
 
-# The curvature of free parameters is at least this share of that with all rows bent.
+# The curvature of free parameters is at least 1e-6 of what it is with all rows bent.
 cdef double LEAST = 1e-6
 
 # Exponential functions go on as their tangents from here on.

@@ -30,7 +30,7 @@ Derivatives = Callable[[float], tuple[float, float]]
 #: It must exceed the rounding error of scores that are updated along steps.
 TIE_TOLERANCE = 1e-10
 
-# So many rows, at least, are summed by themselves.
+# Sums over rows are made of pieces of at least 256 rows.
 _SUMMED_ROWS = 256
 
 

@@ -23,9 +23,14 @@ from ._base import Floats, Rows
 from ._curvature import Curvature
 from ._pairs import Pairs
 
-# Width of the bins, orders of the derivatives, and from where on the function is a
-# line, and an exponential on the other side.
-_WIDTH, _ORDERS, _FAR = 0.25, 16, 40.0
+# A bin is a quarter wide, in units of the scores.
+_WIDTH = 0.25
+
+# The function is expanded to 16 orders around the difference of two centers.
+_ORDERS = 16
+
+# Between centers farther apart than 40 the function is a line or an exponential.
+_FAR = 40.0
 
 # Where there are more possible bins for each row, the used ones are found by sorting.
 _SPARSE = 4

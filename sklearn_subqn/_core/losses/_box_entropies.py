@@ -58,7 +58,7 @@ class BoxEntropy(BoxOracle):
     ) -> float:
         """Return the size for u, and for u = 0 towards which dual variables shrink."""
         size = abs(conjugate)
-        # Of labels u = 0 has v = 0, the size of which is zero.
+        # With labels, u = 0 has v = 0, whose size is zero.
         for u in (dual,) if self.map.labels else (dual, np.zeros_like(dual)):
             v = self._variables(u, targets, weights)
             sizes = self.entropy.penalty_size(np.maximum(v, 0.0, out=v))

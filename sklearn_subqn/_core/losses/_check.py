@@ -13,14 +13,16 @@ from ._loss import Loss
 from ._oracle import Oracle, offers
 from ._own import OwnLoss
 
-# Values of which one is computed from others agree to this share of their size, and
-# difference quotients, of steps of the second number times the scores, to the third.
-_STEP, _NEAR = 1e-5, 1e-3
+# Difference quotients take steps of 1e-5 times the scores, or of 1e-5 for small scores.
+_STEP = 1e-5
+
+# Derivatives and difference quotients agree to 0.1 % of their size.
+_NEAR = 1e-3
 
 # The search for values below the infimum takes at most 100 steps from each point.
 _N_DESCENTS = 100
 
-# Second derivatives count where those to either side agree to this share.
+# Second derivatives are checked where those to either side agree to 10 %.
 _NO_KINK = 0.1
 
 

@@ -166,7 +166,7 @@ class CurvatureByEntries(Curvature):
     @property
     def rank(self) -> int:
         used = self.diagonal() != 0.0
-        # Of centered matrices of some scores the rank is one less.
+        # A centered matrix of several scores has a rank that is one less.
         centered = self.centered() is not None
         return int(used.sum()) - centered * int(used.any(axis=1).sum())
 

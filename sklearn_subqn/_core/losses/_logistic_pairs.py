@@ -8,7 +8,7 @@ from ._base import Derivatives, Floats
 from ._bin_sums import BinCurvature, BinSums
 from ._pairwise import OrderedPairs, SmoothPairs
 
-# There is room for the moments of this many levels in each bin.
+# Bins have room for the moments of 1,000 levels each.
 _MOST_LEVELS = 1000
 
 

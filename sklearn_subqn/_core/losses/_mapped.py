@@ -86,7 +86,7 @@ class Mapped(Oracle):
         return self._R.conjugate_size(*args)
 
     def rounding(self, scores: Floats, weights: Floats) -> float:
-        # Of rows near a kink, too.
+        # Rows near a kink add their rounding, too.
         largest = np.abs(self._A.forward(scores)).max(axis=1)
         share = 2.0 * TIE_TOLERANCE + 4.0 * rounding(scores.size)
         return share * float(weights @ np.maximum(largest, 1.0))
