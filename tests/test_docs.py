@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tokenize
 import types
 from pathlib import Path
 
@@ -173,6 +174,83 @@ def test_english_is_plain():
                 if match := STRANGE.search(line):
                     found.append(f"{path}:{number}: {match.group()}")
     assert found == []
+
+
+#: Words that lean on the line above a comment.
+DANGLING = re.compile(r"(Of|Those|That|Such|Than|These|The latter|The former)\b")
+#: Numbers and shares that a comment speaks of without saying them.
+UNSAID = re.compile(
+    r"\b(the (first|second|third|last|other) numbers?"
+    r"|(this|that|so) many|(this|that) share|such a (share|gap)"
+    r"|(the|by) (second|third) one)\b",
+    flags=re.IGNORECASE,
+)
+#: Strings of Cython files, which may have a sharp sign, and their comments.
+CYTHON = re.compile(
+    r"\"{3}.*?\"{3}|\"[^\"\n]*\"|'[^'\n]*'|(?P<comment>#[^\n]*)", flags=re.DOTALL
+)
+
+
+def comments_of(path):
+    """Yield the line, whether it has no code, and the text of each comment."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        with path.open("rb") as file:
+            for token in tokenize.tokenize(file.readline):
+                if token.type == tokenize.COMMENT:
+                    alone = token.line.lstrip().startswith("#")
+                    yield token.start[0], alone, token.string
+        return
+    for match in CYTHON.finditer(source):
+        if match["comment"]:
+            before = source[: match.start()]
+            alone = not before[before.rfind("\n") + 1 :].strip()
+            yield before.count("\n") + 1, alone, match["comment"]
+
+
+def comment_blocks(path):
+    """Yield the first line and the text of comments, whole over lines."""
+    start = last = 0
+    text = ""
+    for line, alone, comment in comments_of(path):
+        if text and not (alone and line == last + 1):
+            yield start, text
+            text = ""
+        if not text:
+            start = line
+        # A comment behind code ends with its line.
+        last = line if alone else -1
+        text = f"{text} {comment.lstrip('#: ')}".strip()
+    if text:
+        yield start, text
+
+
+def test_comments_are_collected_whole(tmp_path):
+    lines = [
+        '"""A # sharp sign."""',
+        "x = 1  # One.",
+        "# Two",
+        "# lines.",
+        "",
+        "#: End.",
+    ]
+    for suffix in (".py", ".pyx"):
+        path = tmp_path / f"module{suffix}"
+        path.write_text("\n".join(lines))
+        found = list(comment_blocks(path))
+        assert found == [(2, "One."), (3, "Two lines."), (6, "End.")]
+
+
+def test_comments_stand_by_themselves():
+    blocks = [
+        (f"{path.relative_to(ROOT)}:{line}: {text}", text)
+        for path in sorted((ROOT / "sklearn_subqn").rglob("*.p*"))
+        if path.suffix in (".py", ".pyx", ".pxd", ".pxi")
+        for line, text in comment_blocks(path)
+    ]
+    dangling = [shown for shown, text in blocks if DANGLING.match(text)]
+    assert len(dangling) <= 0.01 * len(blocks), dangling
+    assert [shown for shown, text in blocks if UNSAID.search(text)] == []
 
 
 @pytest.mark.slow

@@ -123,7 +123,7 @@ class Scale:
             return False
         size = self.size(constant)
         # Features are of no use if they lower the objective by no more than its gap and
-        # _SAME_OBJECTIVE of its size. A fall by over 0.1 % of the size is always useful.
+        # _SAME_OBJECTIVE of its size. A fall by over 0.1 % of the size is useful.
         least = min(gap + _SAME_OBJECTIVE * size, 1e-3 * size)
         return constant - value <= least
 
