@@ -354,6 +354,6 @@ class BMRMOutlierDetector(OutlierMixin, BundleEstimator):
         super()._store(problems, solutions)
         share = self._share() if self.contamination == "auto" else self.contamination
         if share is not None:
-            # By scores that are rounded as those of predictions.
+            # The scores are rounded as those of predictions are.
             scores = self._scores(problems.rows.X).ravel()
             self.offset_ = quantile(scores, problems.weights, float(share))

@@ -290,7 +290,7 @@ class BMRMRegressorCV(SearchCV, BMRMRegressor):
         if not scales:
             # Data without any slope have no scale.
             return super()._grid_of_squares(problems, n)
-        # In units of the curvature of the loss.
+        # The grid is in units of the curvature of the loss.
         largest = 10.0 * float(np.exp(np.mean(np.log(scales))))
         return np.geomspace(largest, 1e-6 * largest, n)
 

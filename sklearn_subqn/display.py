@@ -24,7 +24,7 @@ _X_LABELS = {
 _Y_LABELS = {"gap": "Relative gap", "objective": "Objective"}
 _DISTANCE = "Objective less reference"
 
-# What `solver` is where a method of the literature works with limited memory, as usual.
+# Methods of the literature are shown by solvers with limited memory, as usual.
 _SOLVERS = {"subbfgs": "sublbfgs", "bfgs": "lbfgs", "newton": "newton-cg"}
 
 # Parameters that do not change what a line shows.
@@ -299,7 +299,7 @@ class ConvergenceDisplay:
         self.gap_areas_.append(area)
 
     def _mark_phases(self, positions: Floats, history: History, color: Any) -> None:
-        # What follows a colon is no other method.
+        # The text behind a colon is a detail, and no other method.
         phases = [self._written(phase.partition(":")[0]) for phase in history.phase]
         changes = [i for i in range(1, len(phases)) if phases[i] != phases[i - 1]]
         if not changes:

@@ -379,7 +379,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         """Return where a previous fit of the same classes and features ended."""
         if not InputFeatures.of(self).are_those_of(previous):
             return None
-        # As lists, since old NumPy warns at comparing numbers with strings.
+        # Lists are compared, since old NumPy warns at comparing numbers with strings.
         if previous["classes_"].tolist() != classes.tolist():
             return None
         w = previous["coef_"].T.ravel()

@@ -285,7 +285,7 @@ class _Report:
         status = self._reason or result.status
         if self._stopping.is_reached(report.gap, report.fun):
             status = Status.CONVERGED
-        # At a kink, as far as the steepest subgradients are known, or smooth.
+        # A kink is an end as far as the steepest subgradients are known.
         at_end = method.startswith("sub") and self._called.knows_steepest
         ends = [Status.CONVERGED, Status.SMALL, *[Status.NO_DESCENT] * at_end]
         report.success = status in ends and (

@@ -188,7 +188,8 @@ class PathScoreDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         scores = np.asarray(self.scores)
         scored = np.isfinite(scores).any(axis=1)
-        # As where alpha was chosen, without folds that could not be scored.
+        # Folds that could not be scored are left out, as they were where alpha was
+        # chosen.
         scores = scores[scored] if scored.any() else scores
         mean, deviation = scores.mean(axis=0), scores.std(axis=0)
         label = self.estimator_name if name is None else name

@@ -19,7 +19,7 @@ from ._ranking.preferences import Preferences
 from ._solving.callbacks import with_callbacks
 from ._solving.solution import Progress, Solution
 
-# What each is of the difference of the scores of a given pair.
+# Each loss is a loss of this name in the difference of the scores of a given pair.
 _OF_DIFFERENCES = {
     name: of_difference
     for form, of_difference in (
@@ -218,7 +218,8 @@ class BMRMRanker(BaseRanker):
     (3,)
     """
 
-    # Their numbers of rows are those of all X, or of other data.
+    # Pairs number the rows of all of X, and eval_set holds other data: neither can be
+    # split along with X.
     __metadata_request__fit: ClassVar[dict[str, str]] = {
         "pairs": UNUSED,
         "pair_weight": UNUSED,

@@ -116,7 +116,7 @@ class BMRMRankerCV(WarmPaths, BaseRanker):
     True
     """
 
-    # They go to the splitter of a search around this one.
+    # Groups go to the splitter of a search around this one.
     __metadata_request__fit: ClassVar[dict[str, str]] = {"groups": UNUSED}
 
     def __init__(

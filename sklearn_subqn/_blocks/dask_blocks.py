@@ -222,7 +222,7 @@ class BlocksOnWorkers:
         try:
             return bool(kind.result())
         except (OSError, *CANCELLED):
-            # What is lost is found when places begin.
+            # Lost blocks are found when places begin.
             return False
 
     def _computed(self) -> list[Any]:

@@ -59,7 +59,7 @@ class Worker:
         except UnboundLocalError:
             if self._future.status == "error":
                 raise
-            # By Dask, of a question that was cancelled while its time ended.
+            # Dask has cancelled the question while its time ended.
             raise TimeoutError from None
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class Worker:
         try:
             method = getattr(self._place, name)
         except RuntimeError as error:
-            # By Dask, of actors of workers that it knows to be lost.
+            # Dask raises this for actors of workers that it knows to be lost.
             raise self._loss() from error
         result: Callable[..., Any] = method(*args).result
         return result

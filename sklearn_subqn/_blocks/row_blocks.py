@@ -365,7 +365,7 @@ def _first_row(readers: Iterable[Reader]) -> Any:
     """Return a row of the first block that has rows, None if there is none."""
     rows = (reader.first_row() for reader in readers)
     row = next((row for row in rows if row is not None), None)
-    # Not a view of a file.
+    # The row is copied, since it may be a view of a file.
     return np.array(row) if isinstance(row, np.ndarray) else row
 
 

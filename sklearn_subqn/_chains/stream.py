@@ -87,7 +87,7 @@ class Seen(NamedTuple):
         columns : ndarray of shape (d,)
             Numbers of the features, of which some may be new.
         """
-        # In units of the largest weight, so that products do not overflow.
+        # Weights are in units of the largest one, so that products do not overflow.
         largest = float(weights.max(initial=0.0)) or 1.0
         tokens = np.repeat(weights / largest, np.diff(starts))
         terms = np.repeat(tokens, np.diff(X.indptr)) * (X.data != 0.0)

@@ -110,7 +110,7 @@ def _record(name: str, fields: Any) -> Any:
         )
     if issubclass(kind, tuple):
         return kind(**fields)
-    # As in copies of any object, without checks of the constructor.
+    # The constructor and its checks are left out, as for copies of any object.
     record = kind.__new__(kind)
     if hasattr(record, "__setstate__"):
         record.__setstate__(fields)

@@ -17,7 +17,7 @@ EPS = sys.float_info.epsilon
 #: The smallest normal number, which divisors are no less than.
 TINY = sys.float_info.min
 
-#: By what share of themselves coefficients in float32 are rounded, or nearly.
+#: Coefficients in float32 are rounded by about this fraction of themselves.
 ROUNDED_32 = 2.0**-21
 
 #: A difference below 1e-12 of what it is computed from is taken for a rounding error.

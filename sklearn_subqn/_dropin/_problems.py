@@ -60,7 +60,8 @@ class DropInProblems(LinearProblems):
         if self._sizes is not None:
             self._sizes = self._sizes[self.columns]
         if self._shift is not None and self._sizes is not None:
-            # In units of X as it was given, as coefficients are decoded.
+            # The shift is in units of X as it was given, in which coefficients are
+            # decoded.
             by = self._shift.by * self._sizes[self._shift.columns]
             self._shift = self._shift._replace(by=by)
 

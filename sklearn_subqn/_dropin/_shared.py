@@ -43,7 +43,7 @@ class DropIn(LinearEstimator):
 
     _solvers: ClassVar[dict[str, SolverSpec]] = {"auto": CATALOGUE_SOLVERS["auto"]}
 
-    # Where the original has no such parameters.
+    # Estimators whose original lacks these parameters have these values.
     solver: str = "auto"
     tol: float
     max_iter: int
@@ -124,7 +124,7 @@ def warn(message: str) -> None:
     place = (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)
     if (*place, message) not in _warned:
         warnings.warn(message, UserWarning, stacklevel=level)
-        # Not where warnings are errors: those were raised.
+        # Warnings that are errors were raised above, and are not remembered.
         _warned.add((*place, message))
 
 
@@ -163,7 +163,7 @@ class DropInRegressor(Exports, ScoringRegressor, DropIn):
 
     def _problem(self, X: Any, y: Floats, weights: Floats, total: float) -> Any:
         """Return the problem of validated data; weights sum to one."""
-        # Each regressor has its own.
+        # Each regressor defines its own problem.
         raise NotImplementedError
 
     def _instead(self) -> str:

@@ -435,7 +435,7 @@ class CRF(Estimator):
             "all_possible_states": bool(self.all_possible_states),
             "all_possible_transitions": bool(self.all_possible_transitions),
             "tol": 1e-3 if self.epsilon is None else self.epsilon,
-            # As many as it takes where users give no limit.
+            # Fits take as many iterations as they need where users give no limit.
             "max_iter": self.max_iterations or 10**6,
             "verbose": int(self.verbose),
         }

@@ -148,7 +148,7 @@ class Ranker(BaseRanker):
 
     __module__ = "sklearn_subqn.ranking"
 
-    # What the parameters of the base are here.
+    # Parameters of the base have these values here.
     loss = "pairwise-linear-log"
     k = None
     empty_queries = "one"

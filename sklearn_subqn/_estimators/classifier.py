@@ -280,7 +280,7 @@ class LinearClassifier(ScoringClassifier):
         classes: npt.NDArray[Any],
     ) -> LinearProblems:
         """Return the problems of validated data; weights sum to one."""
-        # Each estimator that is not of streams has its own.
+        # Each estimator, except for those of streams, defines its own problems.
         raise NotImplementedError
 
 

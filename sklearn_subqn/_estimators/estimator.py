@@ -42,7 +42,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
     solver: str
     max_iter: int
 
-    #: Each estimator has its own.
+    #: Each estimator defines its own ``fit``.
     fit: Callable[..., Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -79,7 +79,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
 
     def _encode(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Problems:
         """Return the problems of data that it validates."""
-        # Each estimator that is not of streams has its own.
+        # Each estimator, except for those of streams, defines its own problems.
         raise NotImplementedError
 
     def _check_support(self, problems: Any) -> None:
@@ -186,7 +186,7 @@ class Estimator(DocumentationLink, PlainState, CallbackSupportMixin, BaseEstimat
         several = problems.several
         self.objective_ = objectives if several else float(objectives[0])
         self.dual_gap_ = gaps if several else float(gaps[0])
-        # At least one, as scikit-learn has it, where there may be any.
+        # A fit counts at least one iteration if it may have any, as in scikit-learn.
         n_iters = [solution.n_iter for solution in solutions]
         self.n_iter_ = max(min(1, self.max_iter), *n_iters, 0)
         self.history_ = [solution.history for solution in solutions]

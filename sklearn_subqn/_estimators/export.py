@@ -280,6 +280,6 @@ def _mean_regressor(estimator: Any, power: float, coef: Any, intercept: Any) -> 
     model = _unfitted_mean_regressor(power)
     model.coef_, model.intercept_ = coef, intercept
     model.n_iter_ = int(np.max(estimator.n_iter_))
-    # What fit prepares for predictions.
+    # The fit of scikit-learn prepares this loss for predictions.
     model._base_loss = model._get_loss()
     return model

@@ -103,7 +103,7 @@ class LinearEstimator(Estimator):
     def _linear_model(self) -> LinearModel:
         """Return what the parameters say of the model, for checked features."""
         auto = getattr(self, "alpha", None) == AUTO
-        # In the order in which parameters are checked.
+        # Parameters are checked in this order.
         free, sizes, bounds = (
             self._free_features(),
             self._penalty_sizes(),

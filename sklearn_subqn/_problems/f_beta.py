@@ -56,7 +56,7 @@ def best_threshold(
     ends = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
     best = ends[np.argmax(values[ends] >= values[ends].max() * (1.0 - ROUNDED))]
     if best + 1 == len(ranked):
-        # All are above; so is what is a little below the least.
+        # All scores are above a threshold a little below the least score.
         return float(ranked[-1] - (np.ptp(ranked) or 1.0)), float(values[best])
     return float(0.5 * (ranked[best] + ranked[best + 1])), float(values[best])
 

@@ -123,7 +123,7 @@ class LinearProblems(Coefficients):
         if self.free is not None:
             own = rows.scales(X, weights, centered=movable).sizes
             others = own if self.sizes is None else self.sizes
-            # In such units next to nothing is left of the penalty; an L1 norm falls by
+            # Units this large leave next to nothing of the penalty: an L1 norm falls by
             # the unit, squares by its square.
             large = 1e5 if model.has_squares else 1e6
             large = 1.0 if self.free.all() else large

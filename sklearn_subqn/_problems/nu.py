@@ -126,7 +126,8 @@ class _Search:
         center, start = self._above[1].normal, self._problem.starts[0]
         strength = self._problem.nu * float(center @ center) or 1.0
         if start.w.any():
-            # By <w, strength w> = sum_i s_i b_i <w, x_i>, about nu.
+            # The strength follows from <w, strength w> = sum_i s_i b_i <w, x_i>, about
+            # nu.
             strength = self._problem.nu / float(start.w @ start.w)
         x, step = float(np.log(strength)), float(np.log(2.0))
         ends: dict[bool, float] = {}
@@ -226,7 +227,7 @@ class _Search:
         value = 0.5 * self._alpha * float(w @ w) - problem.best_margin(scores)[1]
         gap = max(value - self._bound, 0.0)
         while value - gap > self._bound:
-            # By the rounding of the difference.
+            # The gap grows by the rounding of the difference.
             gap = float(np.nextafter(gap, np.inf))
         proven = self._proven or self._stopped
         if self._task.warns and not proven:

@@ -81,7 +81,7 @@ class BaseRanker(BundleEstimator):
     }
     _penalties = ("l2", "l1", "elasticnet")
 
-    #: What to give where there are no queries.
+    #: Error messages say by this text what to give where there are no queries.
     _how_to_give_queries: ClassVar[str] = (
         "Give qid, with numpy.zeros(n) if that is what they are. groups of a search go "
         "to the splitter alone: let scikit-learn pass queries on by "

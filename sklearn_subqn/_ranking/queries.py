@@ -255,7 +255,7 @@ def _of_rows(qid: Any, n: int) -> tuple[npt.NDArray[np.intp], Axis]:
     if queries.dtype == np.dtype(object):
         missing = any(map(is_missing, queries))
     else:
-        # What is missing, of any type, is the only thing that differs from itself.
+        # Missing values of any type are the only ones that differ from themselves.
         missing = bool(np.any(queries != queries))
     if missing or (queries.dtype.kind == "f" and np.any(np.isinf(queries))):
         raise ValueError("qid must not contain NaN, None or infinity.")
@@ -280,7 +280,7 @@ def _query_weights(
         or its names are not those of the queries.
     """
     n, n_queries = len(codes), int(codes.max()) + 1
-    # With as many rows as queries, weights are of rows, unless keys name queries.
+    # Weights are of rows where rows are as many as queries, unless keys name queries.
     by_row = np.shape(query_weight) == (n,)
     values, given, where = named(query_weight)
     if given is not None and not by_row:

@@ -35,7 +35,8 @@ class SearchCV(WarmPaths):
     error_score: Any
     l1_ratio: Any
 
-    #: From X, y, weights that sum to one and what else is known of data to problems.
+    #: This class makes problems of X, y, weights that sum to one, and what else is
+    #: known.
     _problems: Callable[..., LinearProblems]
 
     def _check_parameters(self) -> None:

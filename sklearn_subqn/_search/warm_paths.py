@@ -95,7 +95,8 @@ class WarmPaths(LinearEstimator):
             return self._grid_of_squares(problems, n)
         slopes = [problems.largest_slope(index) for index in range(len(problems))]
         slopes = [slope for slope in slopes if slope < np.inf]
-        # From there on all coefficients are zero. Data without slopes have no scale.
+        # All coefficients are zero from the largest slope on. Data without slopes have
+        # no scale.
         largest = max(slopes, default=0.0) / l1_share or 1.0
         return np.geomspace(largest, _SMALLEST_SHARE * largest, n)
 

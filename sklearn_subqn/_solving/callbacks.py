@@ -100,7 +100,7 @@ class FitTask:
         estimator = type(self._arguments["estimator"]).__name__
         # Callbacks show the name of the estimator themselves.
         name = label.removeprefix(estimator).removeprefix(", ") or "optimization"
-        # One iterate more than iterations: the starting point.
+        # The starting point is one iterate more than there are iterations.
         n_tasks = self._max_iter + 1
         if tol is not None:
             n_tasks = 2 + max(0, math.ceil(-math.log10(max(tol, EPS))))

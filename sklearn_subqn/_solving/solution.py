@@ -185,6 +185,6 @@ def gap_between(value: float, bound: float) -> float:
     """Return value - bound, or a little more: value less it is not above the bound."""
     gap = max(value - bound, 0.0)
     while value - gap > bound:
-        # By the rounding of the difference.
+        # The gap grows by the rounding of the difference.
         gap = float(np.nextafter(gap, np.inf))
     return gap

@@ -159,7 +159,7 @@ def _minimize(
     w = w.astype(np.float64)
     # Shares in float32 do not sum to one; the objective is that of shares.
     inside = objective.regularizer.nearest(w)
-    # What columns in other units add to scores may depend on the smallest change.
+    # Scores of columns in other units may depend on the smallest change.
     same = bool((np.abs(inside - point.w) <= rounding(1.0) * np.abs(w)).all())
     end = point.refreshed() if same else objective.at(inside)
     # Computed here, where overflows are errors.
@@ -216,7 +216,8 @@ def _certified(
     gap = gap_between(value, result.lower_bound)
     size = scale.size(value)
     reached = target.stopping.is_reached(result.gap, result.point.value)
-    # As of targets that are all the same, with an optimum of zero.
+    # A gap within rounding is proven, too, as where equal targets give an optimum of
+    # zero.
     status = result.status
     proven = reached or status in (Status.CALLBACK, Status.ROUNDING)
     proven = proven or result.gap <= rounding_of(result.point)

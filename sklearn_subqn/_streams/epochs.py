@@ -85,7 +85,8 @@ class OnlineEstimator(StreamEstimator):
             X, targets, weights = X[rows], targets[rows], weights[rows]
         # The loss is a mean over rows whatever the unit of the weights is.
         weights = weights * (len(weights) / weights.sum())
-        # At a solution the first gradient is but noise: no unit to compare others with.
+        # The first gradient at a solution is but noise, and no unit to compare others
+        # with.
         self._unit = 0.0 if w0 is None else previous.get("_unit", 0.0)
         if any(given is not None for given in init):
             if w0 is None:

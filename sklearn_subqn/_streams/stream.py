@@ -55,8 +55,8 @@ class StreamEstimator(StreamModel):
 
     def _check_parameters_once(self) -> None:
         """Raise for parameters that are not acceptable, if any has been changed."""
-        # All but fitted and private attributes; inspecting the signature takes longer
-        # than a step.
+        # Parameters are all attributes but fitted and private ones: inspecting the
+        # signature takes longer than a step.
         values = {
             name: value
             for name, value in vars(self).items()

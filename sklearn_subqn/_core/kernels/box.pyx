@@ -102,7 +102,7 @@ def kinks_ahead(
             dt = -sign(targets[i], labels) * dscores[i]
             change = weights[i] * dt
             total += change * (high if (t if t != 0.0 else dt) > 0.0 else low)
-            # What is no kink is overwritten by the next.
+            # A row without a kink on the way is overwritten by the next row.
             kinks[n_kinks] = -t / dt
             jumps[n_kinks] = height * fabs(change)
             n_kinks += t * dt < 0.0
@@ -139,7 +139,7 @@ def smooth_value(
                     shift = v - c
                     t = v * t - 0.5 * ridge * shift * shift
                 else:
-                    # Not as a difference of squares, which may overflow.
+                    # A difference of squares may overflow, so that a product is taken.
                     v = clip(t * inverse, low, high, edge)
                     t = v * (t - 0.5 * ridge * v)
                 terms[i - start] = weights[i] * (t - tube * fabs(v))

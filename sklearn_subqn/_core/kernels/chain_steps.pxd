@@ -88,7 +88,7 @@ cdef inline void infer(Visit* v) noexcept nogil:
             &v.lattice, v.new.pairs, v.m, v.places, v.mirrored, v.others
         )
     if v.ends != NULL:
-        # What is forbidden is minus infinity for these sums only.
+        # Forbidden labels have minus infinity for these sums only.
         memcpy(v.kept, v.new.labels, width * sizeof(double))
         memcpy(v.kept + width, last, width * sizeof(double))
         for j in range(width):
@@ -210,7 +210,8 @@ cdef inline double leave_truth(Visit* v, const Parameters* p, double* reach) noe
         if not wrong > 0.0:
             return 0.0
         slope = B * wrong - v.c
-        # It vanishes where B m and c are equal, which they are up to a half.
+        # The slope vanishes where B m and c are equal. They need only agree to one
+        # half.
         if v.gain >= 0.0 and fabs(slope) <= 0.5 * max(B * wrong, v.c):
             break
         if slope > 0.0:

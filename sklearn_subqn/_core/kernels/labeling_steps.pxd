@@ -168,7 +168,7 @@ cdef inline double take_steps(Visit* v, const Block* block) noexcept nogil:
         else:
             to.share += share
             to.change += share
-        # What goes has none left, to the last digit.
+        # A labeling that goes has no share left, to the last digit.
         if away == NULL:
             true_share = true_share - share if share < most else 0.0
         else:

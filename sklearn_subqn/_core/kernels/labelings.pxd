@@ -84,7 +84,7 @@ cdef inline Py_ssize_t _add(
     """Add x to a place of the scratch vector; return how many were touched."""
     if place < 0 or x == 0.0:
         return size
-    # What has become zero is touched again, and dropped once.
+    # A value that has become zero is touched again, and dropped once.
     if v.scratch[place] == 0.0:
         v.touched[size] = <int> place
         size += 1

@@ -37,7 +37,7 @@ cdef inline bint _needs_logs(
     if lattice.steps == 1:
         return False
     for t in range(length):
-        # What is forbidden cannot be lost.
+        # Forbidden labels have no probability that could be lost.
         low, high = INFINITY, -INFINITY
         for j in range(k):
             low = z[j] if -INFINITY < z[j] < low else low

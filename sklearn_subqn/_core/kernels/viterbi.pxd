@@ -132,7 +132,7 @@ cdef inline int open_violations(
 ) except -1:
     cdef size_t n_best = longest * k, n_origins = 0
     if slack:
-        # For each number of wrong labels so far.
+        # There is room for each number of wrong labels so far.
         n_best = 2 * (longest + 1) * k
         n_origins = longest * (longest + 1) // 2 * k
     room.slack = slack

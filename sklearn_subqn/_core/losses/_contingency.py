@@ -260,6 +260,6 @@ class FBeta(ContingencyLoss):
         self, missed: _Counts, false: _Counts, n_positive: int, n_negative: int
     ) -> Floats:
         wrong = self._beta2 * missed + false
-        # Not one minus the score, which loses the cost of few errors among many rows.
+        # One minus the score would lose the cost of few errors among many rows.
         cost: Floats = wrong / ((1.0 + self._beta2) * (n_positive - missed) + wrong)
         return cost

@@ -135,7 +135,7 @@ class Features(ScoreMap):
     def __init__(self, features: Floats) -> None:
         self.features = features
         self.is_injective = bool(np.linalg.matrix_rank(features) == len(features))
-        # From duals of scores to those of the scores of labels.
+        # The pseudoinverse maps duals of scores to duals of the scores of labels.
         self._lift = np.linalg.pinv(features)
         self._down, self._up = _Product(features), _Product(features.T)
         self._own = _own_columns(features)

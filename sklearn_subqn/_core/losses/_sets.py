@@ -256,7 +256,7 @@ class LabelPairs(JointSet):
             first, end, _ = rows.indices(len(targets))
             return codes[starts[first] : starts[end]]
         sizes = np.diff(starts)[rows]
-        # Where those of each row are, less where they are to be.
+        # The codes of a row move by where they are, less where they are to be.
         shifts = starts[rows] - (np.cumsum(sizes) - sizes)
         return codes[np.arange(sizes.sum()) + np.repeat(shifts, sizes)]
 
