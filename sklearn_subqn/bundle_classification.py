@@ -404,7 +404,7 @@ class BMRMClassifier(OffsetClassifier, BundleEstimator):
         return super()._link()
 
     def _softmax_scores(self, X: Any) -> npt.NDArray[Any]:
-        """Return those of each class against the rest, of more than two classes.
+        """Return scores of each class against the rest, for more than two classes.
 
         Losses of all thresholds make a model of cumulative probabilities, and those of
         immediate ones of the odds of neighboring classes.

@@ -376,7 +376,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
     def _previous_parameters(
         self, previous: dict[str, Any], classes: npt.NDArray[Any]
     ) -> Floats | None:
-        """Return where a previous fit of the same classes and features ended."""
+        """Return where a previous fit of equal classes and features ended."""
         if not InputFeatures.of(self).are_those_of(previous):
             return None
         # Lists are compared, since old NumPy warns at comparing numbers with strings.
@@ -391,7 +391,7 @@ class OnlineLBFGSClassifier(ProbabilityMixin, ScoringClassifier, OnlineEstimator
         return targets_of_classes(y, self.classes_, self.loss)
 
     def _announced(self, classes: Any) -> bool:
-        """Whether these are plainly the known classes, in their order."""
+        """Whether the classes are plainly the known ones, in their order."""
         return bool(np.ravel(classes).tolist() == self.classes_.tolist())
 
     def _unit_of_weights(self, y: npt.NDArray[Any], sample_weight: Any) -> float:

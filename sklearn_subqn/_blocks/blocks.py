@@ -140,7 +140,7 @@ class Block:
     def problems(
         self, estimator: Any, shift: Shift | None, scales: Scales | None, names: Any
     ) -> LinearProblems:
-        """Return the problems, of which these rows are a part; forget the rows."""
+        """Return the problems that the rows are a part of; forget the rows."""
         rows = RowsOfBlock(self.rows(), shift, scales)
         args = rows, self._y, self._weights, names
         problems: LinearProblems = estimator._problems(*args)
@@ -149,7 +149,7 @@ class Block:
         return problems
 
     def run(self, problems: LinearProblems) -> RunHere:
-        """Return what solves the problems here, where these are all rows."""
+        """Return what solves the problems here, where the rows are all there are."""
         return RunHere(problems)
 
 

@@ -17,7 +17,7 @@ _INTERVAL = 0.02
 
 
 def current_client() -> Any:
-    """Return the current client, in a task that of its worker, or None."""
+    """Return the current client, which is the worker's in a task, or None."""
     try:
         return distributed.get_client()
     except ValueError:
@@ -67,7 +67,7 @@ def _connect(client: Any) -> None:
 
 
 def gathered(client: Any, futures: list[Any]) -> list[Any]:
-    """Return the results of futures, and release these."""
+    """Return the results of futures, and release the futures."""
     try:
         results: list[Any] = client.gather(futures)
         return results

@@ -128,7 +128,7 @@ def _row_like(X: Any) -> Any:
 
 
 def _aligned(name: str, y: Any, X: Any) -> Any:
-    """Return a collection in blocks of the rows of X, as far as these are known."""
+    """Return a collection in blocks of the rows of X, as far as blocks are known."""
     if isinstance(X, dask.array.Array):
         known = not np.isnan(X.shape[0])
         if not hasattr(y, "__dask_graph__") and known:

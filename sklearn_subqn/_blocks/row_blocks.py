@@ -491,7 +491,7 @@ def _numbers(given: Any, n_sources: int) -> Any:
 
 
 def _split(name: str, numbers: Any, readers: list[Reader]) -> list[Any]:
-    """Return the numbers of each of some blocks, which are those of all their rows."""
+    """Return the numbers of all rows of each of some blocks."""
     sizes = [reader.n_rows or 0 for reader in readers]
     if len(numbers) != sum(sizes):
         raise ValueError(

@@ -66,7 +66,7 @@ class RunHere:
         self._problems = problems
 
     def begin(self, index: int, start: Start, alpha: float, listened: bool) -> None:
-        """Begin to solve a problem; iterations wait for answers if these are wanted."""
+        """Begin to solve a problem; iterations wait for answers if ``listened``."""
         self._problems.starts[index] = start
         self._w, self._listened, self._ends = start.w, listened, False
         self._heard = time.monotonic()

@@ -1,4 +1,4 @@
-"""Objectives of drop-ins over data in blocks, by the estimators that take these.
+"""Objectives of drop-ins over data in blocks, by the estimators that take blocks.
 
 Both are the same up to a factor: ``Omega(w) + C * sum_i s_i loss_i`` is C S times
 ``alpha * Omega(w)`` plus the mean loss for ``alpha = 1 / (C * S)``, where the weights

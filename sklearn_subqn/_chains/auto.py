@@ -28,7 +28,7 @@ _PATIENCE = 60
 def chain_auto(
     objective: Objective, start: Start, memory: int, seed: int = 0
 ) -> Solver:
-    """Yield iterates of dual ascent, then those of a method of products.
+    """Yield iterates of dual ascent, then iterates of a method of products.
 
     That is L-BFGS, with L1 OWL-QN, and for the hinge the bundle method with line
     search, which begins with the last cut of the ascent. It takes over where marginals
@@ -79,7 +79,7 @@ def chain_lbfgs(
 
 
 def _proven(objective: Objective, solver: Solver, cuts: Iterable[Cut]) -> Solver:
-    """Yield the iterates of a solver with bounds from their cuts, and those given."""
+    """Yield the iterates of a solver with bounds from their cuts and given cuts."""
     bundle = CutBundle(objective)
     for cut in cuts:
         bundle.add(cut)

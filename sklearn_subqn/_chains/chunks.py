@@ -120,7 +120,7 @@ class ChunkCounts:
         return sorted({*self.true, *self.predicted})
 
     def of(self, kinds: list[str]) -> dict[str, float]:
-        """Return the scores of chunks of these types together."""
+        """Return the scores of chunks of some types together."""
         right, predicted, true = (
             float(sum(counter[kind] for kind in kinds))
             for counter in (self.right, self.predicted, self.true)

@@ -112,7 +112,7 @@ class ChainDesign:
         return float(self.data @ self.data) if len(self.data) else float(self.X.nnz)
 
     def row_weights(self, weights: Floats) -> Floats:
-        """Return the weight of each row of scores: those of transitions have one."""
+        """Return the weight of each row of scores, which is one for transitions."""
         tokens = np.repeat(weights, np.diff(self.starts))
         return np.append(tokens, np.ones(self.n_labels))
 
@@ -212,7 +212,7 @@ class ChainDesign:
 
 
 def tokens_of(starts: Rows, sequences: Rows) -> tuple[Rows, Rows]:
-    """Return the tokens of some sequences, and where these start among them."""
+    """Return the tokens of some sequences, and where the sequences start among them."""
     lengths = np.diff(starts)[sequences]
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     shifts = starts[:-1][sequences] - ends[:-1]

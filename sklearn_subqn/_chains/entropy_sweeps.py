@@ -50,8 +50,8 @@ class EntropySweeps(ChainSweeps):
         of_pairs = np.full(k * k, -1)
         of_pairs[np.flatnonzero(self._free)] = np.arange(len(places))
         labels = self._targets.astype(np.intp)
-        # The true labels have transitions, and those with a parameter belong to
-        # sequences.
+        # ``_true_pairs`` are the transitions with a parameter in the true labels, and
+        # ``_of_pairs`` the sequences that have them.
         self._true_pairs = of_pairs[labels[second - 1] * k + labels[second]]
         self._of_pairs = _sequences(design.starts)[second][self._true_pairs >= 0]
         self._true_pairs = self._true_pairs[self._true_pairs >= 0]

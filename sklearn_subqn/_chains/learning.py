@@ -35,7 +35,7 @@ class LearnsFromStreams(ChainModel):
         *,
         lengths: Any = None,
     ) -> Self:
-        """Learn from further sequences, without those of before.
+        """Learn from further sequences, without the earlier ones.
 
         The model is one of all sequences so far, of this method's calls and of the last
         ``fit``. They may have attributes that are new. Dual ascent on the sequences of

@@ -107,7 +107,7 @@ def places_of(pairs: Pairs, features: Rows, labels: Rows) -> Rows:
 
 
 def merged(pairs: Pairs, more: Pairs) -> tuple[Pairs, Rows]:
-    """Return all pairs of two, and the places among them of those of the first.
+    """Return the pairs of two sets, and where the first set's are among them.
 
     The second may have more features than the first.
     """

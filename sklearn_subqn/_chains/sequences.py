@@ -62,7 +62,7 @@ class Sequences(NamedTuple):
 
 
 def starts_of_lengths(lengths: Any, n_tokens: int, may_be_empty: bool) -> Index:
-    """Return where sequences of such lengths start, and the end of the last one.
+    """Return where sequences of given lengths start, and the end of the last one.
 
     Raises
     ------

@@ -77,7 +77,7 @@ class Seen(NamedTuple):
     between: Floats = np.zeros((0, 0))
 
     def and_of(self, X: Any, starts: Rows, weights: Floats, columns: Rows) -> Seen:
-        """Return these and those of a batch.
+        """Return sums over all that has been seen, a batch included.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Seen(NamedTuple):
     def learned(
         self, X: Any, starts: Rows, weights: Floats, columns: Rows, marginals: Floats
     ) -> Seen:
-        """Return these with the curvature of a batch, which has been learned.
+        """Return the sums with the curvature of a batch, which has been learned.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Seen(NamedTuple):
     def strengths(
         self, alpha: float, l1_ratio: float, pairs: Pairs, transitions: Mask
     ) -> Strengths:
-        """Return those of an elastic net of strength ``alpha`` on parameters.
+        """Return the strengths of an elastic net of strength ``alpha`` on parameters.
 
         They are those of pairs, and of transitions of shape (k, k) that have one.
         """
@@ -203,7 +203,7 @@ class Strengths(NamedTuple):
         return np.asarray(self.scales * scaled)
 
     def of(self, places: Rows) -> Strengths:
-        """Return those of some parameters."""
+        """Return the strengths of some parameters."""
         if isinstance(self.scales, float) or isinstance(self.shares, float):
             return self
         return self._replace(scales=self.scales[places], shares=self.shares[places])

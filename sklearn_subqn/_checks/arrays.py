@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 100
 
 
 def as_numpy(values: Any) -> Any:
-    """Return arrays of other libraries as those of NumPy, all else as it is.
+    """Return arrays of other libraries as arrays of NumPy, all else as it is.
 
     What scikit-learn does with ``array_api_dispatch`` is not wanted: compiled loops
     take arrays of NumPy. Arrays on other devices refuse, in the words of their library.
@@ -121,7 +121,7 @@ def check_targets(y: Any) -> npt.NDArray[np.float64]:
 
 
 def check_no_times(values: Any, name: str = "y") -> None:
-    """Raise TypeError if these are dates, times or durations, which NumPy can convert.
+    """Raise TypeError for dates, times or durations, which NumPy would convert.
 
     The numbers would depend on the unit that they happen to be stored in.
     """
@@ -178,7 +178,7 @@ def check_label_cost(label_cost: Any, labels: Axis) -> npt.NDArray[np.float64]:
 def check_rescaling(
     rescaling: Any, costs: npt.NDArray[np.float64], labels: Axis
 ) -> str | npt.NDArray[np.float64]:
-    """Return the way to scale margins of labels that have such costs.
+    """Return the way to scale margins of labels that have costs.
 
     Raises
     ------

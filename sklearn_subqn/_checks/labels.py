@@ -142,7 +142,7 @@ def is_missing(label: Any) -> bool:
 
 
 def distinct_classes(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the sorted classes of labels; raise ValueError if these are continuous."""
+    """Return the sorted classes of labels; raise ValueError for continuous labels."""
     if y.dtype.kind not in _NUMERIC:
         check_classification_targets(y)
         return distinct(y)

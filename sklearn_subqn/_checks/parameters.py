@@ -75,7 +75,7 @@ _PARAMETERS: dict[str, Callable[[str, Any], None]] = {
 
 
 def check_parameters(estimator: Any, but: Collection[str] = ()) -> None:
-    """Raise for the first parameter that is not acceptable, of those with a rule.
+    """Raise for the first parameter with a rule whose value is not acceptable.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 def styled(
     defaults: dict[str, Any], given: dict[str, Any] | None, *, area: bool = False
 ) -> dict[str, Any]:
-    """Return keyword arguments of a line or an area; those given may be short names."""
+    """Return keyword arguments of a line or an area; given ones may be short names."""
     from matplotlib import cbook, collections, lines
 
     kind = collections.PolyCollection if area else lines.Line2D
@@ -29,7 +29,7 @@ def check_matplotlib(name: str) -> Any:
 
 
 def axes(display: object, ax: Any) -> Any:
-    """Return the axes given, or those of a new figure; ``display`` is for the error."""
+    """Return the axes given, or new ones; ``display`` is for the error message."""
     plt = check_matplotlib(type(display).__name__)
     return plt.subplots()[1] if ax is None else ax
 

@@ -40,7 +40,7 @@ class PlainState:
         return {k: v if k in given else plain(v) for k, v in state.items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the attributes to those that were stored."""
+        """Set the attributes that were stored."""
         vars(self).update({k: restored(v) for k, v in state.items()})
 
 
@@ -94,7 +94,7 @@ def restored(value: Any) -> Any:
 
 
 def _record(name: str, fields: Any) -> Any:
-    """Return the record of a name with such fields.
+    """Return the record of a name with given fields.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class Axis(NamedTuple):
 
 
 def classes_axis(classes: Any) -> Axis:
-    """Return the axis of classes; those that do not occur in the data are left out."""
+    """Return the axis of classes; classes that are not in the data are left out."""
     return Axis("classes", classes, more=True)
 
 
@@ -184,7 +184,7 @@ def _index(table: Any) -> Any:
 
 
 def is_default(index: Any) -> bool:
-    """Whether these are the numbers that pandas gives to rows and columns itself."""
+    """Whether an index has the numbers that pandas gives to rows and columns itself."""
     return type(index).__name__ == "RangeIndex" and list(index) == list(
         range(len(index))
     )

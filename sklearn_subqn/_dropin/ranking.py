@@ -217,7 +217,7 @@ class Ranker(BaseRanker):
             self._others = kwargs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of ``**kwargs`` among them.
+        """Return the parameters, including ``**kwargs``.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Ranker(BaseRanker):
         return super().get_params(deep) | self._more
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also such as the constructor takes by ``**kwargs``.
+        """Set parameters, including any that the constructor takes by ``**kwargs``.
 
         Parameters
         ----------

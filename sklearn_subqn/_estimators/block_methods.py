@@ -49,7 +49,7 @@ def refusal(estimator: Any, X: Any) -> TypeError:
 
 
 def blockwise(method: _Method) -> _Method:
-    """Make a method of rows take data in blocks, lazily those of Dask."""
+    """Make a method of rows take data in blocks, and blocks of Dask lazily."""
 
     @functools.wraps(method)
     def of_any(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:

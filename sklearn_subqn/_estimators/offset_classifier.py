@@ -203,7 +203,7 @@ class OffsetClassifier(ProbabilityMixin, LinearClassifier):
     def _checked_offset(
         self, offset: Any, rows: npt.NDArray[Any], classes: npt.NDArray[Any]
     ) -> npt.NDArray[np.float64]:
-        """Return the offset of rows of these classes; raise where it has no meaning."""
+        """Return the offset of rows of the classes; raise where it has no meaning."""
         if not isinstance(self.loss, str) or self.loss not in WITH_OFFSETS:
             names = " or ".join(map(repr, WITH_OFFSETS))
             raise ValueError(

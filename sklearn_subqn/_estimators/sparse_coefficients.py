@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 class SparseCoefficients:
-    """Coefficients as a matrix of those that are not zero."""
+    """Coefficients as a sparse matrix."""
 
     coef_: Any
 

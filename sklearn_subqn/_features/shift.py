@@ -80,7 +80,7 @@ class Shift(NamedTuple):
         return cls(columns[far], by[far].astype(np.float64)) if far.any() else None
 
     def subtracted(self, X: Any) -> Any:
-        """Return a copy of X less these numbers."""
+        """Return a copy of X less the numbers of the shift."""
         by = self.by.astype(X.dtype)
         if not sparse.issparse(X):
             X = np.array(X, order="K")
@@ -96,11 +96,11 @@ class Shift(NamedTuple):
         return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
     def outward(self, coef: Any, intercept: Floats) -> Floats:
-        """Return intercepts (k,) for X from those for the copy; coef is (k, d)."""
+        """Return intercepts (k,) for X from intercepts for the copy; coef is (k, d)."""
         return self._moved(coef, intercept, -1.0)
 
     def inward(self, coef: Any, intercept: Floats) -> Floats:
-        """Return intercepts (k,) for the copy from those for X; coef is (k, d)."""
+        """Return intercepts (k,) for the copy from intercepts for X; coef is (k, d)."""
         return self._moved(coef, intercept, 1.0)
 
     def _moved(self, coef: Any, intercept: Floats, sign: float) -> Floats:

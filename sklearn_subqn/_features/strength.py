@@ -113,7 +113,7 @@ class Scales(NamedTuple):
         return cls(sizes, shares, float(shares.sum()), int(varies.sum()))
 
     def plain(self) -> Scales:
-        """Return units of one, with as many entries as have the same squares."""
+        """Return units of one, with as many entries as make an equal sum of squares."""
         n_entries = float(self.sizes**2 @ self.shares)
         return self._replace(sizes=np.ones_like(self.sizes), n_entries=n_entries)
 
@@ -225,7 +225,7 @@ def rule_of_means(power: float, y: Floats, weights: Floats) -> Rule:
 
 
 def rule_of_numbers(loss: Any, y: Floats, weights: Floats, epsilon: float) -> Rule:
-    """Return the rule of a loss of numbers, in units of these.
+    """Return the rule of a loss of numbers, in units of the numbers.
 
     Parameters
     ----------

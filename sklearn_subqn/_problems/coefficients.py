@@ -97,7 +97,7 @@ class Coefficients(PartlyPenalized):
         return coef, np.atleast_1d(intercept)
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
-        """Return the parameters of each problem; none if these are of other rows."""
+        """Return the parameters of each problem; none if they are of other rows."""
         n_rows = self.design.n_outputs or len(self)
         if len(coef) != n_rows:
             return []

@@ -125,7 +125,7 @@ class FBetaProblems(LinearProblems):
         return self._weighted(index, alpha, self.weights)
 
     def _weighted(self, index: int, alpha: float, weights: Floats) -> Objective:
-        """Return the objective for weights of rows, times that of the class."""
+        """Return the objective for weights of rows, times the weight of the class."""
         positive = self._targets[index] > 0.0
         weights = weights * np.where(positive, self._positive_weights[index], 1.0)
         objective = super().objective(index, alpha)

@@ -90,7 +90,7 @@ class InputFeatures(NamedTuple):
 
     @classmethod
     def of(cls, estimator: Any) -> InputFeatures:
-        """Return those of an estimator that has seen X."""
+        """Return the features of an estimator that has seen X."""
         names = getattr(estimator, "feature_names_in_", ())
         return cls(estimator.n_features_in_, names)
 
@@ -100,7 +100,7 @@ class InputFeatures(NamedTuple):
         return Axis("features", self.names if len(self.names) else None)
 
     def are_those_of(self, previous: dict[str, Any]) -> bool:
-        """Whether a previous fit, by its attributes, was of the same features."""
+        """Whether a previous fit, by its attributes, had equal features."""
         return (
             "coef_" in previous
             and previous["coef_"].shape[-1] == self.n_features

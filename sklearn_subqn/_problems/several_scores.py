@@ -38,7 +38,7 @@ class Contrasts(JointProblem):
         super().__init__(*args, **kwargs)
 
     def _encoded(self, coef: Any, intercept: Any) -> list[Floats]:
-        """Return the parameters with these differences whose scores sum to zero."""
+        """Return the parameters with given differences whose scores sum to zero."""
         rows = np.column_stack([coef * self._units(), intercept]).astype(np.float64)
         own = -rows.sum(axis=0) / (len(rows) + 1)
         rows = rows + own

@@ -82,7 +82,7 @@ class Problems(ABC):
 
     @abstractmethod
     def start_from(self, previous: dict[str, Any]) -> None:
-        """Start from the attributes of a previous fit, if it was of such a model."""
+        """Start from the attributes of a previous fit, if it was of an equal model."""
 
     def start_at(self, coef: Any, intercept: Any) -> None:
         """Start from coefficients and intercepts that a user gives."""

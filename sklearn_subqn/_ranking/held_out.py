@@ -86,7 +86,7 @@ def held_out(
 
 
 def _in_list(entry: Any) -> Any:
-    """Return what belongs to one data set as that of a list of one.
+    """Return what belongs to one data set as what belongs to a list of one.
 
     It may be such a list already.
     """

@@ -32,7 +32,7 @@ class Preferences(NamedTuple):
 
     @classmethod
     def of(cls, n: int, pairs: Any, pair_weight: Any = None) -> Preferences:
-        """Return pairs of n rows, from what users give, without those of no weight.
+        """Return pairs of n rows, from what users give, without pairs of no weight.
 
         Raises
         ------

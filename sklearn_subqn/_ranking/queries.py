@@ -89,7 +89,7 @@ class Queries:
         return (self.row_weights > 0.0) & (self.query_weights > 0.0)
 
     def take(self, rows: Any) -> Queries:
-        """Return those of some rows."""
+        """Return the queries of some rows."""
         return Queries(
             self.codes[rows], self.row_weights[rows], self.query_weights[rows]
         )

@@ -35,8 +35,7 @@ class SearchCV(WarmPaths):
     error_score: Any
     l1_ratio: Any
 
-    #: This class makes problems of X, y, weights that sum to one, and what else is
-    #: known.
+    #: This callable makes problems of X, y, weights that sum to one, and other facts.
     _problems: Callable[..., LinearProblems]
 
     def _check_parameters(self) -> None:
@@ -166,7 +165,7 @@ class SearchCV(WarmPaths):
 
 
 class PathCV(SearchCV, LinearClassifier):
-    """What classifiers with a cross-validated ``alpha`` add to those without."""
+    """What classifiers with a cross-validated ``alpha`` add to other classifiers."""
 
     @unchanged_on_failure
     @with_callbacks

@@ -59,7 +59,7 @@ class Paths(NamedTuple):
 
 
 class WarmPaths(LinearEstimator):
-    """What estimators with a cross-validated ``alpha`` add to those without.
+    """What estimators with a cross-validated ``alpha`` add to other estimators.
 
     On each fold the problems are solved from the largest ``alpha`` to the smallest,
     each starting where the one before ended.

@@ -222,7 +222,7 @@ class ProblemTask:
         )
 
     def _enter_stage(self, relative_gap: float, last: int) -> None:
-        """Begin the task of the iterations of such a gap, unless it has begun."""
+        """Begin the task of the iterations of a gap, unless it has begun."""
         stage = 0
         if relative_gap <= 1.0:
             stage = 1 + int(-math.log10(max(relative_gap, EPS)))

@@ -160,7 +160,7 @@ class Scale:
 
 
 class Shrinkage(NamedTuple):
-    """The mean loss of the coefficients, and of these times a factor."""
+    """The mean loss of the coefficients, and of the coefficients times a factor."""
 
     factor: float
     loss: float

@@ -64,7 +64,7 @@ def class_weighted(
     class_weight: Any,
     classes: npt.NDArray[Any],
 ) -> Floats:
-    """Return weights of rows times those of their classes; raise if these are unfit."""
+    """Return weights of rows times weights of their classes; raise for unfit ones."""
     if not isinstance(class_weight, dict):
         raise ValueError(
             f"class_weight {class_weight!r} is not supported for partial_fit, "

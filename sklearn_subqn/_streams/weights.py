@@ -37,7 +37,7 @@ def stream_weights(sample_weight: Any, n: int) -> Floats | None:
 
 
 def check_sizes(name: str, weights: Floats) -> None:
-    """Raise ValueError if sums of such weights might overflow or underflow."""
+    """Raise ValueError if sums of the weights might overflow or underflow."""
     sizes = weights[weights > 0.0]
     if not sizes.size:
         return

@@ -169,7 +169,7 @@ class BinSums:
 
     @cached_property
     def slope_sizes(self) -> Floats:
-        """The sum of the sizes of these slopes, of shape (n,)."""
+        """The sum of the sizes of the slopes of each row, of shape (n,)."""
         lower, higher = self._slopes
         return self._at_scores(lower + higher)
 

@@ -67,7 +67,7 @@ class BoxOracle(Oracle):
         return weights * np.clip(room, 0.0, usual)
 
     def dual_variables(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Return v within the box; that of u = 0 in rows of no weight."""
+        """Return v within the box; rows of no weight have the v of u = 0."""
         v = self._variables(dual, targets, weights)
         return np.clip(v, self.set.low, self.set.high, out=v)
 

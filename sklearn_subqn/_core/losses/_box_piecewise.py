@@ -200,7 +200,7 @@ class BoxQuadratic(PiecewiseBox):
         return np.maximum(t, 0.0, out=t) if self.has_margin else np.abs(t, out=t)
 
     def score_scale(self, scores: Floats, targets: Floats, weights: Floats) -> float:
-        """Return the width of a bend, or of envelopes that of what they smooth."""
+        """Return the width of a bend; an envelope has the width of what it smooths."""
         if self.analytic:
             return 1.0
         endless = self.set.largest == np.inf

@@ -55,7 +55,7 @@ class DualSet(ABC):
 
 
 class ScoreMap:
-    """A linear map in front of a set: from scores of rows to those of the set.
+    """A linear map in front of a set: from scores of rows to scores of the set.
 
     This one maps scores to themselves.
 
@@ -90,13 +90,13 @@ class ScoreMap:
         return dual, targets, weights
 
     def lifted(self, sums: Floats) -> Floats:
-        """Return the column sums of the set's dual for those of a dual of scores."""
+        """Return the column sums of the set's dual for the sums of a dual of scores."""
         return sums
 
     def least(self, outputs: Floats) -> Floats:
-        """Return the smallest scores of one row that ``forward`` maps to these."""
+        """Return the smallest scores of one row that ``forward`` maps to given ones."""
         return outputs
 
     def curvature(self, curvature: Curvature, scores: Floats) -> Curvature:
-        """Return second derivatives by scores for those of the set."""
+        """Return second derivatives by scores for second derivatives of the set."""
         return curvature

@@ -138,7 +138,7 @@ class MatrixCurvature(Curvature):
 
 
 class Entries(NamedTuple):
-    """Entries of matrices of rows, of shape (k, k): those on and above the diagonal."""
+    """Entries on and above the diagonal of matrices of rows, of shape (k, k)."""
 
     rows: Rows
     pairs: Rows

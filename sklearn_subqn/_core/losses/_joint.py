@@ -48,7 +48,7 @@ class JointSet(DualSet):
 
     @abstractmethod
     def rows(self, targets: Any, k: int) -> Any:
-        """Return the kernel's rows of these targets, with k scores each."""
+        """Return the kernel's rows of targets, with k scores each."""
 
     @abstractmethod
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
@@ -56,11 +56,11 @@ class JointSet(DualSet):
 
     @abstractmethod
     def neutral(self, targets: Any) -> Floats:
-        """Return such variables in the middle of their set."""
+        """Return dual variables in the middle of their set."""
 
     @abstractmethod
     def conjugate(self, dual: Floats, targets: Any, weights: Floats) -> float:
-        """Return R*(u), the least -<b, costs> of those b that stand for u."""
+        """Return R*(u), the least -<b, costs> of all b that stand for u."""
 
     def oracle(self, smoothing: Smoothing | None) -> Oracle:
         if smoothing is None:
@@ -95,7 +95,7 @@ class JointSet(DualSet):
         return codes[rows]
 
     def positive_rows(self, codes: Codes, targets: Any) -> Rows:
-        """Return the rows that have positive entries of such an array."""
+        """Return the rows that have positive entries of an array of dual variables."""
         return np.flatnonzero(codes.any(axis=1))
 
 

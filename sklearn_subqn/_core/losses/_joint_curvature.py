@@ -28,13 +28,13 @@ class RowsOfCodes(Protocol):
     is_simplex: bool
 
     def rows(self, targets: Any, k: int) -> Any:
-        """Return the kernel's rows of these targets, with k scores each."""
+        """Return the kernel's rows of targets, with k scores each."""
 
     def take(self, codes: Codes, targets: Any, rows: Rows | slice) -> Codes:
         """Return the entries of some rows, of an array of one for each variable."""
 
     def positive_rows(self, codes: Codes, targets: Any) -> Rows:
-        """Return the rows that have positive entries of such an array."""
+        """Return the rows that have positive entries of an array of dual variables."""
 
 
 class JointCurvature(CurvatureByEntries):

@@ -112,7 +112,7 @@ class Loss:
 
     @classmethod
     def of(cls, loss: Loss | Oracle) -> Loss:
-        """Return a loss as it is, and that of an oracle."""
+        """Return a loss as it is, or the loss of an oracle."""
         if isinstance(loss, Composed):
             return loss.loss
         return loss if isinstance(loss, Loss) else cls(loss)
@@ -128,7 +128,7 @@ class Loss:
         return Loss.of(self.oracle.narrowed(width))
 
     def with_offsets(self) -> Loss:
-        """Return R(z + o), with targets of shape (n, 2): those of this loss, and o.
+        """Return R(z + o), for targets of shape (n, 2): this loss's targets, and o.
 
         Of losses of one score per row that have no other map in front.
         """

@@ -14,7 +14,7 @@ from ._oracle import Oracle
 
 
 class Mapped(Oracle):
-    """R(A z) for the R of another oracle, with its duals as those of z.
+    """R(A z) for the R of another oracle, with its duals as duals of z.
 
     Parameters
     ----------

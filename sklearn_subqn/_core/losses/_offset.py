@@ -12,7 +12,7 @@ from ._mapped import Mapped
 
 
 class Offsets(ScoreMap):
-    """The map from scores z to z + o. Targets (n, 2) are those of z + o, and o.
+    """The map from scores z to z + o. Targets (n, 2) hold targets of z + o, and o.
 
     So offsets go wherever the targets of rows go. The conjugate of R(z + o) at u is
     that of R less <u, o>.

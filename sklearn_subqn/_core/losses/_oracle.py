@@ -191,7 +191,7 @@ class Oracle(OfDuals):
         return None
 
     def overflows(self, scores: Floats, targets: Any, weights: Floats) -> bool:
-        """Whether scores are beyond those up to which ``value`` is that of the loss."""
+        """Whether scores are so large that ``value`` is not the loss any more."""
         return False
 
     def curvature_radius(self, scores: Floats, targets: Any) -> Floats:
@@ -385,6 +385,6 @@ class Oracle(OfDuals):
 
 
 def offers(oracle: Oracle, *names: str) -> bool:
-    """Whether the class of an oracle has written all of these members."""
+    """Whether the class of an oracle has written all of the named members."""
     kind = type(oracle)
     return all(getattr(kind, name) is not getattr(Oracle, name) for name in names)

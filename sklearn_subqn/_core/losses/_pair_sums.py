@@ -1,4 +1,4 @@
-"""Sums over pairs of rows that violate a margin, and second derivatives of these."""
+"""Sums over pairs of rows that violate a margin, and their second derivatives."""
 
 from __future__ import annotations
 

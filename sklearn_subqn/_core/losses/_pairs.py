@@ -1,4 +1,4 @@
-"""Which rows make pairs, what these cost, and sums over those that violate a margin."""
+"""Pairs of rows, what they cost, and sums over pairs that violate a margin."""
 
 from __future__ import annotations
 

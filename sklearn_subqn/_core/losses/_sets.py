@@ -224,7 +224,7 @@ class LabelPairs(JointSet):
         return label_pairs.Rows(targets, self.costs)
 
     def variables(self, dual: Floats, targets: Any, weights: Floats) -> Floats:
-        """Return those of the largest cost that make up u."""
+        """Return the dual variables of the largest cost that make up u."""
         _, flows = self._transport(dual, targets)
         scale = np.repeat(weights, np.diff(starts_of_pairs(targets)))
         b = np.zeros_like(flows)

@@ -83,7 +83,7 @@ class Softmax(FlowOracle):
         return inside & (np.abs(total + dual[own]) <= ROUNDED * total)
 
     def balance(self, dual: Floats, targets: Floats, weights: Floats) -> Floats:
-        """Move probability from classes with too much to those with too little.
+        """Move probability from classes with too much to classes with too little.
 
         Classes with more than their share of the weights are scaled down; what this
         frees in a row goes to the others in proportion to what they lack altogether.
@@ -125,7 +125,7 @@ class Softmax(FlowOracle):
     def _probabilities(
         dual: Floats, targets: Floats, weights: Floats
     ) -> tuple[Floats, Floats]:
-        """Return those of the other classes, zero for the own one, and their sums."""
+        """Return the probabilities of all classes but the own one, and their sums."""
         q = dual / np.maximum(weights, TINY)[:, np.newaxis]
         q[_own(targets)] = 0.0
         np.maximum(q, 0.0, out=q)
