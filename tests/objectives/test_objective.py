@@ -288,6 +288,30 @@ def test_points_passed_through_cost_no_product():
     assert objective.passes <= before + max(changed, 1) / 100.0
 
 
+def test_gradients_of_two_points_are_computed_by_one_question(monkeypatch):
+    objective, w = gaussian_objective(6, n=100)
+    point = objective.at(w)
+    _ = point.gradient
+    new = point.along(-point.gradient).point(0.5)
+    best = minimize_intercept(new)
+    asked = []
+    risk, adjoints = objective.risk, objective.risk.adjoints
+    monkeypatch.setattr(risk, "adjoints", lambda *u: asked.append(u) or adjoints(*u))
+    before = objective.passes
+    new.compute_gradients(best)
+    monkeypatch.setattr(risk, "adjoint", None)
+    changed = [
+        np.count_nonzero(a.dual != b.dual) for a, b in ((new, point), (best, new))
+    ]
+    assert min(changed) > 0
+    assert objective.passes == pytest.approx(before + sum(changed) / 100.0)
+    assert len(asked) == 1
+    for each in (new, best):
+        assert_allclose(
+            each.risk_gradient, objective.design.adjoint(each.dual), atol=1e-14
+        )
+
+
 @with_intercept
 def test_gradients_are_computed_anew_every_so_often(fit_intercept, monkeypatch):
     monkeypatch.setattr(evaluation, "_MAX_UPDATES", 3)

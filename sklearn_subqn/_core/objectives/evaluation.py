@@ -117,6 +117,28 @@ class Evaluation:
 
     @cached_property
     def risk_gradient(self) -> Floats:
+        origin, dual = self._updated()
+        product = self.objective.risk.adjoint(dual)
+        return product if origin is None else origin.risk_gradient + product
+
+    def compute_gradients(self, later: Evaluation) -> None:
+        """Compute the risk gradients here and at another point on the same data.
+
+        The latter is an update of the former, and both take one reading of X.
+        """
+        if "risk_gradient" in {**vars(self), **vars(later)}:
+            return
+        later._origin = self
+        (origin, dual), (known, change) = self._updated(), later._updated()
+        first, second = self.objective.risk.adjoints(dual, change)
+        self.risk_gradient = first if origin is None else origin.risk_gradient + first
+        later.risk_gradient = second if known is None else self.risk_gradient + second
+
+    def _updated(self) -> tuple[Evaluation | None, Floats]:
+        """Return the point whose risk gradient to update, if any, and u or its change.
+
+        The product of X with that is what the update adds.
+        """
         origin, self._origin = self._origin, None
         risk = self.objective.risk
         if origin is not None and origin._n_updates < _MAX_UPDATES:
@@ -128,8 +150,8 @@ class Evaluation:
             if error <= most and risk.has_fewer(change, self.dual):
                 self._n_updates = origin._n_updates + 1
                 self.gradient_error = error
-                return origin.risk_gradient + risk.adjoint(change)
-        return risk.adjoint(self.dual)
+                return origin, change
+        return None, self.dual
 
     @cached_property
     def norm(self) -> float:

@@ -156,6 +156,14 @@ class Risk(DualsOfRisk):
         return self.design.adjoint(dual)
 
     @summed
+    def adjoints(self, *duals: Floats) -> Floats:
+        """Return Xᵀu for each of several u, of shape (len(duals), q).
+
+        Where rows are read for each use, one reading serves all of them.
+        """
+        return np.stack([self.adjoint(dual) for dual in duals])
+
+    @summed
     def mean_size(self, scores: Floats) -> float:
         """Return the weighted mean of the largest absolute score of each row."""
         sizes = np.abs(scores)

@@ -18,6 +18,7 @@ import numpy as np
 _COSTLY = frozenset(
     (
         "adjoint",
+        "adjoints",
         "apply",
         "diagonal",
         "forward",

@@ -107,6 +107,9 @@ def subbfgs(
             continue
         # What many updates leave in the scores would lower the cuts.
         new = line.point(step).refreshed(at_kinks=False)
+        best = minimize_intercept(new)
+        if best is not new:
+            new.compute_gradients(best)
         dw, dg = new.w - point.w, new.gradient - point.gradient
         square = float(dg @ dg)
         if square > 0.0:
@@ -118,5 +121,4 @@ def subbfgs(
         point = new
         phase = f"subbfgs: {n_iter}{note}" if n_iter or note else "subbfgs"
         n_iter, note = 0, ""
-        best = minimize_intercept(point)
         yield Iterate(best, best.cut, phase=phase, proof=Dual(best.dual))
