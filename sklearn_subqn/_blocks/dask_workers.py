@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +33,9 @@ _SILENCE = 20.0
 class Worker:
     """The way to a place on a worker.
 
+    Dask takes workers with actors for idle, which adaptive clusters close. So a task
+    stays on the worker for as long as the place is there.
+
     Parameters
     ----------
     client : distributed.Client
@@ -45,6 +50,9 @@ class Worker:
         self._client, self._future, self._address = client, future, address
         self._lost = lost
         self._place: Any = None
+        self._stay = client.submit(
+            _stay, future, workers=[address], allow_other_workers=False, pure=False
+        )
 
     def open(self) -> int:
         """Wait for the place; return how many blocks it holds."""
@@ -66,7 +74,7 @@ class Worker:
         """Release the place."""
         # Dask's handles of actors are in cycles, and would keep it for a while.
         if self._client.status == "running":
-            self._client.cancel([self._future])
+            self._client.cancel([self._stay, self._future])
         self._place = None
 
     def send(self, message: Message) -> Callable[[], Answer]:
@@ -101,6 +109,16 @@ class Worker:
     def _loss(self) -> PlaceLost:
         self._lost.add(self._address)
         return loss_of(self._address)
+
+
+def _stay(place: Any) -> None:
+    """Run, without a thread of the worker's pool, until the place is released."""
+    released = threading.Event()
+    actor = distributed.get_worker().state.actors[place.key]
+    weakref.finalize(actor, released.set)
+    del actor, place
+    distributed.secede()
+    released.wait()
 
 
 def loss_of(address: str) -> PlaceLost:

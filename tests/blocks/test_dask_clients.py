@@ -1,7 +1,10 @@
 """Fits that wait for a client of Dask: in tasks, at its start, in its event loop."""
 
 import asyncio
+import sys
+import threading
 import time
+import traceback
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,7 +17,7 @@ dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
-from sklearn_subqn._blocks import dask_client  # noqa: E402
+from sklearn_subqn._blocks import dask_client, dask_workers  # noqa: E402
 
 N, LIMIT = 200, 60.0
 
@@ -130,6 +133,49 @@ def test_first_fits_of_a_worker_begin_while_its_client_connects(client, monkeypa
     tasks = [client.submit(fit_to_collections, pure=False) for _ in range(3)]
     for task in tasks:
         assert task.result(timeout=LIMIT) == pytest.approx(fitted().objective_)
+
+
+def to_close(dask_scheduler):
+    """Return the workers that an adaptive cluster would close, and all results."""
+    return dask_scheduler.workers_to_close(n=1), list(dask_scheduler.tasks)
+
+
+def threads_that_stay():
+    """Return the threads of this process that are in such a task."""
+    frames = sys._current_frames()
+    return [
+        thread
+        for thread in threading.enumerate()
+        for frame, _ in traceback.walk_stack(frames.get(thread.ident))
+        if frame.f_code is dask_workers._stay.__code__
+    ]
+
+
+@pytest.mark.parametrize("of_files", [False, True])
+def test_clusters_keep_workers_with_places(client, of_files):
+    (worker,) = client.cluster.workers.values()
+    closed, stays = [], set()
+
+    def look(progress):
+        end = time.monotonic() + LIMIT / 4
+        # The scheduler hears a moment later what the worker does.
+        while (would := client.run_on_scheduler(to_close)[0]) and not closed:
+            if time.monotonic() > end:
+                closed.extend(would)
+        stays.update(threads_that_stay())
+
+    model = SubLBFGSLinearSVC(0.01, tol=1e-6, callback=look)
+    with client.as_current():
+        model.fit(*([rows_of(client)] if of_files else collections()))
+    assert not closed
+    assert model.objective_ == pytest.approx(fitted().objective_)
+    end = time.monotonic() + LIMIT
+    while client.run_on_scheduler(to_close) != ([worker.address], []):
+        assert time.monotonic() < end, "tasks of the fit are left"
+    # The thread of the task that stayed ends, too.
+    (stay,) = stays
+    stay.join(timeout=LIMIT)
+    assert not stay.is_alive()
 
 
 def test_a_client_that_does_not_connect_is_waited_for_with_a_limit():
