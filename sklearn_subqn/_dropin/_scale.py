@@ -69,7 +69,9 @@ class ScaleProblem(DropInProblems):
         self._total = total
         loss = regression_losses(epsilon=self._epsilon)["huber"]
         super().__init__(model, X, [y], loss, weights, free=free, single=True)
-        deviation = y - weights @ y
+        # Without an intercept nothing but coefficients takes the level of y.
+        mean, median = (weights @ y, np.median(y)) if model.fit_intercept else (0, 0)
+        deviation = y - mean
         self._spread = float(np.sqrt(weights @ (deviation * deviation)))
         # The scale is no smaller, nor than scikit-learn's.
         self._least = max(1e-13 * self._spread, 10.0 * EPS)
@@ -82,7 +84,7 @@ class ScaleProblem(DropInProblems):
         self._rounding = total * rounding
         self._positive = np.where(weights > 0.0, weights, 1.0)
         # Without coefficients the scale is larger, or about as large.
-        self._scale = self._scale_of(y - np.median(y)) or self._spread
+        self._scale = self._scale_of(y - median) or self._spread
         self._scale = max(self._scale, self._least)
 
     def start_from(self, previous: dict[str, Any]) -> None:
@@ -135,9 +137,13 @@ class ScaleProblem(DropInProblems):
             own = max(self._scale_of(residuals), self._least)
             value = self._value(residuals, own, alpha, found.w)
             bound = max(bound, self._bound(self._variables(residuals, own), alpha))
-            if scale == 0.0 and found.dual is not None:
-                v = -2.0 * self._epsilon * found.dual / self._positive
+            slope = self._slope(residuals, scale) if scale else 0.0
+            if found.dual is not None:
+                # Residuals smaller than the rounding of coefficients say less.
+                unit = scale or 1.0 / self._epsilon
+                v = -2.0 * found.dual / (unit * self._positive)
                 bound = max(bound, self._bound(v, alpha))
+                slope = 1.0 - 0.25 * float(self.weights @ (v * v))
             self._record(history, found.history, scale, value, bound)
             if best is None or value <= best[0]:
                 best = value, own, found
@@ -145,10 +151,7 @@ class ScaleProblem(DropInProblems):
             enough = tolerance if scale == 0.0 else tol
             if best[0] - bound <= max(enough * best[0], self._rounding):
                 break
-            if scale == 0.0:
-                scale = before
-            else:
-                scale = search.next(scale, self._slope(residuals, scale), own)
+            scale = search.next(scale, slope, own) if scale else before
         value, self._scale, found = best
         self.starts = [found.start]
         gap = max(value - bound, 0.0) if alpha else np.inf

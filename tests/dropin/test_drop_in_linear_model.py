@@ -589,3 +589,31 @@ def test_no_penalty_said_twice():
     assert_allclose(both.coef_, one.coef_, rtol=1e-6)
     with pytest.warns(UserWarning, match=r"C=2\.25 has no effect"):
         linear_model.LogisticRegression(penalty=None, C=2.25).fit(X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_huber_proves_more_than_float32_coefficients_show(fit_intercept):
+    """Bound and scale come from duals, not from residuals of rounded coefficients."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20, 4)) * [300, 100, 2, 1]).astype(np.float32)
+    y = X @ [0.01, 0.01, 1.0, 1.0] + rng.standard_t(2, size=20)
+    model = linear_model.HuberRegressor(alpha=0.25, fit_intercept=fit_intercept)
+    model.set_params(tol=1e-9, max_iter=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, sample_weight=rng.uniform(1, 1e5, 20))
+    assert model.dual_gap_ <= 1e-6 * model.objective_
+
+
+def test_huber_without_an_intercept_begins_at_the_level_of_y():
+    """The scale of equal targets is that of the targets where nothing takes them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4)) * [300, 100, 2, 1]
+    weights = rng.uniform(1, 1e5, 20)
+    y = np.full(20, 1000.0)
+    model = linear_model.HuberRegressor(
+        alpha=0.25, fit_intercept=False, tol=1e-9, max_iter=1000
+    )
+    model.fit(X, y, sample_weight=weights)
+    assert model.dual_gap_ <= 1e-9 * model.objective_
+    assert model.n_iter_ <= 100
