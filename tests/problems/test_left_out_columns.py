@@ -152,7 +152,7 @@ def test_starts_are_taken_of_all_columns():
     start = np.ones(D)
     model = SubLBFGSLinearSVC(1e-2, max_iter=100).fit(WIDE, TWO, coef_init=start[None])
     assert not model.coef_[:, OTHERS].any()
-    again = SubLBFGSLinearSVC(1e-2, warm_start=True).fit(WIDE, TWO)
+    again = SubLBFGSLinearSVC(1e-2, solver="alm", warm_start=True).fit(WIDE, TWO)
     n_iter = again.n_iter_
     assert again.fit(WIDE, TWO).n_iter_ < n_iter
     bounded = BMRMRegressor(1e-2, loss="squared_error", coef_bounds=(-1.0, 1.0))

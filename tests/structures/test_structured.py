@@ -749,7 +749,7 @@ def test_candidate_hinge_is_a_maximum_of_each_sample():
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet", "l2"])
 def test_no_calls_of_the_oracle_where_the_bundle_can_tell_no_more(penalty):
     """Where what is left of the gap is rounding, further runs would leave it."""
-    with pytest.warns(ConvergenceWarning, match="no_progress"):
+    with pytest.warns(ConvergenceWarning, match="do not fall any more"):
         svm = fitted(Table(), penalty=penalty, alpha=1e-3, tol=1e-16, max_iter=200)
     assert svm.dual_gap_ <= 1e-9 * svm.objective_
     assert svm.n_iter_ < 40

@@ -141,7 +141,11 @@ def run(
             result.status = Status.CONVERGED
         elif wants_stop:
             result.status = Status.CALLBACK
-        elif _is_power_of_two(result.n_iter) and is_rounding(result.point, result.gap):
+        elif (
+            _is_power_of_two(result.n_iter)
+            and not stopping.is_what_was_asked(gap, value)
+            and is_rounding(result.point, gap)
+        ):
             result.status = Status.ROUNDING
         elif result.n_iter >= limit:
             result.status = Status.MAX_ITER
