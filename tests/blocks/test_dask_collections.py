@@ -903,7 +903,9 @@ class _Unbound:
 
 
 def test_a_question_that_dask_cancelled_is_asked_again():
-    client = SimpleNamespace(as_current=nullcontext, status="running")
+    client = SimpleNamespace(
+        as_current=nullcontext, status="running", submit=lambda *args, **kwargs: None
+    )
     n_parts = SimpleNamespace(result=lambda timeout: 3)
     place = SimpleNamespace(n_parts=lambda: n_parts)
     future = _Unbound("finished", place)
