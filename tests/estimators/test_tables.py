@@ -432,6 +432,7 @@ def test_arrays_where_scikit_learn_dispatches():
     done = subprocess.run(
         [
             sys.executable,
+            "-P",
             "-m",
             "pytest",
             "-q",
